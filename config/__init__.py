@@ -1,0 +1,1 @@
+"""What may be chosen: settings, presets and their JSON schema."""

@@ -1,0 +1,1 @@
+"""Stateless inference and pixels: arrays in, arrays out."""

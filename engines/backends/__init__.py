@@ -1,0 +1,1 @@
+"""Runtimes that execute a network, one file each, behind one Protocol."""

@@ -1,0 +1,1 @@
+"""Face detectors, one file per output layout, behind one Protocol."""

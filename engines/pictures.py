@@ -1,0 +1,244 @@
+"""A decoded picture in the planes it was coded in, and its conversions to and from BGR.
+
+Pictures stay in the camera's own planes from decoder to encoder: pixels that no face
+touches are never converted, so they leave as they came, 10-bit included, and the costly
+full-frame colour conversion is replaced by one of the small region that changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BgrImage", "Layout", "Matrix", "Picture", "Plane", "picture_from_bgr"]
+
+Plane = NDArray[np.uint8] | NDArray[np.uint16]
+BgrImage = NDArray[np.uint8]
+Matrix = Literal["bt601", "bt709", "bt2020"]
+Layout = Literal["yuv420", "yuv422", "yuv444", "gray", "bgr"]
+
+# Chroma planes are smaller than luma by these powers of two: (rows, columns).
+_CHROMA_SHIFT: dict[Layout, tuple[int, int]] = {
+    "yuv420": (1, 1),
+    "yuv422": (0, 1),
+    "yuv444": (0, 0),
+    "gray": (0, 0),
+    "bgr": (0, 0),
+}
+# Luma weights of red and blue: Rec. ITU-R BT.601, BT.709, BT.2020 (non-constant luminance).
+_LUMA: dict[Matrix, tuple[float, float]] = {
+    "bt601": (0.299, 0.114),
+    "bt709": (0.2126, 0.0722),
+    "bt2020": (0.2627, 0.0593),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture as planes; the arrays may be written to, the description may not change.
+
+    Attributes:
+        planes: `gray`: one H×W plane. `bgr`: one H×W×3 plane, blue first. `yuv*`: luma
+            H×W, then U and V, each ⌈H/2⌉×⌈W/2⌉ (420), H×⌈W/2⌉ (422) or H×W (444).
+            uint8 where `bit_depth` is 8, else uint16 with the value in the low bits.
+            The picture owns the buffers.
+        layout: how the planes are arranged.
+        bit_depth: significant bits of a sample: 8, 10, 12 or 16.
+        matrix: which Y'CbCr matrix the yuv layouts use.
+        is_full_range: luma spans 0…255 (true) or 16…235 (false), scaled to the bit depth.
+    """
+
+    planes: tuple[Plane, ...]
+    layout: Layout
+    bit_depth: int = 8
+    matrix: Matrix = "bt709"
+    is_full_range: bool = False
+
+    @property
+    def height(self) -> int:
+        """Rows of the full picture, px."""
+        return int(self.planes[0].shape[0])
+
+    @property
+    def width(self) -> int:
+        """Columns of the full picture, px."""
+        return int(self.planes[0].shape[1])
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Step (rows, columns) to which an edited region's top left corner must align."""
+        down, right = _CHROMA_SHIFT[self.layout]
+        return 1 << down, 1 << right
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all planes in bytes."""
+        return sum(plane.nbytes for plane in self.planes)
+
+    def bgr(self) -> BgrImage:
+        """The whole picture as a new H×W×3 uint8 BGR array, 0…255."""
+        return self.resized_bgr(self.height, self.width)
+
+    def resized_bgr(self, height: int, width: int) -> BgrImage:
+        """The whole picture scaled to height×width, uint8 BGR; planes are scaled first."""
+        area = height < self.height and width < self.width
+        how = cv2.INTER_AREA if area else cv2.INTER_LINEAR
+        scaled = [_resized(plane, height, width, how) for plane in self.planes]
+        return self._bgr_from_full_planes([self._to_8_bit(plane) for plane in scaled])
+
+    def region_bgr(self, top: int, left: int, height: int, width: int) -> BgrImage:
+        """A window of the picture as a new height×width×3 uint8 BGR array.
+
+        The window lies inside the picture and starts on `grid`.
+        """
+        windows = self._windows(top, left, height, width)
+        planes = [_resized(part, height, width, cv2.INTER_LINEAR) for part in windows]
+        return self._bgr_from_full_planes([self._to_8_bit(plane) for plane in planes])
+
+    def blend(
+        self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
+    ) -> None:
+        """Writes `patch` over a window in place: out = alpha·patch + (1 − alpha)·picture.
+
+        A chroma sample takes the largest alpha of the pixels it covers, so a pixel whose
+        luma is replaced never keeps its colour.
+
+        Args:
+            top: first row of the window, on `grid`.
+            left: first column of the window, on `grid`.
+            patch: h×w×3 float32 BGR, 0…255; the window lies inside the picture.
+            alpha: h×w float32, 0 keeps the picture, 1 replaces it.
+        """
+        height, width = alpha.shape
+        channels = self._planes_from_bgr(patch)
+        windows = self._windows(top, left, height, width)
+        for channel, window in zip(channels, windows, strict=True):
+            rows, columns = window.shape[:2]
+            if (rows, columns) == (height, width):
+                weight, value = alpha, channel
+            else:
+                weight = _largest_per_cell(alpha, *self.grid)
+                value = _mean_per_cell(channel, alpha, *self.grid)
+            _blend_into(window, value, weight, (1 << self.bit_depth) - 1)
+
+    def fill(self, bgr: tuple[int, int, int]) -> None:
+        """Overwrites the whole picture with one colour, in place."""
+        colour = np.array([[bgr]], np.float32)
+        for plane, value in zip(self.planes, self._planes_from_bgr(colour), strict=True):
+            plane[...] = np.rint(value[0, 0]).astype(plane.dtype)
+
+    def copy(self) -> Picture:
+        """A picture with buffers of its own."""
+        planes = tuple(plane.copy() for plane in self.planes)
+        return Picture(planes, self.layout, self.bit_depth, self.matrix, self.is_full_range)
+
+    def _windows(self, top: int, left: int, height: int, width: int) -> list[Plane]:
+        down, right = _CHROMA_SHIFT[self.layout]
+        if top % (1 << down) or left % (1 << right):
+            message = f"window at ({top}, {left}) is off the chroma grid {self.grid}"
+            raise ValueError(message)
+        if top < 0 or left < 0 or top + height > self.height or left + width > self.width:
+            message = f"window {height}×{width} at ({top}, {left}) leaves the picture"
+            raise ValueError(message)
+        luma = self.planes[0][top : top + height, left : left + width]
+        rows = slice(top >> down, (top + height + (1 << down) - 1) >> down)
+        columns = slice(left >> right, (left + width + (1 << right) - 1) >> right)
+        return [luma, *(plane[rows, columns] for plane in self.planes[1:])]
+
+    def _to_8_bit(self, plane: Plane) -> NDArray[np.uint8]:
+        if plane.dtype == np.uint8:
+            return plane.astype(np.uint8, copy=False)
+        return (plane >> (self.bit_depth - 8)).astype(np.uint8)
+
+    def _bgr_from_full_planes(self, planes: list[NDArray[np.uint8]]) -> BgrImage:
+        if self.layout == "bgr":
+            return planes[0].copy() if planes[0].base is not None else planes[0]
+        if self.layout == "gray":
+            return np.asarray(cv2.cvtColor(planes[0], cv2.COLOR_GRAY2BGR), np.uint8)
+        matrix = _bgr_from_yuv(self.matrix, self.is_full_range)
+        return np.asarray(cv2.transform(cv2.merge(planes), matrix), np.uint8)
+
+    def _planes_from_bgr(self, bgr: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """Full-size float planes in this picture's sample units."""
+        scale = np.float32(1 << (self.bit_depth - 8))
+        if self.layout == "bgr":
+            return [bgr * scale]
+        if self.layout == "gray":
+            return [np.asarray(bgr @ np.array([0.114, 0.587, 0.299], np.float32) * scale)]
+        to_bgr = _bgr_from_yuv(self.matrix, self.is_full_range)
+        to_yuv = np.linalg.inv(to_bgr[:, :3])
+        yuv = (bgr - to_bgr[:, 3]) @ to_yuv.T.astype(np.float32)
+        return [np.asarray(yuv[..., i] * scale, np.float32) for i in range(3)]
+
+
+def _resized(plane: Plane, height: int, width: int, how: int) -> Plane:
+    if plane.shape[:2] == (height, width):
+        return plane
+    scaled = cv2.resize(plane, (width, height), interpolation=how)
+    if plane.dtype == np.uint8:
+        return scaled.astype(np.uint8, copy=False)
+    return scaled.astype(np.uint16, copy=False)
+
+
+def picture_from_bgr(bgr: BgrImage) -> Picture:
+    """Wraps an H×W×3 uint8 BGR image without copying it.
+
+    >>> picture_from_bgr(np.zeros((4, 6, 3), np.uint8)).width
+    6
+    """
+    return Picture((bgr,), "bgr", 8, "bt709", True)
+
+
+def _bgr_from_yuv(matrix: Matrix, is_full_range: bool) -> NDArray[np.float64]:
+    """3×4 affine map from (Y, U, V) in 8-bit code values to (B, G, R) in 0…255."""
+    red, blue = _LUMA[matrix]
+    green = 1 - red - blue
+    luma_gain, chroma_gain = (1.0, 1.0) if is_full_range else (255 / 219, 255 / 224)
+    black = 0.0 if is_full_range else 16.0
+    linear = np.array(
+        [
+            [luma_gain, 2 * (1 - blue) * chroma_gain, 0],
+            [
+                luma_gain,
+                -2 * (1 - blue) * blue / green * chroma_gain,
+                -2 * (1 - red) * red / green * chroma_gain,
+            ],
+            [luma_gain, 0, 2 * (1 - red) * chroma_gain],
+        ]
+    )
+    offset = -linear @ np.array([black, 128.0, 128.0])
+    return np.hstack([linear, offset[:, None]])
+
+
+def _cells(image: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
+    """View of an h×w array as ⌈h/down⌉×down×⌈w/right⌉×right, the edge repeated."""
+    height, width = image.shape
+    padded = np.pad(image, ((0, -height % down), (0, -width % right)), mode="edge")
+    return padded.reshape(padded.shape[0] // down, down, padded.shape[1] // right, right)
+
+
+def _largest_per_cell(alpha: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
+    return np.asarray(_cells(alpha, down, right).max(axis=(1, 3)), np.float32)
+
+
+def _mean_per_cell(
+    value: NDArray[np.float32], alpha: NDArray[np.float32], down: int, right: int
+) -> NDArray[np.float32]:
+    """Mean of the patch, weighted by alpha so that colour outside the patch does not bleed in."""
+    weight = _cells(alpha, down, right) + np.float32(1e-6)
+    total = (_cells(value, down, right) * weight).sum(axis=(1, 3))
+    return np.asarray(total / weight.sum(axis=(1, 3)), np.float32)
+
+
+def _blend_into(
+    window: Plane, value: NDArray[np.float32], alpha: NDArray[np.float32], largest: int
+) -> None:
+    weight = alpha if window.ndim == 2 else alpha[..., None]
+    mixed = window.astype(np.float32)
+    mixed += weight * (value - mixed)
+    np.clip(np.rint(mixed, out=mixed), 0, largest, out=mixed)
+    window[...] = mixed.astype(window.dtype)

@@ -1,0 +1,1 @@
+"""The laboratory: methods, attacks, metrics, protocols and reports."""

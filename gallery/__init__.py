@@ -1,0 +1,1 @@
+"""State over people, across streams: clusters of at least k, surrogates, ledger, stores."""

@@ -1,0 +1,1 @@
+"""Clustering algorithms with explicit size constraints, one file each, behind one Protocol."""

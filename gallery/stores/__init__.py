@@ -1,0 +1,1 @@
+"""Where people and clusters rest: memory or Redis, behind one Protocol."""

@@ -1,0 +1,29 @@
+"""Rules of collection and shared fixtures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CATEGORIES = {"unit", "data", "gpu", "redis", "browser", "rtsp", "slow", "torch"}
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test module says what it needs; a forgotten marker stops the run."""
+    for item in items:
+        is_doctest = item.__class__.__name__ == "DoctestItem"
+        if not is_doctest and not CATEGORIES & {mark.name for mark in item.iter_markers()}:
+            raise pytest.UsageError(
+                f"{item.nodeid}: declare `pytestmark = pytest.mark.unit` (or one of "
+                f"{', '.join(sorted(CATEGORIES))}) at the top of the module"
+            )
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Third-party faces, clips and models, beside the checkout; skips where absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("needs ../shared/data beside the checkout")
+    return SHARED_DATA

@@ -1,0 +1,1 @@
+"""State over time within one stream: motion, association, look-ahead smoothing, doubt."""

@@ -1,0 +1,1 @@
+"""How the bundled weights were made; the only room that needs torch."""
