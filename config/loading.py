@@ -1,0 +1,129 @@
+"""Builds `Settings` from flags, environment, file and preset, in that order of weight."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from config.errors import FileInvalid, SettingInvalid
+from config.presets import PRESETS, Preset
+from config.settings import Settings
+
+__all__ = ["ENV_PREFIX", "json_schema", "load_settings", "setting_keys"]
+
+ENV_PREFIX = "KVEIL_"
+Tree = dict[str, object]
+
+
+def load_settings(
+    *,
+    preset: Preset = "default",
+    file: Path | None = None,
+    flags: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Merges all sources and validates the result.
+
+    Args:
+        preset: named starting point.
+        file: YAML mapping of sections.
+        flags: values by dotted key, such as `{"detection.low_score": "0.1"}`; strings
+            are read as YAML scalars.
+        environment: variables; `os.environ` by default.
+
+    Raises:
+        FileInvalid: the file cannot be read or is no mapping.
+        SettingInvalid: an unknown key or a value out of range, from whichever source.
+
+    >>> load_settings(flags={"privacy.k": "7"}, environment={}).privacy.k
+    7
+    """
+    tree: Tree = {}
+    _merge(tree, dict(PRESETS[preset]))
+    if file is not None:
+        _merge(tree, _tree_from_file(file))
+    _merge(tree, _tree_from_environment(os.environ if environment is None else environment))
+    for key, value in (flags or {}).items():
+        _merge(tree, _nested(key.split("."), value))
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        raise SettingInvalid(_one_line(error)) from None
+
+
+def setting_keys(model: type[BaseModel] = Settings, prefix: str = "") -> dict[str, str]:
+    """Every key in dotted form with its description.
+
+    >>> "privacy.k" in setting_keys()
+    True
+    """
+    keys: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            keys |= setting_keys(annotation, f"{prefix}{name}.")
+        else:
+            keys[f"{prefix}{name}"] = field.description or ""
+    return keys
+
+
+def json_schema() -> dict[str, object]:
+    """JSON schema of the configuration file, for editors and validators."""
+    schema: dict[str, object] = Settings.model_json_schema()
+    return schema
+
+
+def _tree_from_file(file: Path) -> Tree:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileInvalid(f"cannot read configuration {file.name}: {error}") from None
+    except yaml.YAMLError:
+        raise FileInvalid(f"{file.name} is not valid YAML; check its indentation") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise FileInvalid(f"{file.name} must hold a mapping of sections, such as `privacy:`")
+    return content
+
+
+def _tree_from_environment(environment: Mapping[str, str]) -> Tree:
+    known = {key.replace(".", "__").upper(): key for key in setting_keys()}
+    tree: Tree = {}
+    for variable, text in environment.items():
+        if not variable.startswith(ENV_PREFIX):
+            continue
+        key = known.get(variable.removeprefix(ENV_PREFIX).upper())
+        if key is not None:
+            _merge(tree, _nested(key.split("."), text))
+    return tree
+
+
+def _nested(path: list[str], value: object) -> Tree:
+    if isinstance(value, str):
+        value = yaml.safe_load(value) if value.strip() else value
+    for name in reversed(path):
+        value = {name: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def _merge(tree: Tree, other: Mapping[str, object]) -> None:
+    for key, value in other.items():
+        here = tree.get(key)
+        if isinstance(here, dict) and isinstance(value, dict):
+            _merge(here, value)
+        else:
+            tree[key] = dict(value) if isinstance(value, dict) else value
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown setting `{key}`; `kveil config keys` lists all"
+    return f"setting `{key}`: {first['msg'].lower()}; got {first['input']!r}"

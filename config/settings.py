@@ -1,0 +1,134 @@
+"""What a user may choose, in sections, each key with its range and its trade-off.
+
+A value is taken from the first of: command-line flag, environment variable
+(`KVEIL_SECTION__KEY`), configuration file (YAML), preset, default here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "Cover",
+    "Detection",
+    "Device",
+    "Limits",
+    "Output",
+    "Privacy",
+    "Settings",
+    "Tracking",
+]
+
+Device = Literal["auto", "cpu", "cuda"]
+Fraction01 = Annotated[float, Field(ge=0.0, le=1.0)]
+Seconds = Annotated[float, Field(ge=0.0, le=60.0)]
+
+
+class Section(BaseModel):
+    """One group of settings; unknown keys are refused, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Detection(Section):
+    """How faces are found."""
+
+    model: str = "centerface"
+    """`centerface`, or the path of a YuNet or SCRFD network (5 landmarks) in ONNX."""
+    backend: Literal["auto", "openvino", "onnxruntime", "tensorrt"] = "auto"
+    """Runtime of the networks; auto takes the fastest that passes its gate."""
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    """Arithmetic of the detector; auto takes bf16 where the CPU has it and the gate passes."""
+    coarse_px: Annotated[int, Field(ge=128, le=4096)] = 768
+    """Long side at which most frames are searched; larger finds smaller faces, slower."""
+    full_px: Annotated[int, Field(ge=128, le=8192)] = 1920
+    """Long side of the thorough search, in tiles where the frame is larger."""
+    full_every_s: Seconds = 0.5
+    """Longest time between two thorough searches; smaller finds small faces earlier."""
+    schedule: Literal["every", "adaptive"] = "adaptive"
+    """`every` searches each frame; `adaptive` lets the tracker carry single frames of
+    calm scenes, never two in a row."""
+    high_score: Fraction01 = 0.5
+    """Score from which a face begins a track worth a surrogate; higher covers more, swaps less."""
+    low_score: Fraction01 = 0.2
+    """Score from which a face is covered at all; lower misses fewer, covers more by mistake."""
+
+
+class Tracking(Section):
+    """How faces are followed, and how far a cover reaches in time."""
+
+    lookahead_s: Seconds = 1.0
+    """How far files look ahead, so that a late detection covers earlier frames."""
+    lookahead_live_frames: Annotated[int, Field(ge=0, le=120)] = 5
+    """The same for live streams, in frames: each one adds its duration to the latency."""
+    preroll_s: Seconds = 0.4
+    """How long before its first detection a face is covered; at most the look-ahead."""
+    hold_s: Seconds = 0.5
+    """How long after its last detection a face stays covered."""
+
+
+class Cover(Section):
+    """What lies over a face that gets no surrogate."""
+
+    margin: Annotated[float, Field(ge=1.0, le=3.0)] = 1.3
+    """Size of the cover relative to the detected box; larger hides more hair and chin."""
+
+
+class Privacy(Section):
+    """What is promised about identity."""
+
+    k: Annotated[int, Field(ge=2, le=1000)] = 5
+    """Least number of people that share a cluster."""
+    below_k: Literal["swap", "cover"] = "swap"
+    """While fewer than k real people are known: a donor surrogate, counted, or a cover."""
+    scope: Literal["track", "session", "camera", "forever"] = "session"
+    """How long a person keeps a surrogate; wider is more useful and more linkable."""
+    strict: bool = False
+    """Ends with status 6 when a promise could not be kept, instead of reporting it."""
+    label: bool = True
+    """Marks the output as synthetic, visibly and in its metadata (EU AI Act, Art. 50)."""
+
+
+class Output(Section):
+    """How the result is written."""
+
+    encoder: str = "auto"
+    """`auto` keeps the codec of the input; or an encoder such as `libx264`."""
+    quality: Annotated[int, Field(ge=0, le=63)] | None = None
+    """Constant rate factor of the encoder; smaller is better and larger in size."""
+    speed: str = "veryfast"
+    """Preset of the encoder."""
+    audio: Literal["copy", "drop"] = "copy"
+    """Keep the sound (transcoded only where the container cannot hold it) or leave it out."""
+    keep_metadata: bool = False
+    """Keep titles, chapters, GPS and dates; they can identify people and places."""
+
+
+class Limits(Section):
+    """Bounds on memory, size and time."""
+
+    lookahead_mb: Annotated[int, Field(ge=16, le=65536)] = 512
+    """Most memory for frames waiting in the look-ahead."""
+    max_pixels: Annotated[int, Field(ge=1)] = 16384 * 16384
+    """Largest frame accepted, in pixels."""
+    engine_deadline_s: Annotated[float, Field(gt=0.0, le=600.0)] = 20.0
+    """Longest run of a network before it counts as hung and the frame is covered."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Cores to use; 0 takes all."""
+
+
+class Settings(Section):
+    """Everything that may be chosen."""
+
+    method: str = "swap"
+    """`swap` for synthetic faces, or the name of a cover: `solid`, `ellipse`, `mosaic`, …"""
+    device: Device = "auto"
+    """Where networks run; auto takes a GPU only if its engines pass their gate."""
+    detection: Detection = Detection()
+    tracking: Tracking = Tracking()
+    cover: Cover = Cover()
+    privacy: Privacy = Privacy()
+    output: Output = Output()
+    limits: Limits = Limits()

@@ -1,0 +1,168 @@
+"""What a run did, counted: the JSON that accompanies every output.
+
+The report holds counts, times and hashes; never a face, an embedding, a box or a number
+that follows one person.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "ClusterCounts",
+    "EngineChoice",
+    "FaceCounts",
+    "FileIdentity",
+    "FrameCounts",
+    "RunReport",
+    "StageTimes",
+    "hash_file",
+    "installed_versions",
+    "save_report",
+]
+
+SCHEMA_VERSION = 1
+_HASH_CHUNK = 1 << 20
+
+
+class Part(BaseModel):
+    """A group of figures; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class FileIdentity(Part):
+    """One file, by content."""
+
+    name: str
+    """File name without its folders."""
+    sha256: str
+    size_bytes: int
+    height: int = 0
+    width: int = 0
+
+
+class EngineChoice(Part):
+    """A network, where it runs and why there."""
+
+    role: str
+    model_sha256: str
+    backend: str
+    precision: str
+    reason: str
+
+
+class FrameCounts(Part):
+    """Frames, each counted once."""
+
+    read: int = 0
+    written: int = 0
+    damaged: int = 0
+    """Decoded with errors; covered in full."""
+    covered_fully: int = 0
+    covered_fully_by_cause: dict[str, int] = {}
+    uncovered: int = 0
+    """Frames that left without passing the compositor: 0, or the run failed."""
+
+
+class FaceCounts(Part):
+    """Faces in frames (one person in ten frames counts ten) and tracks."""
+
+    tracks: int = 0
+    swapped: int = 0
+    covered: int = 0
+    covered_by_cause: dict[str, int] = {}
+    filled: int = 0
+    """Face-frames covered between or around detections, where the detector saw nothing."""
+
+
+class ClusterCounts(Part):
+    """Sizes of the clusters that lent surrogates."""
+
+    k: int = 0
+    k_real_min: int = 0
+    k_real_median: float = 0.0
+    k_present_min: int = 0
+    clusters: int = 0
+    people: int = 0
+    swaps_below_k: int = 0
+
+
+class StageTimes(Part):
+    """Time of one stage per frame, ms."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    runs: int
+
+
+class RunReport(Part):
+    """One run of `kveil anonymize` on one input."""
+
+    schema_version: int = SCHEMA_VERSION
+    status: Literal["complete", "failed", "interrupted"] = "failed"
+    error: str | None = None
+    input: FileIdentity | None = None
+    output: FileIdentity | None = None
+    method: str = ""
+    settings: dict[str, object] = {}
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
+    engines: list[EngineChoice] = []
+    encoder: str = ""
+    encoder_reason: str = ""
+    metadata_dropped: list[str] = []
+    frames: FrameCounts = FrameCounts()
+    faces: FaceCounts = FaceCounts()
+    clusters: ClusterCounts = ClusterCounts()
+    stages: dict[str, StageTimes] = {}
+    fps: float = 0.0
+    elapsed_s: float = 0.0
+    warnings: list[str] = []
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal; reads it in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_HASH_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of kveil and of the libraries that touch pixels."""
+    names = ("kveil", "av", "numpy", "opencv-python-headless", "openvino", "onnxruntime")
+    found = {"python": platform.python_version()}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def save_report(report: RunReport, path: Path) -> None:
+    """Writes the report as JSON, complete or not at all.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(report.model_dump_json(indent=2) + "\n")
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,75 @@
+"""Settings: which source wins, and what a wrong value says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.errors import FileInvalid, SettingInvalid
+from config.loading import json_schema, load_settings, setting_keys
+from config.presets import PRESETS, Preset
+
+pytestmark = pytest.mark.unit
+
+
+def test_flag_beats_environment_beats_file_beats_preset(tmp_path: Path) -> None:
+    file = tmp_path / "kveil.yaml"
+    file.write_text("detection:\n  coarse_px: 800\n  full_px: 2000\n  full_every_s: 0.9\n")
+    settings = load_settings(
+        preset="cctv",
+        file=file,
+        environment={"KVEIL_DETECTION__COARSE_PX": "700", "KVEIL_DETECTION__FULL_PX": "1500"},
+        flags={"detection.coarse_px": "640"},
+    )
+    assert settings.detection.coarse_px == 640
+    assert settings.detection.full_px == 1500
+    assert settings.detection.full_every_s == 0.9
+    assert settings.tracking.hold_s == PRESETS["cctv"]["tracking"]["hold_s"]
+
+
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_every_preset_is_valid(preset: Preset) -> None:
+    load_settings(preset=preset, environment={})
+
+
+@pytest.mark.parametrize("key", sorted(setting_keys()))
+def test_every_key_is_described(key: str) -> None:
+    assert setting_keys()[key].strip().endswith((".", "…"))
+
+
+def test_every_key_can_come_from_the_environment() -> None:
+    settings = load_settings(environment={"KVEIL_PRIVACY__BELOW_K": "cover", "KVEIL_METHOD": "bar"})
+    assert settings.privacy.below_k == "cover"
+    assert settings.method == "bar"
+
+
+def test_unknown_key_in_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "kveil.yaml"
+    file.write_text("detection:\n  scroe: 1\n")
+    with pytest.raises(SettingInvalid, match=r"detection\.scroe"):
+        load_settings(file=file, environment={})
+
+
+def test_value_out_of_range_is_named() -> None:
+    with pytest.raises(SettingInvalid, match=r"privacy\.k"):
+        load_settings(flags={"privacy.k": "1"}, environment={})
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "a: [\n", "\x00"])
+def test_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "kveil.yaml"
+    file.write_text(text)
+    with pytest.raises(FileInvalid):
+        load_settings(file=file, environment={})
+
+
+def test_absent_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileInvalid, match=r"none\.yaml"):
+        load_settings(file=tmp_path / "none.yaml", environment={})
+
+
+def test_schema_lists_every_section() -> None:
+    properties = json_schema()["properties"]
+    assert isinstance(properties, dict)
+    assert {"detection", "tracking", "privacy", "output", "limits"} <= set(properties)
