@@ -1,0 +1,71 @@
+"""Everything that can go wrong in the gallery.
+
+KveilError                       any failure that kveil reports in one line
+└── GalleryError                 state over people could not be used as asked
+    ├── EmbeddingsRejected       wrong shape, not finite, or persons that do not match   (exit 2)
+    ├── TooFewPeople             fewer distinct people than k                            (exit 2)
+    ├── PartitionBroken          a clustering lost, split or misnumbered a person        (exit 6)
+    ├── WeightsRejected          mixing weights negative, empty or not finite            (exit 2)
+    ├── PeopleFolderRejected     a folder of face pictures that cannot be used           (exit 3)
+    └── DonorError               donor latents
+        ├── DonorPackRejected    the pack is absent, damaged, or holds what it must not  (exit 5)
+        └── TooFewDonors         fewer donors than distinct surrogates need              (exit 5)
+"""
+
+from __future__ import annotations
+
+from engines.errors import KveilError
+
+__all__ = [
+    "DonorError",
+    "DonorPackRejected",
+    "EmbeddingsRejected",
+    "GalleryError",
+    "PartitionBroken",
+    "PeopleFolderRejected",
+    "TooFewDonors",
+    "TooFewPeople",
+    "WeightsRejected",
+]
+
+
+class GalleryError(KveilError):
+    """State over people could not be used as asked."""
+
+
+class EmbeddingsRejected(GalleryError):
+    """Embeddings have the wrong shape, are not finite, or do not match their persons."""
+
+
+class TooFewPeople(GalleryError):
+    """There are fewer distinct people than k; the message says how many are missing."""
+
+
+class PartitionBroken(GalleryError):
+    """A clustering lost, split or misnumbered a person: a defect, nothing may be released."""
+
+    exit_code = 6
+
+
+class WeightsRejected(GalleryError):
+    """Mixing weights are negative, all zero, not finite, or of the wrong number."""
+
+
+class PeopleFolderRejected(GalleryError):
+    """A folder of face pictures is empty, unreadable or without the layout that is needed."""
+
+    exit_code = 3
+
+
+class DonorError(GalleryError):
+    """Something about the donor latents."""
+
+    exit_code = 5
+
+
+class DonorPackRejected(DonorError):
+    """A donor pack is absent, damaged, or holds what it must not."""
+
+
+class TooFewDonors(DonorError):
+    """The population has fewer donors than distinct surrogates need."""
