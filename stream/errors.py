@@ -1,0 +1,149 @@
+"""Everything that can go wrong between a file, a camera or a socket and the pipeline.
+
+KveilError                    any failure that kveil reports in one line
+└── StreamError               a source, a sink or a hand-off between threads failed
+    ├── UsageRefused          the request cannot be meant so (input = output)        (exit 2)
+    ├── InputUnreadable       missing, empty, damaged beyond use, no video in it     (exit 3)
+    ├── OutputNotWritable     no such folder, disk full, encoder refused             (exit 4)
+    │   └── OutputExists      a file has that name and `overwrite` was not asked for (exit 4)
+    └── MailboxClosed         nothing more will be handed over: the sender is done
+        └── MailboxCancelled  the hand-off was broken off; what was in it is gone
+
+Foreign exceptions (PyAV, Pillow, the operating system) are mapped by `reading` and
+`writing` alone.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engines.errors import KveilError
+
+__all__ = [
+    "InputUnreadable",
+    "MailboxCancelled",
+    "MailboxClosed",
+    "OutputExists",
+    "OutputNotWritable",
+    "StreamError",
+    "UsageRefused",
+    "reading",
+    "writing",
+]
+
+
+class StreamError(KveilError):
+    """A source, a sink or a hand-off between threads failed."""
+
+
+class UsageRefused(StreamError):
+    """The request cannot be meant so, such as an output that is its own input."""
+
+    exit_code = 2
+
+
+class InputUnreadable(StreamError):
+    """The input is missing, empty, damaged beyond use, or holds no video."""
+
+    exit_code = 3
+
+
+class OutputNotWritable(StreamError):
+    """The output cannot be written: folder, rights, space, or the encoder refused."""
+
+    exit_code = 4
+
+
+class OutputExists(OutputNotWritable):
+    """A file has the output's name and overwriting was not asked for."""
+
+
+class MailboxClosed(StreamError):
+    """The sender closed the mailbox and everything in it was received."""
+
+
+class MailboxCancelled(MailboxClosed):
+    """One end broke the hand-off; a sink that meets this aborts instead of finishing."""
+
+
+_ADVICE = {
+    errno.ENOENT: "no such file; check the path",
+    errno.EACCES: "permission denied; check the rights on the file and its folder",
+    errno.EPERM: "permission denied; check the rights on the file and its folder",
+    errno.EISDIR: "it is a folder; name a file",
+    errno.ENOSPC: "the disk is full; free some space and run again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run again",
+    errno.EROFS: "the disk is read-only; choose another place",
+    errno.EFBIG: "the file would be larger than this disk or user may hold",
+    errno.EMFILE: "too many files are open; close some or raise the limit (ulimit -n)",
+    errno.ENOMEM: "not enough memory for a picture of this size",
+}
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turns whatever PyAV, Pillow or the system raises into `InputUnreadable`.
+
+    Args:
+        name: what is being read, for the message; a file's name, never a URL with a password.
+
+    >>> with reading("clip.mp4"):
+    ...     raise FileNotFoundError(2, "No such file or directory")
+    Traceback (most recent call last):
+    ...
+    stream.errors.InputUnreadable: cannot read clip.mp4: no such file; check the path
+
+    Raises:
+        InputUnreadable: in place of any foreign exception.
+    """
+    try:
+        yield
+    except KveilError:
+        raise
+    except _foreign() as error:
+        message = f"cannot read {name}: {_advice(error)}"
+        raise InputUnreadable(message) from error
+
+
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Turns whatever PyAV, Pillow or the system raises into `OutputNotWritable`.
+
+    Args:
+        name: what is being written, for the message.
+
+    >>> with writing("out.mp4"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    stream.errors.OutputNotWritable: cannot write out.mp4: the disk is full; free some space and \
+run again
+
+    Raises:
+        OutputNotWritable: in place of any foreign exception.
+    """
+    try:
+        yield
+    except KveilError:
+        raise
+    except _foreign() as error:
+        message = f"cannot write {name}: {_advice(error)}"
+        raise OutputNotWritable(message) from error
+
+
+def _foreign() -> tuple[type[Exception], ...]:
+    import av
+
+    return (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, SyntaxError)
+
+
+def _advice(error: Exception) -> str:
+    code = error.errno if isinstance(error, OSError) else None
+    if code in _ADVICE:
+        return _ADVICE[code]
+    if isinstance(error, MemoryError):
+        return _ADVICE[errno.ENOMEM]
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(text.split()) or type(error).__name__
