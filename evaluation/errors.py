@@ -1,0 +1,57 @@
+"""Everything that can go wrong in the laboratory.
+
+KveilError
+└── EvaluationError               an evaluation could not be made or may not be believed
+    ├── RecogniserRejected        a recogniser's description or network is unusable      (exit 5)
+    ├── FacesUnreadable           a folder of faces or a clip cannot be read              (exit 3)
+    ├── TooFewPeople              too few people for the method or the statistic          (exit 3)
+    ├── ClipsDiffer               original and anonymized clip do not match in time       (exit 6)
+    └── ControlFailed             an attack missed its planted leak; its figure is void   (exit 6)
+"""
+
+from __future__ import annotations
+
+from engines.errors import KveilError
+
+__all__ = [
+    "ClipsDiffer",
+    "ControlFailed",
+    "EvaluationError",
+    "FacesUnreadable",
+    "RecogniserRejected",
+    "TooFewPeople",
+]
+
+
+class EvaluationError(KveilError):
+    """An evaluation could not be made, or its figures may not be believed."""
+
+
+class RecogniserRejected(EvaluationError):
+    """A recogniser's description or network is unusable."""
+
+    exit_code = 5
+
+
+class FacesUnreadable(EvaluationError):
+    """A folder of faces or a clip cannot be read."""
+
+    exit_code = 3
+
+
+class TooFewPeople(EvaluationError):
+    """There are too few people for the method or for the statistic."""
+
+    exit_code = 3
+
+
+class ClipsDiffer(EvaluationError):
+    """The anonymized clip has other frames or times than its original."""
+
+    exit_code = 6
+
+
+class ControlFailed(EvaluationError):
+    """An attack did not find its planted leak, so its figure says nothing."""
+
+    exit_code = 6

@@ -1,0 +1,246 @@
+"""Attack A12: on how many face-frames of a clip is the face bare or still recognisable.
+
+A detector that kveil does not use by default looks at every original frame; the same places
+of the anonymized frame are compared with what was there. A face is *bare* when hardly any
+pixel of it changed, and *recognisable* when an independent recogniser still matches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Face
+from evaluation.chains import ChainLinker
+from evaluation.clips import FramePair
+from evaluation.metrics.intervals import Proportion, clustered
+from evaluation.recognisers import Recogniser
+
+__all__ = ["BARE_GREY_LEVELS", "Exposure", "FaceFinder", "Sighting", "measure_exposure"]
+__all__ += ["SIZE_EDGES_PX", "central_difference", "face_size_px", "size_label"]
+
+BARE_GREY_LEVELS = 8.0
+"""Mean absolute change on the central half of the box below which a face is bare."""
+SIZE_EDGES_PX = (16, 24, 32, 48, 64, 96, 160)
+"""Borders of the size classes of the report, px."""
+
+
+class FaceFinder(Protocol):
+    """A detector that sees all faces of a frame at whatever scale that takes."""
+
+    @property
+    def name(self) -> str:
+        """Shown in the report."""
+
+    def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
+        """Faces of an H×W×3 uint8 BGR image, in its pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One face in one frame, before and after.
+
+    Attributes:
+        frame: number of the frame, from 0.
+        chain: number of the detector's chain, from 1.
+        face: where the detector saw it in the original.
+        size_px: geometric mean of the box's sides.
+        change: mean absolute difference on the central half of the box, grey levels.
+        cosines: similarity of before and after, by recogniser.
+        is_bare: the change is below `BARE_GREY_LEVELS`.
+        recognised_by: recognisers whose threshold the similarity exceeds.
+    """
+
+    frame: int
+    chain: int
+    face: Face
+    size_px: float
+    change: float
+    cosines: dict[str, float]
+    is_bare: bool
+    recognised_by: frozenset[str]
+
+
+@dataclass(slots=True)
+class Exposure:
+    """What A12 saw of one pair of clips.
+
+    Attributes:
+        frames: frames looked at.
+        sightings: every face in every frame.
+        templates: per chain and recogniser the sums of unit vectors before and after, for
+            whole-track attacks.
+        strangers: per recogniser, (matches, pairs) between an original face and the
+            anonymized place of *another* face in the same frame: the chance floor.
+        originals: the same between original faces of one frame: the false match rate of
+            the recogniser on this footage.
+    """
+
+    frames: int = 0
+    sightings: list[Sighting] = field(default_factory=list)
+    templates: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict)
+    strangers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    originals: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def bare(self, least_px: float = 0, most_px: float = np.inf) -> Proportion:
+        """Share of bare face-frames with a size in [least_px, most_px)."""
+        chosen = [seen for seen in self.sightings if least_px <= seen.size_px < most_px]
+        return clustered([seen.is_bare for seen in chosen], [seen.chain for seen in chosen])
+
+    def recognisable(
+        self, recogniser: str, least_px: float = 0, most_px: float = np.inf
+    ) -> Proportion:
+        """Share of face-frames that `recogniser` still matches, within a range of sizes."""
+        chosen = [seen for seen in self.sightings if least_px <= seen.size_px < most_px]
+        events = [recogniser in seen.recognised_by for seen in chosen]
+        return clustered(events, [seen.chain for seen in chosen])
+
+    def exposed_chains(self) -> Proportion:
+        """Share of chains with at least one bare face-frame."""
+        chains = sorted({seen.chain for seen in self.sightings})
+        bare = {seen.chain for seen in self.sightings if seen.is_bare}
+        return clustered([chain in bare for chain in chains], chains)
+
+
+Keep = Callable[[Sighting, FramePair], None]
+
+
+def face_size_px(face: Face) -> float:
+    """Geometric mean of the box's sides, px."""
+    width, height = np.maximum(face.box_px[2:] - face.box_px[:2], 0)
+    return float(np.sqrt(width * height))
+
+
+def size_label(size_px: float) -> str:
+    """The size class of a face.
+
+    >>> size_label(20), size_label(500)
+    ('16-24 px', '160+ px')
+    """
+    for low, high in pairwise(SIZE_EDGES_PX):
+        if size_px < high:
+            return f"{low}-{high} px"
+    return f"{SIZE_EDGES_PX[-1]}+ px"
+
+
+def central_difference(
+    original: NDArray[np.uint8], anonymized: NDArray[np.uint8], box_px: NDArray[np.float32]
+) -> float:
+    """Mean absolute difference of two pictures on the central half of a box.
+
+    Args:
+        original: H×W×3 uint8.
+        anonymized: H×W×3 uint8.
+        box_px: (4,) xyxy; half of its width and height around its centre is compared.
+
+    Returns:
+        Grey levels, 0…255; at least one pixel is always compared.
+
+    >>> black, grey = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 50, np.uint8)
+    >>> central_difference(black, grey, np.array([0, 0, 8, 8], np.float32))
+    50.0
+    """
+    centre, half = (box_px[:2] + box_px[2:]) / 2, (box_px[2:] - box_px[:2]) / 4
+    limit = np.array([original.shape[1], original.shape[0]])
+    low = np.clip(np.floor(centre - half).astype(int), 0, limit - 1)
+    high = np.clip(np.ceil(centre + half).astype(int), low + 1, limit)
+    window = np.s_[low[1] : high[1], low[0] : high[0]]
+    return float(cv2.absdiff(original[window], anonymized[window]).mean())
+
+
+def measure_exposure(
+    pairs: Iterable[FramePair],
+    finder: FaceFinder,
+    recognisers: Sequence[Recogniser],
+    *,
+    least_px: float = 16,
+    least_score: float = 0.5,
+    keep: Keep | None = None,
+) -> Exposure:
+    """Runs A12 over a pair of clips, holding one pair of frames at a time.
+
+    Args:
+        pairs: frames of both clips.
+        finder: detector for the originals; not the one that made the anonymized clip.
+        recognisers: judges; align by the original's landmarks on both pictures.
+        least_px: smaller faces are not counted.
+        least_score: detections below it are not counted; smaller counts more non-faces.
+        keep: called with every sighting, for contact sheets.
+
+    Raises:
+        ClipsDiffer: the clips do not match.
+        EngineFault: a network failed.
+    """
+    exposure, linker = Exposure(), ChainLinker()
+    for pair in pairs:
+        exposure.frames += 1
+        faces = [
+            face
+            for face in finder.find(pair.original)
+            if face.score >= least_score and face_size_px(face) >= least_px
+        ]
+        chains = linker.link(pair.index, faces)
+        for seen in _sightings(pair, faces, chains, recognisers, exposure):
+            exposure.sightings.append(seen)
+            if keep is not None:
+                keep(seen, pair)
+    return exposure
+
+
+def _sightings(
+    pair: FramePair,
+    faces: Sequence[Face],
+    chains: Sequence[int],
+    recognisers: Sequence[Recogniser],
+    exposure: Exposure,
+) -> list[Sighting]:
+    if not faces:
+        return []
+    cosines = {
+        judge.name: _compare(pair, faces, chains, judge, exposure) for judge in recognisers
+    }
+    seen = []
+    for place, (face, chain) in enumerate(zip(faces, chains, strict=True)):
+        change = central_difference(pair.original, pair.anonymized, face.box_px)
+        own = {name: float(values[place]) for name, values in cosines.items()}
+        judges = [judge for judge in recognisers if own[judge.name] > judge.threshold]
+        matched = frozenset(judge.name for judge in judges)
+        bare = change < BARE_GREY_LEVELS
+        size = face_size_px(face)
+        seen.append(Sighting(pair.index, chain, face, size, change, own, bare, matched))
+    return seen
+
+
+def _compare(
+    pair: FramePair,
+    faces: Sequence[Face],
+    chains: Sequence[int],
+    judge: Recogniser,
+    exposure: Exposure,
+) -> NDArray[np.float32]:
+    """Cosines of each face with its anonymized place; also feeds templates and floors."""
+    points = [face.landmarks_px for face in faces]
+    before = judge.embed([pair.original] * len(faces), points)
+    after = judge.embed([pair.anonymized] * len(faces), points)
+    for place, chain in enumerate(chains):
+        both = np.stack([before[place], after[place]]).astype(np.float64)
+        key = (chain, judge.name)
+        exposure.templates[key] = exposure.templates.get(key, 0.0) + both
+    apart = ~np.eye(len(faces), dtype=bool)
+    _count(exposure.strangers, judge, (before @ after.T)[apart])
+    _count(exposure.originals, judge, (before @ before.T)[apart])
+    return np.asarray((before * after).sum(axis=1), np.float32)
+
+
+def _count(
+    table: dict[str, tuple[int, int]], judge: Recogniser, scores: NDArray[np.float32]
+) -> None:
+    matches, pairs = table.get(judge.name, (0, 0))
+    hits = int((scores > judge.threshold).sum())
+    table[judge.name] = (matches + hits, pairs + scores.size)

@@ -1,0 +1,1 @@
+"""One measure per file: what it means, its range and its interval."""

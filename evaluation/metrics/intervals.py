@@ -1,0 +1,119 @@
+"""Confidence intervals of proportions, with probes clustered by person or by track."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Z95", "Proportion", "clustered", "wilson"]
+
+Z95 = 1.959963984540054
+"""Two-sided 95 % quantile of the normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """A rate with its 95 % Wilson interval.
+
+    Attributes:
+        hits: probes for which the event happened.
+        probes: all probes; undetected outputs count too.
+        lower: lower end of the interval, 0…1.
+        upper: upper end of the interval, 0…1; gates use this one.
+        groups: people or tracks that the probes belong to.
+    """
+
+    hits: int
+    probes: int
+    lower: float
+    upper: float
+    groups: int
+
+    @property
+    def rate(self) -> float:
+        """Hits ÷ probes, 0…1; 0 without probes."""
+        return self.hits / self.probes if self.probes else 0.0
+
+    def as_dict(self) -> dict[str, float | int]:
+        """The record for a JSON report."""
+        return {
+            "rate": self.rate,
+            "lower": self.lower,
+            "upper": self.upper,
+            "hits": self.hits,
+            "probes": self.probes,
+            "groups": self.groups,
+        }
+
+
+def wilson(hits: float, probes: float, z: float = Z95) -> tuple[float, float]:
+    """Wilson's score interval of a proportion (1927, Eq. 3).
+
+    Args:
+        hits: successes, 0…probes; may be fractional (effective sizes).
+        probes: trials; without any the interval is everything.
+        z: quantile of the normal distribution; larger is wider.
+
+    Returns:
+        Lower and upper end, 0…1.
+
+    >>> [round(end, 3) for end in wilson(0, 150)]
+    [0.0, 0.025]
+    """
+    if probes <= 0:
+        return 0.0, 1.0
+    rate = hits / probes
+    scale = 1 + z * z / probes
+    centre = (rate + z * z / (2 * probes)) / scale
+    half = z * math.sqrt(rate * (1 - rate) / probes + z * z / (4 * probes * probes)) / scale
+    # At the ends the bound is exact; rounding would leave 1e-18 there.
+    lower = 0.0 if hits <= 0 else max(0.0, centre - half)
+    upper = 1.0 if hits >= probes else min(1.0, centre + half)
+    return lower, upper
+
+
+def clustered(events: Iterable[bool] | NDArray[np.bool_], groups: Iterable[object]) -> Proportion:
+    """A proportion whose probes come in groups that fail or hold together.
+
+    The sample is shrunk by the design effect, the ratio of the clustered variance of the
+    rate (Kish, Survey Sampling, 1965, ratio estimator) to the binomial one, never below 1.
+    Where every probe agrees the effect cannot be estimated, and each group counts once.
+
+    Args:
+        events: (N,) whether the event happened for a probe.
+        groups: (N,) person or track of the probe.
+
+    Raises:
+        ValueError: the two differ in length.
+
+    >>> clustered([True, True, False, False], ["a", "a", "b", "b"]).rate
+    0.5
+    """
+    flags = np.asarray(list(events), bool)
+    labels = [str(group) for group in groups]
+    if len(flags) != len(labels):
+        message = f"{len(flags)} events but {len(labels)} group labels: give one label each"
+        raise ValueError(message)
+    probes, hits = len(flags), int(flags.sum())
+    if not probes:
+        return Proportion(0, 0, 0.0, 1.0, 0)
+    _, index = np.unique(labels, return_inverse=True)
+    sizes = np.bincount(index).astype(float)
+    effective = _effective_size(np.bincount(index, weights=flags).astype(float), sizes)
+    lower, upper = wilson(hits / probes * effective, effective)
+    return Proportion(hits, probes, lower, upper, len(sizes))
+
+
+def _effective_size(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
+    probes, groups = float(sizes.sum()), len(sizes)
+    rate = float(hits.sum()) / probes
+    if rate in (0.0, 1.0) or groups < 2:
+        return float(groups)
+    residual = hits - rate * sizes
+    variance = groups / (groups - 1) * float((residual**2).sum()) / probes**2
+    effect = max(1.0, variance / (rate * (1 - rate) / probes))
+    return probes / effect

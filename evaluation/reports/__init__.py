@@ -1,0 +1,1 @@
+"""What an evaluation leaves behind: JSON for machines, one HTML page for people."""

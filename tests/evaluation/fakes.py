@@ -1,0 +1,69 @@
+"""Self-made faces and judges whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Face, Landmarks
+
+EYES_NOSE_MOUTH = np.array(
+    [[0.30, 0.37], [0.70, 0.37], [0.50, 0.58], [0.35, 0.78], [0.65, 0.78]], np.float32
+)
+
+
+def face_at(left: float, top: float, size: float, score: float = 0.9) -> Face:
+    """A detection of a square face."""
+    corner = np.array([left, top], np.float32)
+    box = np.concatenate([corner, corner + np.float32(size)])
+    return Face(box, corner + np.float32(size) * EYES_NOSE_MOUTH, score)
+
+
+def painted_face(seed: int, size: int) -> NDArray[np.uint8]:
+    """A size×size×3 pattern that is the same for a seed, at any size."""
+    random = np.random.default_rng(seed)
+    coarse = random.integers(40, 216, (6, 6, 3)).astype(np.uint8)
+    return np.asarray(cv2.resize(coarse, (size, size), interpolation=cv2.INTER_CUBIC), np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class PixelJudge:
+    """Recognises a face by its pixels: the centred 8×8 reduction of its box."""
+
+    name: str = "pixels"
+    threshold: float = 0.9
+    seen_by_kveil: bool = False
+
+    def embed(
+        self, images: Sequence[NDArray[np.uint8]], landmarks_px: Sequence[Landmarks]
+    ) -> NDArray[np.float32]:
+        if not images:
+            return np.zeros((0, 192), np.float32)
+        rows = [_reduced(image, points) for image, points in zip(images, landmarks_px, strict=True)]
+        return np.stack(rows)
+
+
+def _reduced(image: NDArray[np.uint8], points: Landmarks) -> NDArray[np.float32]:
+    side = float(points[1, 0] - points[0, 0]) / 0.4
+    left, top = points[0] - side * EYES_NOSE_MOUTH[0]
+    crop = cv2.getRectSubPix(
+        image, (max(1, round(side)),) * 2, (float(left) + side / 2, float(top) + side / 2)
+    )
+    small = cv2.resize(crop, (8, 8), interpolation=cv2.INTER_AREA).astype(np.float32).ravel()
+    small -= small.mean()
+    return np.asarray(small / max(float(np.linalg.norm(small)), 1e-6), np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedFinder:
+    """Sees the same faces in every frame."""
+
+    faces: tuple[Face, ...]
+    name: str = "scripted"
+
+    def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
+        return self.faces

@@ -1,0 +1,44 @@
+"""Intervals of clustered proportions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.metrics.intervals import clustered, wilson
+
+pytestmark = pytest.mark.unit
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_any_counts_contain_their_rate(counts: tuple[int, int]) -> None:
+    hits, probes = counts
+    lower, upper = wilson(hits, probes)
+    assert 0 <= lower <= hits / probes <= upper <= 1
+
+
+def test_no_hits_in_150_probes_still_allow_two_and_a_half_percent() -> None:
+    assert wilson(0, 150)[1] == pytest.approx(0.025, abs=1e-3)
+
+
+def test_probes_that_agree_within_a_person_widen_the_interval() -> None:
+    events = [True] * 50 + [False] * 50
+    apart = clustered(events, range(100))
+    together = clustered(events, [0] * 25 + [1] * 25 + [2] * 25 + [3] * 25)
+    assert together.rate == apart.rate == 0.5
+    assert together.upper - together.lower > 1.5 * (apart.upper - apart.lower)
+
+
+def test_unanimous_probes_count_each_person_once() -> None:
+    assert clustered([False] * 1000, [0, 1] * 500).upper == wilson(0, 2)[1]
+
+
+def test_no_probes_say_nothing() -> None:
+    nothing = clustered([], [])
+    assert (nothing.lower, nothing.upper, nothing.rate) == (0.0, 1.0, 0.0)
+
+
+def test_labels_of_another_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="one label each"):
+        clustered([True], [])
