@@ -1,0 +1,88 @@
+"""A face as one vector that can be averaged, interpolated and moved.
+
+A pose is (14,) float64: centre x px, centre y px, log width, log height, then five landmarks
+as (x, y) offsets from the centre in units of the box's width and height. Landmarks relative
+to the box stay in place on a head that moves or comes nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Face
+
+__all__ = ["LANDMARKS", "Pose", "contain", "face_from_pose", "grow", "pose_from_face", "size_px"]
+
+Pose = NDArray[np.float64]
+"""(14,) float64."""
+
+LANDMARKS = slice(4, 14)
+"""The landmarks' part of a pose."""
+
+_LARGEST_LOG = 12.0
+_SMALLEST_SIDE_PX = 1e-3
+
+
+def pose_from_face(face: Face) -> Pose:
+    """The face's pose.
+
+    >>> box = np.array([0, 0, 2, 2], dtype=np.float32)
+    >>> pose_from_face(Face(box, np.ones((5, 2), np.float32), 0.9)).tolist()[:2]
+    [1.0, 1.0]
+    """
+    x0, y0, x1, y1 = (float(value) for value in face.box_px)
+    centre = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    sides = np.maximum([x1 - x0, y1 - y0], _SMALLEST_SIDE_PX)
+    relative = (face.landmarks_px.astype(np.float64) - centre) / sides
+    return np.concatenate([centre, np.log(sides), relative.ravel()])
+
+
+def face_from_pose(pose: Pose, score: float) -> Face:
+    """Inverse of `pose_from_face`.
+
+    >>> pose = np.zeros(14)
+    >>> face_from_pose(pose, 0.5).box_px.tolist()
+    [-0.5, -0.5, 0.5, 0.5]
+    """
+    sides = np.exp(np.clip(pose[2:4], -_LARGEST_LOG, _LARGEST_LOG))
+    centre = pose[:2]
+    box = np.concatenate([centre - sides / 2, centre + sides / 2]).astype(np.float32)
+    landmarks = pose[LANDMARKS].reshape(5, 2) * sides + centre
+    return Face(box, landmarks.astype(np.float32), score)
+
+
+def size_px(pose: Pose) -> float:
+    """Geometric mean of the box's sides.
+
+    >>> size_px(np.zeros(14))
+    1.0
+    """
+    return float(np.exp(np.clip((pose[2] + pose[3]) / 2, -_LARGEST_LOG, _LARGEST_LOG)))
+
+
+def grow(face: Face, factor: float) -> Face:
+    """The face with its box widened about its centre; the landmarks stay.
+
+    >>> box = np.array([0, 0, 2, 2], dtype=np.float32)
+    >>> grow(Face(box, np.ones((5, 2), np.float32), 0.9), 1.5).box_px.tolist()
+    [-0.5, -0.5, 2.5, 2.5]
+    """
+    margin = (face.box_px[2:] - face.box_px[:2]) * np.float32((factor - 1.0) / 2)
+    box = np.concatenate([face.box_px[:2] - margin, face.box_px[2:] + margin])
+    return Face(box.astype(np.float32), face.landmarks_px, face.score)
+
+
+def contain(face: Face, *others: Face) -> Face:
+    """The face with its box widened to hold the boxes of the others.
+
+    >>> first = Face(np.array([0, 0, 2, 2], np.float32), np.ones((5, 2), np.float32), 0.9)
+    >>> second = Face(np.array([1, 1, 3, 3], np.float32), np.ones((5, 2), np.float32), 0.9)
+    >>> contain(first, second).box_px.tolist()
+    [0.0, 0.0, 3.0, 3.0]
+    """
+    box = face.box_px.copy()
+    for other in others:
+        np.minimum(box[:2], other.box_px[:2], out=box[:2])
+        np.maximum(box[2:], other.box_px[2:], out=box[2:])
+    return Face(box, face.landmarks_px, face.score)

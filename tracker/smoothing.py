@@ -1,0 +1,195 @@
+"""Where a track is in one frame, told with the frames on both sides.
+
+Between two detections the face is interpolated; before the first and after the last it is
+extrapolated; in a detected frame jitter is filtered by a local straight-line fit over the
+detections on both sides, which has no delay and lets large deviations pass. The box of a
+detected frame always holds the detector's own box.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+
+import numpy as np
+
+from engines.types import Face, Track, TrackState
+from tracker.lifecycle import is_within
+from tracker.poses import LANDMARKS, Pose, contain, face_from_pose, grow, size_px
+from tracker.settings import TrackerSettings
+from tracker.trajectory import Observation, Trajectory
+
+__all__ = ["line_fit", "smoothed_face", "track_at"]
+
+_CALM = {"place": 0.04, "log_size": 0.06, "landmarks": 0.04}
+"""Deviations from the fit well below these are jitter, well above are movement."""
+_VELOCITY_WINDOW_S = 0.25
+_VELOCITY_POINTS = 8
+_SLOWING_S = 0.25
+"""Time constant of the alternative that a face slows down after its last detection."""
+_LARGEST_GROWTH_RATE = 1.0
+"""Log size per second: faster trends over a few frames are noise."""
+
+
+def track_at(
+    trajectory: Trajectory, frame: int, time_s: float, settings: TrackerSettings
+) -> Track | None:
+    """The track in one frame, or None where it does not reach.
+
+    Args:
+        trajectory: the track with all detections known so far.
+        frame: index of the frame.
+        time_s: its time.
+        settings: how far a track reaches beyond its detections.
+    """
+    seen = trajectory.observations
+    after = bisect_right(seen, frame, key=attrgetter("frame"))
+    if after and seen[after - 1].frame == frame:
+        return _detected(trajectory, seen[after - 1], settings)
+    if 0 < after < len(seen):
+        return _filled(trajectory, seen[after - 1], seen[after], frame, time_s, settings)
+    near = seen[after - 1] if after else seen[0]
+    reach_s = settings.hold_s if after else settings.preroll_s
+    away_s = abs(time_s - near.time_s)
+    if near.is_anchor or not is_within(abs(frame - near.frame), away_s, reach_s, settings):
+        return None
+    return _extended(trajectory, near, frame, time_s, settings)
+
+
+def _detected(trajectory: Trajectory, seen: Observation, settings: TrackerSettings) -> Track | None:
+    if seen.is_anchor:
+        return None
+    near = [
+        other
+        for other in trajectory.observations
+        if abs(other.time_s - seen.time_s) <= settings.smooth_s
+        and other.track_id == seen.track_id
+        and not other.is_anchor
+    ]
+    face = contain(smoothed_face(seen, near, settings.smooth_s), seen.face)
+    state = TrackState.DOUBTFUL if seen.is_doubtful else TrackState.DETECTED
+    return _track(trajectory, seen, seen.frame, face, state, settings)
+
+
+def _filled(
+    trajectory: Trajectory,
+    before: Observation,
+    after: Observation,
+    frame: int,
+    time_s: float,
+    settings: TrackerSettings,
+) -> Track:
+    part = (time_s - before.time_s) / max(after.time_s - before.time_s, 1e-9)
+    pose = (1.0 - part) * before.pose + part * after.pose
+    away_s = min(time_s - before.time_s, after.time_s - time_s)
+    score = min(before.face.score, after.face.score)
+    face = grow(face_from_pose(pose, score), _growth(away_s, settings))
+    trusted = before.track_id == after.track_id
+    trusted &= not (before.is_doubtful or after.is_doubtful)
+    state = TrackState.FILLED if trusted else TrackState.DOUBTFUL
+    return _track(trajectory, before, frame, face, state, settings)
+
+
+def _extended(
+    trajectory: Trajectory,
+    near: Observation,
+    frame: int,
+    time_s: float,
+    settings: TrackerSettings,
+) -> Track:
+    away_s = time_s - near.time_s
+    velocity = _velocity(trajectory.observations, near)
+    score = near.face.score
+    keeps_on = face_from_pose(near.pose + away_s * velocity, score)
+    slowed_s = (
+        float(np.sign(away_s)) * _SLOWING_S * (1.0 - float(np.exp(-abs(away_s) / _SLOWING_S)))
+    )
+    slows = face_from_pose(near.pose + slowed_s * velocity, score)
+    face = grow(contain(keeps_on, slows), _growth(abs(away_s), settings))
+    doubtful = near.is_doubtful or (away_s > 0 and trajectory.in_doubt)
+    state = TrackState.DOUBTFUL if doubtful else TrackState.EXTENDED
+    return _track(trajectory, near, frame, face, state, settings)
+
+
+def _track(
+    trajectory: Trajectory,
+    near: Observation,
+    frame: int,
+    face: Face,
+    state: TrackState,
+    settings: TrackerSettings,
+) -> Track:
+    confirmed = trajectory.is_confirmed(settings)
+    return Track(near.track_id, face, state, frame - near.birth_frame, confirmed)
+
+
+def _growth(away_s: float, settings: TrackerSettings) -> float:
+    return min(1.0 + settings.growth_per_s * away_s, settings.growth_max)
+
+
+def _velocity(seen: Sequence[Observation], near: Observation) -> Pose:
+    """(14,) change per second of the pose at one end of the track; landmarks hold still."""
+    close = [other for other in seen if abs(other.time_s - near.time_s) <= _VELOCITY_WINDOW_S]
+    close = sorted(close, key=lambda other: abs(other.frame - near.frame))[:_VELOCITY_POINTS]
+    velocity = np.zeros(14)
+    if len(close) > 1:
+        times = [other.time_s - near.time_s for other in close]
+        _, slope = line_fit(times, [1.0] * len(close))
+        velocity[:4] = slope @ np.array([other.pose[:4] for other in close])
+        velocity[2:4] = np.clip(velocity[2:4], -_LARGEST_GROWTH_RATE, _LARGEST_GROWTH_RATE)
+    return velocity
+
+
+def smoothed_face(seen: Observation, near: Sequence[Observation], width_s: float) -> Face:
+    """The detection with its jitter filtered.
+
+    A straight line is fitted to the neighbours in time; small deviations from it are taken
+    for jitter and dropped, large ones for movement and kept.
+
+    Args:
+        seen: the detection.
+        near: detections of the same track around it, itself included.
+        width_s: half width of the window.
+    """
+    if len(near) < 3:
+        return seen.face
+    times = [other.time_s - seen.time_s for other in near]
+    weights = [(1.0 - min(abs(time) / (width_s * 1.01), 1.0) ** 2) ** 2 for time in times]
+    level, _ = line_fit(times, weights)
+    fit = level @ np.array([other.pose for other in near])
+    off = seen.pose - fit
+    size = max(size_px(seen.pose), 1e-6)
+    keep = np.empty(14)
+    keep[:2] = _kept(float(np.hypot(off[0], off[1])) / size, _CALM["place"])
+    keep[2:4] = _kept(float(np.abs(off[2:4]).max()), _CALM["log_size"])
+    keep[LANDMARKS] = _kept(float(np.abs(off[LANDMARKS]).max()), _CALM["landmarks"])
+    return face_from_pose(fit + keep * off, seen.face.score)
+
+
+def _kept(deviation: float, calm: float) -> float:
+    """Share of a deviation that is movement: 0 for small ones, 1 for large ones."""
+    return deviation**2 / (deviation**2 + calm**2)
+
+
+def line_fit(times_s: Sequence[float], weights: Sequence[float]) -> tuple[Pose, Pose]:
+    """Weights that give level and slope, at time 0, of the best line through samples.
+
+    Args:
+        times_s: (N,) times of the samples.
+        weights: (N,) non-negative, not all zero.
+
+    Returns:
+        Two (N,) float64: multiply by the samples and add up.
+
+    >>> level, slope = line_fit([0.0, 1.0], [1.0, 1.0])
+    >>> float(level @ [3.0, 5.0]), float(slope @ [3.0, 5.0])
+    (3.0, 2.0)
+    """
+    weight, time = np.asarray(weights, dtype=float), np.asarray(times_s, dtype=float)
+    total, first = float(weight.sum()), float(weight @ time)
+    second = float(weight @ (time * time))
+    spread = total * second - first * first
+    if spread <= 1e-12 * max(total * second, 1e-12):
+        return weight / total, np.zeros(len(time))
+    return weight * (second - first * time) / spread, weight * (total * time - first) / spread

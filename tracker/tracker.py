@@ -1,0 +1,193 @@
+"""The room's door: detections in, frame by frame; tracks without holes out, a little later."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Face, Track, TrackState
+from tracker.clock import StreamClock
+from tracker.cuts import CutDetector
+from tracker.doubt import AppearanceDistance
+from tracker.errors import FrameOutOfOrder
+from tracker.lifecycle import Lifecycle
+from tracker.settings import TrackerSettings
+from tracker.smoothing import track_at
+
+__all__ = ["FrameTracks", "Tracker"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTracks:
+    """All faces of one frame, final.
+
+    Attributes:
+        frame_index: number of the frame in its stream.
+        tracks: its faces, by id. Cover each; only confirmed tracks that are not doubtful
+            are worth a surrogate.
+        is_unknown: the detector failed here: cover the whole frame.
+    """
+
+    frame_index: int
+    tracks: tuple[Track, ...]
+    is_unknown: bool
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A frame pushed but not yet released."""
+
+    frame: int
+    time_s: float
+    scene: int
+    is_unknown: bool
+
+
+class Tracker:
+    """Follows the faces of one stream with a fixed look-ahead.
+
+    Push every frame, in order; each is released `settings.lookahead_frames` later, and the
+    rest by `flush`. Memory is bounded by the look-ahead and by the faces in view.
+
+    Args:
+        settings: see `TrackerSettings`.
+        appearance: asked for every link between a detection and a track, when given;
+            a large distance makes the link doubtful.
+
+    >>> tracker = Tracker(TrackerSettings(lookahead_frames=1))
+    >>> face = Face(np.array([0, 0, 9, 9], np.float32), np.ones((5, 2), np.float32), 0.9)
+    >>> tracker.push(0, 0.0, (face,))
+    ()
+    >>> [released.frame_index for released in tracker.push(1, 0.04, None)]
+    [0]
+    >>> [track.state.value for track in tracker.flush()[0].tracks]
+    ['extended']
+    """
+
+    def __init__(
+        self, settings: TrackerSettings | None = None, appearance: AppearanceDistance | None = None
+    ) -> None:
+        self.settings = settings or TrackerSettings()
+        self._lifecycle = Lifecycle(self.settings, appearance)
+        self._cuts = CutDetector(self.settings.cut_level)
+        self._clock = StreamClock()
+        self._pending: deque[_Pending] = deque()
+        self._next_frame: int | None = None
+        self._now_s = 0.0
+
+    @property
+    def next_frame_index(self) -> int | None:
+        """Index that the next push must have; None before the first."""
+        return self._next_frame
+
+    def push(
+        self,
+        frame_index: int,
+        time_s: float,
+        faces: Sequence[Face] | None,
+        thumbnail: NDArray[np.uint8] | None = None,
+        *,
+        unknown: bool = False,
+        frame_size: tuple[int, int] | None = None,
+    ) -> tuple[FrameTracks, ...]:
+        """Take in the next frame.
+
+        Args:
+            frame_index: one more than that of the frame before; the first may be any.
+            time_s: presentation time, s; need not rise.
+            faces: what the detector found; None when it did not run, which says nothing
+                about faces. A face with numbers that are not finite or a box without area
+                makes the frame unknown.
+            thumbnail: (h, w) uint8 grey, about 64 × 36, the same size in every frame; None
+                to leave out cuts and camera motion.
+            unknown: the detector failed in this frame.
+            frame_size: height, width px; lets the thumbnails' motion steer the tracks.
+
+        Returns:
+            The frames released by this one, in order.
+
+        Raises:
+            FrameOutOfOrder: a frame was pushed twice or left out.
+        """
+        if self._next_frame is not None and frame_index != self._next_frame:
+            raise FrameOutOfOrder(
+                f"frame {frame_index} pushed where {self._next_frame} is next: push every frame"
+                " once, in order (faces=None where the detector did not run)"
+            )
+        self._next_frame = frame_index + 1
+        before_s, self._now_s = self._now_s, self._clock.push(time_s)
+        scene, offset_px = self._look(frame_index, thumbnail, frame_size)
+        self._lifecycle.advance(self._now_s - before_s, offset_px)
+        usable, broken = self._usable(faces)
+        if usable is not None:
+            self._lifecycle.observe(frame_index, self._now_s, scene, usable)
+        self._pending.append(_Pending(frame_index, self._now_s, scene, unknown or broken))
+        return self._release(self.settings.lookahead_frames)
+
+    def flush(self) -> tuple[FrameTracks, ...]:
+        """Release the frames still held back; the stream has ended."""
+        return self._release(0)
+
+    def _look(
+        self,
+        frame: int,
+        thumbnail: NDArray[np.uint8] | None,
+        frame_size: tuple[int, int] | None,
+    ) -> tuple[int, tuple[float, float]]:
+        """The frame's scene, and how far the picture moved, px."""
+        sight = self._cuts.push(frame, thumbnail)
+        if sight.flash_since is not None:
+            self._heal(sight.flash_since, sight.scene)
+        height, width = frame_size or (0, 0)
+        return sight.scene, (sight.offset[0] * width, sight.offset[1] * height)
+
+    def _heal(self, since: int, scene: int) -> None:
+        """A flash ended: its frames belong to the scene around it."""
+        flashed = {held.scene for held in self._pending if held.frame >= since}
+        for held in self._pending:
+            if held.frame >= since:
+                held.scene = scene
+        for trajectory in self._lifecycle.trajectories:
+            if trajectory.scene in flashed:
+                trajectory.scene = scene
+
+    def _usable(self, faces: Sequence[Face] | None) -> tuple[list[Face] | None, bool]:
+        """The detections to follow, and whether the detector's answer cannot be trusted."""
+        if faces is None:
+            return None, False
+        alive = len(self._lifecycle.trajectories)
+        if len(faces) > self.settings.max_faces or alive + len(faces) > self.settings.max_tracks:
+            return None, True
+        sound = [face for face in faces if _is_sound(face)]
+        kept = [face for face in sound if face.score >= self.settings.low_score]
+        return kept, len(sound) < len(faces)
+
+    def _release(self, held_back: int) -> tuple[FrameTracks, ...]:
+        released = []
+        while len(self._pending) > held_back:
+            held = self._pending.popleft()
+            released.append(self._finish(held))
+            self._lifecycle.retire(held.frame, held.time_s)
+        return tuple(released)
+
+    def _finish(self, held: _Pending) -> FrameTracks:
+        found = (
+            track_at(trajectory, held.frame, held.time_s, self.settings)
+            for trajectory in self._lifecycle.trajectories
+            if trajectory.scene == held.scene
+        )
+        tracks = tuple(sorted((t for t in found if t is not None), key=lambda track: track.id))
+        vouched = self.settings.vouch_unknown and bool(tracks)
+        vouched = vouched and all(track.state is TrackState.FILLED for track in tracks)
+        return FrameTracks(held.frame, tracks, held.is_unknown and not vouched)
+
+
+def _is_sound(face: Face) -> bool:
+    """Finite numbers and a box with an area."""
+    box = face.box_px
+    numbers = bool(np.isfinite(box).all() and np.isfinite(face.landmarks_px).all())
+    return numbers and bool(np.isfinite(face.score)) and bool((box[2:] > box[:2]).all())

@@ -1,0 +1,113 @@
+"""One face's detections over time, as far as the look-ahead needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from engines.types import Face
+from tracker.poses import Pose, pose_from_face
+from tracker.settings import TrackerSettings
+
+__all__ = ["Observation", "Trajectory"]
+
+_KEPT_BEHIND = 12
+"""Detections kept behind the released frame: enough to tell a velocity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One detection of a track.
+
+    Attributes:
+        frame: index of the frame.
+        time_s: its time.
+        face: what the detector gave.
+        pose: the same as a vector.
+        track_id: id of the track at that time.
+        birth_frame: frame of that id's first detection.
+        is_doubtful: possibly another person.
+        is_anchor: belongs to the track from which this one jumped away; only interpolated
+            from, never shown.
+    """
+
+    frame: int
+    time_s: float
+    face: Face
+    pose: Pose
+    track_id: int
+    birth_frame: int
+    is_doubtful: bool = False
+    is_anchor: bool = False
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """The detections of one track; its id changes where the identity became doubtful.
+
+    Attributes:
+        scene: number of the scene it lives in; it is never shown in another.
+        track_id: current id.
+        birth_frame: frame of the current id's first detection.
+        hits: detections so far.
+        best_score: highest score so far.
+        in_doubt: may be another person than its id says.
+        clear_runs: detector runs since the doubt's cause was last seen.
+        observations: in order of frames.
+    """
+
+    scene: int
+    track_id: int
+    birth_frame: int
+    hits: int = 0
+    best_score: float = 0.0
+    in_doubt: bool = False
+    clear_runs: int = 0
+    observations: list[Observation] = field(default_factory=list)
+
+    @property
+    def last(self) -> Observation:
+        """The newest detection."""
+        return self.observations[-1]
+
+    def is_confirmed(self, settings: TrackerSettings) -> bool:
+        """Seen often and clearly enough to be worth a surrogate."""
+        return self.hits >= settings.confirm_hits and self.best_score >= settings.high_score
+
+    def observe(self, frame: int, time_s: float, face: Face) -> None:
+        """Append a detection under the current id."""
+        self.hits += 1
+        self.best_score = max(self.best_score, face.score)
+        self.observations.append(
+            Observation(
+                frame,
+                time_s,
+                face,
+                pose_from_face(face),
+                self.track_id,
+                self.birth_frame,
+                is_doubtful=self.in_doubt,
+            )
+        )
+
+    def rename(self, track_id: int, frame: int) -> None:
+        """Go on as another person from `frame` on."""
+        self.track_id = track_id
+        self.birth_frame = frame
+        self.in_doubt = False
+        self.clear_runs = 0
+
+    def doubt_since(self, time_s: float) -> None:
+        """Become doubtful, together with the detections from `time_s` on."""
+        self.in_doubt = True
+        self.clear_runs = 0
+        for place in range(len(self.observations) - 1, -1, -1):
+            seen = self.observations[place]
+            if seen.time_s < time_s:
+                break
+            self.observations[place] = replace(seen, is_doubtful=True)
+
+    def forget_before(self, frame: int) -> None:
+        """Drop what is too old to matter once `frame` has been released."""
+        behind = sum(seen.frame <= frame for seen in self.observations)
+        if behind > _KEPT_BEHIND:
+            del self.observations[: behind - _KEPT_BEHIND]
