@@ -1,0 +1,1 @@
+"""Live streams: network sources and sinks, the output that never ends, and its supervision."""

@@ -1,0 +1,251 @@
+"""One live stream: reader, anonymizer and outputs, supervised so that the output never dies."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from engines.types import Frame
+from stream.live.anonymizing import AnonymizerFactory
+from stream.live.clock import Clock
+from stream.live.counters import Counters, Event, Latency
+from stream.live.frame_worker import Arrival, FrameWorker
+from stream.live.output import Outlet, Output, SlateMaker
+from stream.live.sink_lane import SinkLane
+from stream.live.source_keeper import Persistence, SourceKeeper, SourceState
+from stream.live.timeline import Timeline
+from stream.live.turns import Turns
+from stream.mailbox import Mailbox
+from stream.media import Source
+
+__all__ = ["LiveStream", "Liveliness", "StreamStatus"]
+
+_TICK_S = 0.04
+_MOST_HUNG = 3
+OutputState = Literal["live", "slate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Liveliness:
+    """Bounds of one stream.
+
+    Attributes:
+        inbox: most decoded frames waiting; the oldest is dropped. Fewer means less delay,
+            more rides out longer pauses of the engines.
+        hold_s: time without a picture after which the slate shows.
+        slate_fps: slates per second.
+        hang_s: longest call into the engines before it counts as hung.
+        jump_s: disagreement of the source's clock with ours that counts as a jump.
+        slate_shape: height and width of the slate before the first picture, px.
+    """
+
+    inbox: int = 2
+    hold_s: float = 1.0
+    slate_fps: float = 5.0
+    hang_s: float = 5.0
+    jump_s: float = 1.0
+    slate_shape: tuple[int, int] = (720, 1280)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """What can be told of a stream at one moment; nothing in it is personal or secret."""
+
+    name: str
+    source: SourceState
+    output: OutputState
+    trouble: str
+    fps_in: float
+    fps_out: float
+    latency: Latency
+    counts: dict[Event, int]
+    sinks: dict[str, str]
+    hung_calls: int
+
+
+class LiveStream:
+    """Wires one source to its outputs and keeps it running until `stop`.
+
+    Args:
+        name: of the stream.
+        connect: opens the source.
+        make_anonymizer: makes the anonymizer of an uninterrupted run of frames.
+        make_slate: draws slates.
+        turns: shared with the other streams.
+        clock: time.
+        persistence: how hard to hold on to the source.
+        bounds: sizes and times.
+        counters: of this stream; a fresh one by default.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], Source],
+        make_anonymizer: AnonymizerFactory,
+        make_slate: SlateMaker,
+        turns: Turns,
+        clock: Clock,
+        persistence: Persistence | None = None,
+        bounds: Liveliness | None = None,
+        counters: Counters | None = None,
+    ) -> None:
+        self.name = name
+        self.counters = counters or Counters()
+        self._bounds = bounds or Liveliness()
+        self._make_anonymizer = make_anonymizer
+        self._turns = turns
+        self._clock = clock
+        self._timeline = Timeline(self._bounds.jump_s)
+        self._inbox = Mailbox[Arrival](self._bounds.inbox, on_full="drop_oldest")
+        self._counted_drops = 0
+        self._counted_jumps = 0
+        self.output = Output(
+            self._timeline,
+            make_slate,
+            self._bounds.slate_shape,
+            self._bounds.hold_s,
+            self._bounds.slate_fps,
+            clock,
+            self.counters,
+        )
+        self._keeper = SourceKeeper(
+            connect, self._deliver, persistence or Persistence(), clock, self.counters
+        )
+        self._worker = self._new_worker()
+        self._hung: list[threading.Thread] = []
+        self._lanes: dict[SinkLane, threading.Thread] = {}
+        self._threads: dict[str, threading.Thread] = {}
+        self._stopping = threading.Event()
+        self.ended = threading.Event()
+
+    def start(self) -> None:
+        """Starts the reader, the worker and the supervisor."""
+        self._spawn("reader", self._read)
+        self._spawn("worker", self._worker.run)
+        self._spawn("supervisor", self._supervise)
+
+    def add_lane(self, lane: SinkLane) -> None:
+        """Adds a network output; it runs until the stream stops or it is removed."""
+        thread = threading.Thread(
+            target=lane.run, name=f"{self.name}-sink-{len(self._lanes)}", daemon=True
+        )
+        self._lanes[lane] = thread
+        self.output.add(lane)
+        thread.start()
+
+    def add_outlet(self, outlet: Outlet) -> None:
+        """Adds a taker of pictures that brings its own thread, such as the viewers' encoder."""
+        self.output.add(outlet)
+
+    def stop(self, timeout_s: float = 5.0) -> list[str]:
+        """Ends everything: the source first, then what waits, then the outputs.
+
+        Returns:
+            Names of the threads that had not left in time; empty is the proof that all have.
+        """
+        self._keeper.stop()
+        self._inbox.close()
+        self._join("reader", timeout_s)
+        self._join("worker", timeout_s)
+        self._stopping.set()
+        self._join("supervisor", timeout_s)
+        for lane in self._lanes:
+            self.output.remove(lane)
+            lane.finish()
+        for lane, thread in self._lanes.items():
+            thread.join(timeout_s)
+            if thread.is_alive():
+                lane.abort()
+                thread.join(1.0)
+        self._turns.forget(self.name)
+        self.ended.set()
+        everyone = [*self._threads.values(), *self._lanes.values(), *self._hung]
+        return [thread.name for thread in everyone if thread.is_alive()]
+
+    def status(self) -> StreamStatus:
+        """The stream at this moment."""
+        fps_in, fps_out = self.counters.rates(self._clock.now())
+        return StreamStatus(
+            name=self.name,
+            source=self._keeper.state,
+            output="slate" if self.output.is_on_slate else "live",
+            trouble=self._keeper.trouble,
+            fps_in=round(fps_in, 2),
+            fps_out=round(fps_out, 2),
+            latency=self.counters.latency(),
+            counts=self.counters.counts(),
+            sinks={lane.name: lane.trouble or "ok" for lane in self._lanes},
+            hung_calls=sum(thread.is_alive() for thread in self._hung),
+        )
+
+    def supervise_once(self) -> None:
+        """One round of the supervisor: watchdogs, then a slate if one is due."""
+        self._keeper.check()
+        self._replace_hung_worker()
+        self.output.tick()
+        self._count_bounded_losses()
+
+    def _supervise(self) -> None:
+        while not self._stopping.is_set():
+            self.supervise_once()
+            self._clock.wait(self._stopping, _TICK_S)
+
+    def _read(self) -> None:
+        self._keeper.run()
+        self._inbox.close()
+        if self._keeper.state == "ended":
+            self._join("worker", None)
+            self.ended.set()
+
+    def _deliver(self, frame: Frame) -> None:
+        now_s = self._clock.now()
+        self.counters.arrived(now_s)
+        if frame.is_damaged:
+            self.counters.add("frames_damaged")
+        ticks = self._timeline.place(frame.time_s, now_s)
+        placed = replace(frame, pts=ticks, time_base=Timeline.TIME_BASE, stream=self.name)
+        self._inbox.send(Arrival(placed, now_s))
+
+    def _new_worker(self) -> FrameWorker:
+        return FrameWorker(
+            self.name,
+            self._inbox.receiver,
+            self._make_anonymizer,
+            self.output.put,
+            self._turns,
+            self._clock,
+            self.counters,
+        )
+
+    def _replace_hung_worker(self) -> None:
+        still = [thread for thread in self._hung if thread.is_alive()]
+        for _ in range(len(self._hung) - len(still)):
+            self._turns.reclaim()
+        self._hung = still
+        if self._worker.busy_s <= self._bounds.hang_s or len(self._hung) >= _MOST_HUNG:
+            return
+        self.counters.add("engine_hangs")
+        self._worker.abandon()
+        self._hung.append(self._threads["worker"])
+        self._turns.lend()
+        self._worker = self._new_worker()
+        self._spawn("worker", self._worker.run)
+
+    def _count_bounded_losses(self) -> None:
+        dropped, jumps = self._inbox.dropped, self._timeline.jumps
+        self.counters.add("dropped_input", dropped - self._counted_drops)
+        self.counters.add("clock_jumps", jumps - self._counted_jumps)
+        self._counted_drops, self._counted_jumps = dropped, jumps
+
+    def _spawn(self, role: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=f"{self.name}-{role}", daemon=True)
+        self._threads[role] = thread
+        thread.start()
+
+    def _join(self, role: str, timeout_s: float | None) -> None:
+        thread = self._threads.get(role)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout_s)

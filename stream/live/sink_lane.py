@@ -1,0 +1,133 @@
+"""One network output of a stream: its own thread, its own short queue, its own reconnects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from engines.compositor import Composite
+from engines.errors import KveilError
+from stream.errors import MailboxCancelled, MailboxClosed
+from stream.live.backoff import Backoff
+from stream.live.clock import Clock
+from stream.live.counters import Counters
+from stream.mailbox import Mailbox
+from stream.media import Sink
+
+__all__ = ["SinkLane"]
+
+
+class SinkLane:
+    """Feeds a sink, and opens a new one when it fails; never holds the stream up.
+
+    Args:
+        name: shown in the status; carries no secret.
+        open_sink: makes a sink; it connects at its first composite.
+        capacity: most composites waiting; more rides out longer stalls, fewer holds less
+            delay. The oldest is dropped when full.
+        backoff: pauses between attempts.
+        clock: time.
+        counters: gets losses and drops.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_sink: Callable[[], Sink],
+        capacity: int,
+        backoff: Backoff,
+        clock: Clock,
+        counters: Counters,
+    ) -> None:
+        self.name = name
+        self.trouble = ""
+        self._open = open_sink
+        self._mailbox = Mailbox[Composite](capacity, on_full="drop_oldest")
+        self._backoff = backoff
+        self._clock = clock
+        self._counters = counters
+        self._counted_drops = 0
+        self._stopped = threading.Event()
+        self._sink: Sink | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Composites in the queue."""
+        return len(self._mailbox)
+
+    def offer(self, composite: Composite) -> None:
+        """Queues a composite; drops the oldest when the sink is behind."""
+        with suppress(MailboxClosed):
+            self._mailbox.send(composite)
+        fresh = self._mailbox.dropped - self._counted_drops
+        if fresh > 0:
+            self._counted_drops += fresh
+            self._counters.add("dropped_output", fresh)
+
+    def run(self) -> None:
+        """Writes until `finish` or `abort`."""
+        while not self._stopped.is_set():
+            try:
+                self._write_one_connection()
+            except MailboxCancelled:
+                break
+            except MailboxClosed:
+                self._end_gracefully()
+                break
+            except Exception as error:  # one output's fault stays its own
+                self._lost(error)
+        self._abort_sink()
+
+    def finish(self) -> None:
+        """Writes what is queued, then ends; idempotent."""
+        self._mailbox.close()
+
+    def abort(self) -> None:
+        """Ends now, also a write that is stuck; idempotent."""
+        self._stopped.set()
+        self._mailbox.cancel()
+        self._abort_sink()
+
+    def _write_one_connection(self) -> None:
+        first = self._mailbox.receive()
+        sink = self._sink = self._open()
+        sink.write(first)
+        self.trouble = ""
+        written = 1
+        while True:
+            sink.write(self._mailbox.receive())
+            written += 1
+            if written == 50:
+                self._backoff.proved()
+
+    def _end_gracefully(self) -> None:
+        sink, self._sink = self._sink, None
+        if sink is None:
+            return
+        try:
+            sink.finish()
+        except Exception as error:  # told in the status
+            self.trouble = _told(error)
+            sink.abort()
+
+    def _lost(self, error: Exception) -> None:
+        self._abort_sink()
+        if self._stopped.is_set():
+            return
+        self.trouble = _told(error)
+        self._counters.add("sink_losses")
+        self._clock.wait(self._stopped, self._backoff.next_s())
+
+    def _abort_sink(self) -> None:
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            with suppress(Exception):
+                sink.abort()
+
+
+def _told(error: Exception) -> str:
+    """One line; the text of a foreign exception may hold a URL, so only its type is told."""
+    if isinstance(error, KveilError):
+        return str(error)
+    return f"the output failed unexpectedly ({type(error).__name__})"

@@ -1,0 +1,151 @@
+"""Keeps a source connected: watchdog, paced reconnect, and proof that video came back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from engines.errors import KveilError
+from engines.types import Frame
+from stream.live.backoff import Backoff
+from stream.live.clock import Clock
+from stream.live.counters import Counters
+from stream.media import Source
+
+__all__ = ["Persistence", "SourceKeeper", "SourceState"]
+
+SourceState = Literal["connecting", "waiting_for_video", "live", "lost", "ended", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """How hard to try.
+
+    Attributes:
+        stall_s: silence after which a connection counts as dead; smaller notices sooner,
+            larger bears with cameras that pause.
+        first_pause_s: pause before the second attempt; doubles with each failure.
+        longest_pause_s: ceiling of the pause.
+        proof_frames: decoded frames after which a connection counts as good again.
+        repeats: a source that ends (a file) starts over instead of ending the stream.
+    """
+
+    stall_s: float = 5.0
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 15.0
+    proof_frames: int = 10
+    repeats: bool = False
+
+
+class SourceKeeper:
+    """Opens a source, delivers its frames, and opens it again whenever it fails or falls silent.
+
+    `run` blocks and belongs in a thread of its own; `check` is the watchdog and is called from
+    another, some ten times a second.
+
+    Args:
+        connect: opens the source; raises when it cannot.
+        deliver: takes each decoded frame; must not block.
+        persistence: how hard to try.
+        clock: time.
+        counters: gets connects, reconnects, stalls.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Source],
+        deliver: Callable[[Frame], None],
+        persistence: Persistence,
+        clock: Clock,
+        counters: Counters,
+    ) -> None:
+        self._connect = connect
+        self._deliver = deliver
+        self._persistence = persistence
+        self._clock = clock
+        self._counters = counters
+        self._backoff = Backoff(persistence.first_pause_s, persistence.longest_pause_s)
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._source: Source | None = None
+        self._heard_s = clock.now()
+        self._was_live = False
+        self.state: SourceState = "connecting"
+        self.trouble = ""
+
+    def run(self) -> None:
+        """Connects and delivers until `stop`, or until a source that does not repeat ends."""
+        while not self._stopped.is_set():
+            try:
+                self._read_one_connection()
+            except KveilError as error:
+                self.trouble = str(error)
+            except Exception as error:  # a reader outlives whatever a library does
+                self.trouble = f"the source failed unexpectedly ({type(error).__name__})"
+            else:
+                if not self._goes_on_after_end():
+                    return
+            if self._stopped.is_set():
+                break
+            self.state = "lost"
+            self._clock.wait(self._stopped, self._backoff.next_s())
+        self.state = "stopped"
+
+    def check(self) -> None:
+        """Closes a connection that has been silent for too long; `run` then opens a new one."""
+        with self._lock:
+            source = self._source
+        if source is None or self._stopped.is_set():
+            return
+        if self._clock.now() - self._heard_s > self._persistence.stall_s:
+            self._counters.add("source_stalls")
+            self._heard_s = self._clock.now()
+            self.trouble = f"no video for {self._persistence.stall_s:g} s; connecting again"
+            source.close()
+
+    def stop(self) -> None:
+        """Ends `run` soon; idempotent, callable from any thread."""
+        self._stopped.set()
+        with self._lock:
+            source = self._source
+        if source is not None:
+            source.close()
+
+    def _goes_on_after_end(self) -> bool:
+        if self._stopped.is_set() or self._persistence.repeats:
+            return True
+        self.state = "ended"
+        return False
+
+    def _read_one_connection(self) -> None:
+        self.state = "connecting"
+        source = self._connect()
+        self._adopt(source)
+        self._counters.add("connects")
+        if self._was_live:
+            self._counters.add("reconnects")
+        self.state = "waiting_for_video"
+        try:
+            self._read_frames(source)
+        finally:
+            self._adopt(None)
+            source.close()
+
+    def _adopt(self, source: Source | None) -> None:
+        with self._lock:
+            self._source = source
+        self._heard_s = self._clock.now()
+        if source is not None and self._stopped.is_set():
+            source.close()
+
+    def _read_frames(self, source: Source) -> None:
+        for number, frame in enumerate(source.frames(), start=1):
+            if self._stopped.is_set():
+                return
+            self._heard_s = self._clock.now()
+            self.state, self.trouble, self._was_live = "live", "", True
+            if number == self._persistence.proof_frames:
+                self._backoff.proved()
+            self._deliver(frame)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engines.types import Frame
+from stream.live.counters import Counters
+from stream.live.source_keeper import Persistence, SourceKeeper
+from stream.media import Source
+from tests.stream.live.fakes import FakeClock, ScriptedSource, lost
+
+pytestmark = pytest.mark.unit
+
+
+def keeper_of(
+    clock: FakeClock, attempts: list[Callable[[], Source]], persistence: Persistence | None = None
+) -> tuple[SourceKeeper, list[Frame], Counters]:
+    delivered: list[Frame] = []
+    counters = Counters()
+    script = iter(attempts)
+
+    def connect() -> Source:
+        attempt = next(script, None)
+        if attempt is None:
+            keeper.stop()
+            raise lost("script over")
+        return attempt()
+
+    keeper = SourceKeeper(
+        connect, delivered.append, persistence or Persistence(), clock, counters
+    )
+    return keeper, delivered, counters
+
+
+def failing() -> Source:
+    raise lost()
+
+
+def test_connections_without_video_pause_longer_each_time() -> None:
+    clock = FakeClock()
+    silent = [lambda: ScriptedSource(clock, [], then=lost("no video"))] * 5
+    keeper, delivered, _ = keeper_of(clock, list(silent), Persistence(first_pause_s=1.0))
+    keeper.run()
+    assert not delivered
+    assert clock.waits == [1.0, 2.0, 4.0, 8.0, 15.0]
+
+
+def test_stable_video_after_failures_resets_the_pause() -> None:
+    clock = FakeClock()
+    stable = lambda: ScriptedSource(clock, [n / 10 for n in range(12)], then=lost())  # noqa: E731
+    keeper, delivered, counters = keeper_of(
+        clock, [failing, failing, stable, failing], Persistence(first_pause_s=1.0)
+    )
+    keeper.run()
+    assert clock.waits == [1.0, 2.0, 1.0, 2.0]
+    assert len(delivered) == 12
+    assert counters.counts()["connects"] == 1
+
+
+def test_short_burst_of_video_does_not_reset_the_pause() -> None:
+    clock = FakeClock()
+    burst = lambda: ScriptedSource(clock, [0.0, 0.1], then=lost())  # noqa: E731
+    keeper, _, counters = keeper_of(clock, [burst, burst, burst], Persistence(first_pause_s=1.0))
+    keeper.run()
+    assert clock.waits == [1.0, 2.0, 4.0]
+    assert counters.counts()["reconnects"] == 2
+
+
+def test_silent_connection_is_closed_by_the_watchdog() -> None:
+    clock = FakeClock()
+    source = ScriptedSource(clock, [0.0, 0.1, 0.2])
+    keeper, delivered, counters = keeper_of(clock, [lambda: source], Persistence(stall_s=5.0))
+
+    def stall(frame: Frame) -> None:
+        delivered.append(frame)
+        clock.seconds += 6.0
+        keeper.check()
+
+    keeper._deliver = stall
+    keeper.run()
+    assert source.is_closed
+    assert counters.counts()["source_stalls"] == 1
+    assert len(delivered) == 1
+
+
+def test_source_that_ends_ends_the_stream() -> None:
+    clock = FakeClock()
+    keeper, delivered, _ = keeper_of(clock, [lambda: ScriptedSource(clock, [0.0])])
+    keeper.run()
+    assert keeper.state == "ended"
+    assert len(delivered) == 1
+
+
+def test_unexpected_exception_is_told_without_its_text() -> None:
+    clock = FakeClock()
+    secret = RuntimeError("rtsp://user:secret@host")
+    broken = lambda: ScriptedSource(clock, [], then=secret)  # noqa: E731
+    keeper, _, _ = keeper_of(clock, [broken])
+    seen: list[str] = []
+    clock.on_wait = lambda: seen.append(keeper.trouble)
+    keeper.run()
+    assert seen[0] == "the source failed unexpectedly (RuntimeError)"
