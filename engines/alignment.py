@@ -1,0 +1,279 @@
+"""Where a face lies: the kveil crop, the ArcFace crop, and crops cut straight from planes.
+
+All maps are 2×3 similarity transforms on pixel coordinates whose first pixel has its centre
+at (0.5, 0.5); `crop_from_frame` takes a point of the frame to a point of the crop.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import EngineFault
+from engines.pictures import BgrImage, Picture
+from engines.types import Landmarks
+
+__all__ = [
+    "ARCFACE_SIZE",
+    "IDENTITY_AXES",
+    "IDENTITY_CENTRE",
+    "Similarity",
+    "arcface_from_landmarks",
+    "crop_from_picture",
+    "identity_distance",
+    "identity_mask",
+    "inverse_of",
+    "is_visible",
+    "kveil_from_landmarks",
+    "moved",
+    "similarity_from_points",
+    "sized_region",
+]
+
+Similarity = NDArray[np.float32]
+"""(2, 3) float32: rotation and uniform scale, then shift."""
+
+ARCFACE_SIZE: Final = 112
+EYES: Final = np.array([[0.30, 0.37], [0.70, 0.37]], np.float64)
+"""Eyes as seen from left to right in the kveil crop, fractions of its side."""
+IDENTITY_CENTRE: Final = (0.50, 0.53)
+IDENTITY_AXES: Final = (0.38, 0.45)
+"""Semi-axes of the oval, in fractions of the crop's side, from mid-forehead to chin: what a
+recogniser reads. A patch must be opaque on all of it."""
+
+# Five points of the 112 px crop on which ArcFace recognisers are trained.
+_ARCFACE: Final = 0.5 + np.array(
+    [
+        [38.2946, 51.6963],
+        [73.5318, 51.5014],
+        [56.0252, 71.7366],
+        [41.5493, 92.3655],
+        [70.7299, 92.2041],
+    ],
+    np.float64,
+)
+_LEAST_SPREAD_PX: Final = 1e-3
+
+
+def similarity_from_points(
+    source: NDArray[np.floating], target: NDArray[np.floating]
+) -> Similarity:
+    """Least-squares similarity without reflection (Umeyama 1991, eqs. 40–42).
+
+    Args:
+        source: (N, 2) points, px, N ≥ 2.
+        target: (N, 2) where they should go, px.
+
+    Returns:
+        (2, 3) float32 map from source to target.
+
+    Raises:
+        EngineFault: the points are not finite or coincide.
+
+    >>> points = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    >>> similarity_from_points(points, points * 2 + 1)[0, [0, 2]].tolist()
+    [2.0, 1.0]
+    """
+    start, end = np.asarray(source, np.float64), np.asarray(target, np.float64)
+    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+        raise EngineFault("face landmarks are not finite; the face cannot be aligned")
+    start_mean, end_mean = start.mean(0), end.mean(0)
+    from_mean, to_mean = start - start_mean, end - end_mean
+    # In the plane the optimum is the complex least-squares ratio: a + ib = Σ conj(s)·t / Σ |s|².
+    spread = float((from_mean**2).sum())
+    if spread < _LEAST_SPREAD_PX**2:
+        raise EngineFault("face landmarks coincide; the face cannot be aligned")
+    along = float((from_mean * to_mean).sum()) / spread
+    across = float((from_mean[:, 0] * to_mean[:, 1] - from_mean[:, 1] * to_mean[:, 0]).sum())
+    across /= spread
+    linear = np.array([[along, -across], [across, along]])
+    shift = end_mean - linear @ start_mean
+    return np.hstack([linear, shift[:, None]]).astype(np.float32)
+
+
+def kveil_from_landmarks(landmarks_px: Landmarks, size: int) -> Similarity:
+    """Map from the frame to the kveil crop: eyes at (0.30, 0.37) and (0.70, 0.37).
+
+    Args:
+        landmarks_px: (5, 2) float32, px of the frame.
+        size: side of the crop, px.
+
+    Returns:
+        (2, 3) float32 `crop_from_frame`.
+
+    Raises:
+        EngineFault: the eyes are not finite or coincide.
+
+    >>> points = np.array([[30, 37], [70, 37], [50, 60], [36, 80], [64, 80]], np.float32)
+    >>> bool(np.allclose(kveil_from_landmarks(points, 100), np.eye(2, 3), atol=1e-4))
+    True
+    """
+    return similarity_from_points(landmarks_px[:2], EYES * size)
+
+
+def arcface_from_landmarks(landmarks_px: Landmarks, size: int = ARCFACE_SIZE) -> Similarity:
+    """Map from the frame to the five-point crop of ArcFace recognisers.
+
+    Args:
+        landmarks_px: (5, 2) float32, px of the frame.
+        size: side of the crop, px; the template is scaled from 112.
+
+    Returns:
+        (2, 3) float32 `crop_from_frame`.
+
+    Raises:
+        EngineFault: the landmarks are not finite or coincide.
+    """
+    return similarity_from_points(landmarks_px, _ARCFACE * (size / ARCFACE_SIZE))
+
+
+def inverse_of(similarity: Similarity) -> Similarity:
+    """The map back: `frame_from_crop` of a `crop_from_frame`.
+
+    >>> there = np.array([[2, 0, 4], [0, 2, 6]], np.float32)
+    >>> inverse_of(there).tolist()
+    [[0.5, 0.0, -2.0], [0.0, 0.5, -3.0]]
+    """
+    linear = np.linalg.inv(similarity[:, :2].astype(np.float64))
+    shift = -linear @ similarity[:, 2].astype(np.float64)
+    return (np.hstack([linear, shift[:, None]]) + 0.0).astype(np.float32)
+
+
+def moved(similarity: Similarity, points: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Points (N, 2) taken through a map.
+
+    >>> moved(np.array([[2, 0, 1], [0, 2, 0]], np.float32), np.array([[3.0, 4.0]])).tolist()
+    [[7.0, 8.0]]
+    """
+    return np.asarray(points @ similarity[:, :2].T + similarity[:, 2], np.float32)
+
+
+def identity_distance(points: NDArray[np.floating], size: int) -> NDArray[np.float32]:
+    """How far points lie from the middle of the identity oval; at most 1 inside it.
+
+    Args:
+        points: (..., 2) px of a kveil crop of side `size`.
+        size: side of that crop, px.
+
+    >>> identity_distance(np.array([[50.0, 53.0], [88.0, 53.0]]), 100).round(3).tolist()
+    [0.0, 1.0]
+    """
+    centre = np.array(IDENTITY_CENTRE, np.float32) * size
+    axes = np.array(IDENTITY_AXES, np.float32) * size
+    return np.asarray(np.linalg.norm((points - centre) / axes, axis=-1), np.float32)
+
+
+def identity_mask(size: int) -> NDArray[np.bool_]:
+    """The identity oval of a kveil crop: size×size bool, true where a patch must be opaque.
+
+    >>> mask = identity_mask(64)
+    >>> bool(mask[32, 32]), bool(mask[0, 0])
+    (True, False)
+    """
+    steps = np.arange(size, dtype=np.float32) + 0.5
+    x, y = np.meshgrid(steps, steps)
+    return np.asarray(identity_distance(np.stack([x, y], -1), size) <= 1, np.bool_)
+
+
+def is_visible(box: NDArray[np.floating], picture: Picture) -> bool:
+    """Whether any part of a finite box x0 y0 x1 y1 lies inside the picture."""
+    x0, y0, x1, y1 = (float(value) for value in box)
+    return x1 > 0 and y1 > 0 and x0 < picture.width and y0 < picture.height
+
+
+def sized_region(box: NDArray[np.floating], picture: Picture) -> tuple[int, int, int, int] | None:
+    """The window of a picture around a box, on the chroma grid and clipped to the frame.
+
+    Args:
+        box: x0 y0 x1 y1 px, finite.
+        picture: gives size and grid.
+
+    Returns:
+        top, left, height, width px, or None where the box lies wholly outside.
+
+    Raises:
+        EngineFault: the box is not finite.
+    """
+    if not np.isfinite(box).all():
+        raise EngineFault("a face box is not finite; cover the whole frame")
+    if not is_visible(box, picture):
+        return None
+    down, right = picture.grid
+    limit_x, limit_y = picture.width, picture.height
+    left = int(np.floor(max(float(box[0]), 0.0) / right)) * right
+    top = int(np.floor(max(float(box[1]), 0.0) / down)) * down
+    end_x = int(np.ceil(min(float(box[2]), limit_x) / right)) * right
+    end_y = int(np.ceil(min(float(box[3]), limit_y) / down)) * down
+    end_x, end_y = min(end_x, limit_x), min(end_y, limit_y)
+    if end_x <= left or end_y <= top:
+        return None
+    return top, left, end_y - top, end_x - left
+
+
+def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) -> BgrImage:
+    """Cuts an aligned crop from the planes; only the face's surroundings are converted.
+
+    Args:
+        picture: the frame's pixels; not changed.
+        crop_from_frame: (2, 3) float32.
+        size: side of the crop, px.
+
+    Returns:
+        size×size×3 uint8 BGR, owned by the caller; black where the crop leaves the frame.
+
+    Raises:
+        EngineFault: the map is not finite or not invertible.
+    """
+    if not np.isfinite(crop_from_frame).all() or abs(_scale(crop_from_frame)) < 1e-6:
+        raise EngineFault("the crop's map is not a similarity; the face cannot be aligned")
+    corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
+    seen = moved(inverse_of(crop_from_frame), corners)
+    box = np.concatenate([seen.min(0) - 1, seen.max(0) + 1])
+    region = sized_region(box, picture)
+    if region is None:
+        return np.zeros((size, size, 3), np.uint8)
+    top, left, _, _ = region
+    pixels = picture.region_bgr(*region)
+    local = shifted(crop_from_frame, left, top)
+    pixels, local = _reduced(pixels, local)
+    return np.asarray(
+        cv2.warpAffine(pixels, to_integer_centres(local), (size, size), flags=cv2.INTER_LINEAR),
+        np.uint8,
+    )
+
+
+def shifted(similarity: Similarity, left: float, top: float) -> Similarity:
+    """The same map for points counted from (left, top)."""
+    result = similarity.astype(np.float64)
+    result[:, 2] += result[:, :2] @ np.array([left, top], np.float64)
+    return result.astype(np.float32)
+
+
+def to_integer_centres(similarity: Similarity) -> NDArray[np.float64]:
+    """The map in OpenCV's coordinates, where the first pixel's centre is (0, 0)."""
+    result = similarity.astype(np.float64)
+    result[:, 2] += result[:, :2] @ np.array([0.5, 0.5]) - 0.5
+    return result
+
+
+def _scale(similarity: Similarity) -> float:
+    """Crop pixels per frame pixel."""
+    return float(np.hypot(similarity[0, 0], similarity[1, 0]))
+
+
+def _reduced(pixels: BgrImage, local: Similarity) -> tuple[BgrImage, Similarity]:
+    """Averages down a region much finer than the crop, so that warping does not alias."""
+    scale = _scale(local)
+    if scale > 0.7:
+        return pixels, local
+    height, width = pixels.shape[:2]
+    small_height = max(1, round(height * scale))
+    small_width = max(1, round(width * scale))
+    small = cv2.resize(pixels, (small_width, small_height), interpolation=cv2.INTER_AREA)
+    result = local.copy()
+    result[:, 0] *= width / small_width
+    result[:, 1] *= height / small_height
+    return np.asarray(small, np.uint8), result

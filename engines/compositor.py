@@ -1,0 +1,298 @@
+"""The one place where a picture becomes fit to leave: every face swapped or covered.
+
+The encoder takes a `Composite` and nothing else, and only this module can make one. There
+is no way through it that leaves a known face as it was: whatever is wrong with a patch
+leads to a cover, whatever is wrong with a frame to a cover of the whole frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from fractions import Fraction
+from typing import Final, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import Similarity, sized_region
+from engines.covers import DEFAULT_COVER, Cover, grown_box
+from engines.errors import EngineFault
+from engines.patches import Patch, Placed, defect_of, placed_patch
+from engines.pictures import Layout, Picture
+from engines.types import Frame, Track, TrackState
+
+__all__ = [
+    "DEFAULT_MARGIN",
+    "Composite",
+    "FaceOutcome",
+    "Patch",
+    "Similarity",
+    "compose",
+    "compose_slate",
+    "compose_unknown",
+]
+
+DEFAULT_MARGIN: Final = 1.3
+_SLATE_BGR: Final = (60, 47, 40)
+_SEAL: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class FaceOutcome:
+    """What became of one face in one frame.
+
+    Attributes:
+        track: id of the track.
+        result: `swapped` for a surrogate, `covered` for a cover.
+        cause: why it was covered; empty for a swap.
+    """
+
+    track: int
+    result: Literal["swapped", "covered"]
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """A frame in which no known face is left as it was; made by this module alone.
+
+    Attributes:
+        picture: the pixels, now the composite's.
+        pts: presentation time in units of `time_base`.
+        time_base: seconds per unit of `pts`.
+        index: number of the frame in its stream, from 0.
+        stream: name of the stream.
+        outcomes: one per track, in the order of the tracks.
+        is_fully_covered: the whole frame was painted over.
+        cause: why it was; empty where it was not.
+    """
+
+    picture: Picture
+    pts: int
+    time_base: Fraction
+    index: int
+    stream: str
+    outcomes: tuple[FaceOutcome, ...]
+    is_fully_covered: bool
+    cause: str
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
+            raise TypeError(
+                "only engines.compositor makes a Composite: call compose, compose_unknown "
+                "or compose_slate"
+            )
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("Composite cannot be subclassed: a subclass could skip its seal")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Composite is neither copied nor pickled: it has one owner")
+
+
+def compose(
+    frame: Frame,
+    tracks: Sequence[Track],
+    patches: Mapping[int, Patch],
+    cover: Cover = DEFAULT_COVER,
+    causes: Mapping[int, str] | None = None,
+    *,
+    margin: float = DEFAULT_MARGIN,
+) -> Composite:
+    """Swaps or covers every face of a frame, in place.
+
+    A track keeps its patch only if its identity is certain and the patch is sound, opaque
+    over the identity oval and lies over the face; else it is covered. If anything raises,
+    the whole frame is covered.
+
+    Args:
+        frame: the decoded picture; its pixels are edited and pass to the composite.
+        tracks: every face of the frame.
+        patches: surrogates by track id, where there are any.
+        cover: what to draw over the other faces.
+        causes: why a track has no patch, by track id.
+        margin: width of a cover over width of the face's box; larger hides more of the
+            head, smaller shows more of the scene. At least 1.
+
+    Returns:
+        The composite; it owns the frame's picture.
+
+    Raises:
+        EngineFault: not even a full cover could be painted (out of memory).
+    """
+    try:
+        outcomes = _edit(frame.picture, tracks, patches, cover, causes or {}, margin)
+    except Exception as fault:  # whatever it was, the frame may hold a bare face
+        told = str(fault) if isinstance(fault, EngineFault) else type(fault).__name__
+        return _fully_covered(frame, f"editing failed: {told}", tracks)
+    return _sealed(frame, frame.picture, outcomes)
+
+
+def compose_unknown(frame: Frame, cause: str) -> Composite:
+    """Covers the whole of a frame whose faces are not known.
+
+    Args:
+        frame: the decoded picture; painted over in place.
+        cause: why its faces are unknown, in a few words without personal data.
+
+    Raises:
+        EngineFault: not even a full cover could be painted (out of memory).
+    """
+    return _fully_covered(frame, cause, ())
+
+
+def compose_slate(
+    height: int,
+    width: int,
+    *,
+    pts: int,
+    time_base: Fraction,
+    index: int,
+    cause: str,
+    stream: str = "",
+    layout: Layout = "yuv420",
+) -> Composite:
+    """A full cover where there is no picture at all, such as a live source that went away.
+
+    Args:
+        height: rows, px.
+        width: columns, px.
+        pts: presentation time in units of `time_base`.
+        time_base: seconds per unit of `pts`.
+        index: number of the frame in its stream.
+        cause: why there is no picture, in a few words.
+        stream: name of the stream.
+        layout: arrangement of the planes to make.
+
+    >>> slate = compose_slate(
+    ...     4, 6, pts=0, time_base=Fraction(1, 25), index=0, cause="no signal"
+    ... )
+    >>> slate.is_fully_covered, slate.picture.width
+    (True, 6)
+    """
+    picture = _blank_picture(height, width, layout, 8)
+    picture.fill(_SLATE_BGR)
+    frame = Frame(picture, pts, time_base, index, stream)
+    return _sealed(frame, picture, (), cause or "no picture")
+
+
+def _sealed(
+    frame: Frame, picture: Picture, outcomes: tuple[FaceOutcome, ...], cause: str = ""
+) -> Composite:
+    return Composite(
+        picture,
+        frame.pts,
+        frame.time_base,
+        frame.index,
+        frame.stream,
+        outcomes,
+        bool(cause),
+        cause,
+        seal=_SEAL,
+    )
+
+
+def _fully_covered(frame: Frame, cause: str, tracks: Sequence[Track]) -> Composite:
+    cause = cause or "faces unknown"
+    outcomes = tuple(FaceOutcome(track.id, "covered", cause) for track in tracks)
+    return _sealed(frame, _painted_over(frame.picture), outcomes, cause)
+
+
+def _painted_over(picture: Picture) -> Picture:
+    """The picture under one colour; a new one where its own planes cannot be written."""
+    try:
+        picture.fill(_SLATE_BGR)
+    except Exception:  # read-only or broken planes: their content must not leave
+        try:
+            fresh = _blank_picture(picture.height, picture.width, picture.layout, picture.bit_depth)
+            fresh.fill(_SLATE_BGR)
+        except Exception as fault:
+            raise EngineFault("no full cover could be painted; drop the frame") from fault
+        return fresh
+    return picture
+
+
+def _blank_picture(height: int, width: int, layout: Layout, bit_depth: int) -> Picture:
+    dtype = np.uint8 if bit_depth == 8 else np.uint16
+    half = (-(-height // 2), -(-width // 2))
+    chroma = {"yuv420": half, "yuv422": (height, half[1]), "yuv444": (height, width)}
+    first: tuple[int, ...] = (height, width, 3) if layout == "bgr" else (height, width)
+    shapes = [first] + [chroma[layout]] * 2 if layout in chroma else [first]
+    planes = tuple(np.zeros(shape, dtype) for shape in shapes)
+    return Picture(planes, layout, bit_depth)
+
+
+def _edit(
+    picture: Picture,
+    tracks: Sequence[Track],
+    patches: Mapping[int, Patch],
+    cover: Cover,
+    causes: Mapping[int, str],
+    margin: float,
+) -> tuple[FaceOutcome, ...]:
+    """Writes patches, then covers: a cover is never softened by a neighbour's feather."""
+    outcomes = []
+    to_cover = []
+    for track in tracks:
+        cause = _swapped_or_cause(picture, track, patches.get(track.id), causes)
+        if cause:
+            to_cover.append(track)
+        outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
+    for track in to_cover:
+        _cover_face(picture, track, cover, margin)
+    return tuple(outcomes)
+
+
+def _swapped_or_cause(
+    picture: Picture, track: Track, patch: Patch | None, causes: Mapping[int, str]
+) -> str:
+    """Writes the patch and gives an empty string, or leaves the picture and says why."""
+    if track.state is TrackState.DOUBTFUL:
+        return "identity in doubt"
+    if patch is None:
+        return causes.get(track.id, "") or "no surrogate"
+    if not track.is_confirmed:
+        return causes.get(track.id, "") or "track not confirmed"
+    try:
+        defect = defect_of(patch) or _place(picture, track, patch)
+    except Exception as fault:  # a patch of an unforeseen kind costs one face, not the frame
+        return f"patch failed: {type(fault).__name__}"
+    return defect
+
+
+def _place(picture: Picture, track: Track, patch: Patch) -> str:
+    placed = placed_patch(picture, track.face, patch)
+    if not isinstance(placed, Placed):
+        return placed
+    picture.blend(placed.top, placed.left, placed.pixels, placed.alpha)
+    return ""
+
+
+def _cover_face(picture: Picture, track: Track, cover: Cover, margin: float) -> None:
+    box = track.face.box_px.astype(np.float64)
+    if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
+        raise EngineFault("a face box is not finite or empty; cover the whole frame")
+    region = sized_region(grown_box(box, max(margin, 1.0)), picture)
+    if region is None:
+        return
+    top, left, _, _ = region
+    crop = picture.region_bgr(*region)
+    shift = np.array([left, top], np.float32)
+    painted = cover.paint(
+        crop,
+        (track.face.landmarks_px - shift).astype(np.float32),
+        (box - np.tile(shift, 2)).astype(np.float32),
+    )
+    if painted.shape != crop.shape or painted.dtype != np.uint8:
+        raise EngineFault(f"cover {cover.name} gave {painted.shape} {painted.dtype}")
+    picture.blend(top, left, painted.astype(np.float32), _cover_alpha(crop, painted, cover))
+
+
+def _cover_alpha(
+    crop: NDArray[np.uint8], painted: NDArray[np.uint8], cover: Cover
+) -> NDArray[np.float32]:
+    if not cover.is_partial:
+        return np.ones(crop.shape[:2], np.float32)
+    return np.asarray((crop != painted).any(axis=2), np.float32)

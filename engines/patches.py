@@ -1,0 +1,178 @@
+"""A surrogate's pixels on their way into the frame: checks, warp, and full opacity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import (
+    Similarity,
+    identity_distance,
+    identity_mask,
+    inverse_of,
+    moved,
+    shifted,
+    sized_region,
+    to_integer_centres,
+)
+from engines.pictures import Picture
+from engines.types import Face
+
+__all__ = ["Patch", "Placed", "defect_of", "placed_patch"]
+
+_LEAST_VARIATION: Final = 1.0
+"""Standard deviation in grey levels below which a rendered face counts as blank."""
+_OPAQUE: Final = 1 - 1e-3
+_CLOSE_TO_EDGE: Final = 0.02
+"""Slack of the identity oval, in its own units, for landmarks that sit on its edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A rendered surrogate in the kveil crop.
+
+    Attributes:
+        pixels: S×S×3 float32 BGR, 0…255.
+        alpha: S×S float32, 1 on the whole identity oval, falling to 0 outside it.
+        crop_from_frame: (2, 3) float32 similarity that aligned the crop.
+    """
+
+    pixels: NDArray[np.float32]
+    alpha: NDArray[np.float32]
+    crop_from_frame: Similarity
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A patch warped into a window of the frame, ready to blend.
+
+    Attributes:
+        top: first row, on the picture's grid.
+        left: first column, on the picture's grid.
+        pixels: h×w×3 float32 BGR, 0…255.
+        alpha: h×w float32, exactly 1 on every pixel that touches the identity oval.
+    """
+
+    top: int
+    left: int
+    pixels: NDArray[np.float32]
+    alpha: NDArray[np.float32]
+
+
+def defect_of(patch: Patch) -> str:
+    """What is wrong with a patch, or an empty string.
+
+    >>> flat = Patch(np.full((8, 8, 3), 9, np.float32), np.ones((8, 8), np.float32),
+    ...              np.eye(2, 3, dtype=np.float32))
+    >>> defect_of(flat)
+    'patch is blank'
+    """
+    pixels, alpha, crop_from_frame = patch.pixels, patch.alpha, patch.crop_from_frame
+    size = pixels.shape[0] if pixels.ndim == 3 else 0
+    if size < 2 or pixels.shape != (size, size, 3) or alpha.shape != (size, size):
+        return "patch has the wrong shape"
+    if crop_from_frame.shape != (2, 3):
+        return "patch has the wrong shape"
+    if not (np.isfinite(pixels).all() and np.isfinite(alpha).all()):
+        return "patch is not finite"
+    if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
+        return "patch is not placed by a similarity"
+    inside = identity_mask(size)
+    if float(np.clip(pixels[inside], 0, 255).std(axis=0).max()) < _LEAST_VARIATION:
+        return "patch is blank"
+    if float(alpha[inside].min()) < _OPAQUE:
+        return "patch is not opaque over the face"
+    return ""
+
+
+def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
+    """Warps a sound patch into the frame, or says why it does not hide this face.
+
+    Every pixel that touches the identity oval gets alpha 1 exactly, computed from the oval
+    itself and not from the interpolated mask, so no original pixel shines through its rim.
+
+    Args:
+        picture: the frame's pixels; not changed.
+        face: the face to hide, in frame pixels.
+        patch: without defect, see `defect_of`.
+
+    Returns:
+        The warped patch, or the reason in words.
+    """
+    if not _hides(face, patch):
+        return "patch does not lie over the face"
+    size = patch.alpha.shape[0]
+    corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
+    seen = moved(inverse_of(patch.crop_from_frame), corners)
+    region = sized_region(np.concatenate([seen.min(0), seen.max(0)]), picture)
+    if region is None:
+        return "face is outside the frame"
+    top, left, height, width = region
+    local = shifted(patch.crop_from_frame, left, top)
+    pixels, alpha = _warped(patch, local, height, width)
+    x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
+    distance = identity_distance(moved(local, np.stack([x, y], -1)), size)
+    # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
+    reach = 0.71 * _scale(local) / (size * 0.38)
+    alpha[distance <= 1 + reach] = 1
+    return Placed(top, left, pixels, np.clip(alpha, 0, 1))
+
+
+def _warped(
+    patch: Patch, local: Similarity, height: int, width: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Pixels and alpha in the window; fine patches are averaged down before warping."""
+    pixels, alpha = np.clip(patch.pixels, 0, 255), patch.alpha
+    scale, size = _scale(local), patch.alpha.shape[0]
+    if scale > 1.4:
+        small = max(8, round(size / scale))
+        pixels = _averaged(pixels, small)
+        alpha = _averaged(alpha, small)
+        local = local * np.float32(small / size)
+    source = to_integer_centres(local)
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    frame_size = (width, height)
+    warped = cv2.warpAffine(
+        pixels, source, frame_size, flags=flags, borderMode=cv2.BORDER_REPLICATE
+    )
+    weight = cv2.warpAffine(alpha, source, frame_size, flags=flags)
+    return np.asarray(warped, np.float32), np.array(weight, np.float32)
+
+
+def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    reduced = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
+    return np.asarray(reduced, np.float32)
+
+
+def _hides(face: Face, patch: Patch) -> bool:
+    """Whether the identity oval holds the five landmarks and the central half of the box."""
+    if not (np.isfinite(face.box_px).all() and np.isfinite(face.landmarks_px).all()):
+        return False
+    x0, y0, x1, y1 = (float(value) for value in face.box_px)
+    across, down = (x1 - x0) / 4, (y1 - y0) / 4
+    if across <= 0 or down <= 0:
+        return False
+    low_x, low_y, high_x, high_y = x0 + across, y0 + down, x1 - across, y1 - down
+    corners = [[low_x, low_y], [high_x, low_y], [low_x, high_y], [high_x, high_y]]
+    points = np.concatenate([np.array(corners), face.landmarks_px])
+    size = patch.alpha.shape[0]
+    distance = identity_distance(moved(patch.crop_from_frame, points), size)
+    return bool((distance <= 1 + _CLOSE_TO_EDGE).all())
+
+
+def _scale(similarity: Similarity) -> float:
+    """Crop pixels per frame pixel."""
+    return float(np.hypot(similarity[0, 0], similarity[1, 0]))
+
+
+def _not_similar(similarity: Similarity) -> bool:
+    linear = similarity[:, :2].astype(np.float64)
+    scale = np.hypot(linear[0, 0], linear[1, 0])
+    if not 1e-4 < scale < 1e4:
+        return True
+    turned = np.array([[linear[0, 0], -linear[1, 0]], [linear[1, 0], linear[0, 0]]])
+    return bool(np.abs(linear - turned).max() > 1e-3 * scale)

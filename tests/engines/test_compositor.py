@@ -1,0 +1,418 @@
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import pickle
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from engines import compositor
+from engines.alignment import IDENTITY_AXES, IDENTITY_CENTRE, identity_mask, kveil_from_landmarks
+from engines.compositor import Composite, Patch, compose, compose_slate, compose_unknown
+from engines.covers import COVERS, DEFAULT_COVER, NamedCover
+from engines.pictures import BgrImage, Layout, Picture, Plane, picture_from_bgr
+from engines.types import Box, Face, Frame, Landmarks, Track, TrackState
+
+pytestmark = pytest.mark.unit
+
+BASE = Fraction(1, 25)
+ROOMS = ("config", "engines", "tracker", "gallery", "stream", "evaluation", "training")
+REPOSITORY = Path(compositor.__file__).parents[1]
+
+
+def noise(height: int, width: int, seed: int = 0) -> BgrImage:
+    """Smooth random colours, so that chroma survives subsampling."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (6, 6, 3)).astype(np.uint8)
+    return np.asarray(cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
+
+
+def yuv_picture(height: int, width: int, layout: Layout = "yuv420", depth: int = 8) -> Picture:
+    rng = np.random.default_rng(1)
+    chroma = {
+        "yuv420": (-(-height // 2), -(-width // 2)),
+        "yuv422": (height, -(-width // 2)),
+        "yuv444": (height, width),
+    }
+    shapes = [(height, width)] + [chroma[layout]] * 2 if layout in chroma else [(height, width)]
+    planes = tuple((rng.integers(40, 200, shape) << (depth - 8)).astype(dtype) for shape in shapes)
+    return Picture(planes, layout, depth)
+
+
+def frame_of(picture: Picture) -> Frame:
+    return Frame(picture, 7, BASE, 3, "gate")
+
+
+def face_at(x: float, y: float, side: float) -> Face:
+    """An upright face whose box is as wide as the kveil crop's oval."""
+    crop = side / (2 * IDENTITY_AXES[0])
+    left, top = x - IDENTITY_CENTRE[0] * crop, y - IDENTITY_CENTRE[1] * crop
+    parts = np.array([[0.3, 0.37], [0.7, 0.37], [0.5, 0.6], [0.36, 0.78], [0.64, 0.78]])
+    landmarks = (np.array([left, top]) + parts * crop).astype(np.float32)
+    half_x, half_y = side / 2, side / 2 * IDENTITY_AXES[1] / IDENTITY_AXES[0]
+    box = np.array([x - half_x, y - half_y, x + half_x, y + half_y], np.float32)
+    return Face(box, landmarks, 0.9)
+
+
+def track_of(
+    face: Face,
+    number: int = 1,
+    state: TrackState = TrackState.DETECTED,
+    is_confirmed: bool = True,
+) -> Track:
+    return Track(number, face, state, 5, is_confirmed)
+
+
+def patch_for(face: Face, size: int = 64, colour: tuple[int, int, int] = (10, 250, 20)) -> Patch:
+    pixels = np.broadcast_to(np.array(colour, np.float32), (size, size, 3)).copy()
+    pixels[::2] -= 8
+    feather = cv2.GaussianBlur(identity_mask(size).astype(np.float32), (0, 0), size / 40)
+    alpha = feather.astype(np.float32)
+    alpha[identity_mask(size)] = 1
+    return Patch(pixels, alpha, kveil_from_landmarks(face.landmarks_px, size))
+
+
+def centre_difference(before: BgrImage, after: BgrImage, box: Box) -> float:
+    x0, y0, x1, y1 = (float(value) for value in box)
+    rows = slice(int(y0 + (y1 - y0) / 4), int(y1 - (y1 - y0) / 4))
+    columns = slice(int(x0 + (x1 - x0) / 4), int(x1 - (x1 - x0) / 4))
+    difference = before[rows, columns].astype(int) - after[rows, columns].astype(int)
+    return float(np.abs(difference).mean())
+
+
+def test_composite_made_elsewhere_raises() -> None:
+    picture = picture_from_bgr(noise(8, 8))
+    with pytest.raises(TypeError, match=r"only engines\.compositor"):
+        Composite(picture, 0, BASE, 0, "", (), False, "", seal=object())
+    with pytest.raises(TypeError):
+        Composite(picture, 0, BASE, 0, "", (), False, "")  # type: ignore[call-arg]
+
+
+def test_composite_copied_or_derived_raises() -> None:
+    made = compose_unknown(frame_of(picture_from_bgr(noise(8, 8))), "cause")
+    with pytest.raises((TypeError, ValueError)):
+        dataclasses.replace(made, index=9)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="neither copied"):
+        copy.copy(made)
+    with pytest.raises(TypeError, match="neither copied"):
+        pickle.dumps(made)
+    with pytest.raises(TypeError, match="subclassed"):
+        type("Loose", (Composite,), {})
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.cause = ""  # type: ignore[misc]
+
+
+def test_no_other_module_knows_the_seal_or_makes_composites() -> None:
+    sources = [path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py")]
+    assert len(sources) > 5
+    for path in sources:
+        if path == Path(compositor.__file__):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            where = f"{path}:{getattr(node, 'lineno', 0)}"
+            names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+            assert "_SEAL" not in names, where
+            if isinstance(node, ast.Attribute):
+                assert node.attr != "_SEAL", where
+            if isinstance(node, ast.Constant):
+                assert node.value != "_SEAL", where
+            if isinstance(node, ast.Call):
+                called = node.func
+                name = getattr(called, "id", getattr(called, "attr", ""))
+                assert name != "Composite", where
+
+
+@pytest.mark.parametrize("layout", ["yuv420", "yuv422", "yuv444", "gray"])
+@pytest.mark.parametrize("depth", [8, 10])
+def test_track_without_patch_is_covered_in_every_layout(layout: Layout, depth: int) -> None:
+    picture = yuv_picture(121, 163, layout, depth)
+    before = picture.bgr()
+    face = face_at(80, 60, 40)
+    made = compose(frame_of(picture), [track_of(face)], {}, DEFAULT_COVER, {1: "engine late"})
+    assert [(o.track, o.result, o.cause) for o in made.outcomes] == [(1, "covered", "engine late")]
+    assert not made.is_fully_covered
+    assert centre_difference(before, made.picture.bgr(), face.box_px) >= 32
+    outside = before[:, 120:].astype(int) - made.picture.bgr()[:, 120:].astype(int)
+    assert not outside.any()
+
+
+def test_time_and_name_pass_through() -> None:
+    made = compose(frame_of(yuv_picture(20, 20)), [], {})
+    assert (made.pts, made.time_base, made.index, made.stream) == (7, BASE, 3, "gate")
+    assert made.outcomes == ()
+    assert made.cause == ""
+
+
+@pytest.mark.parametrize("side", [9, 24, 90, 300])
+@pytest.mark.parametrize("angle", [0.0, 0.4, -1.2])
+def test_sound_patch_replaces_the_identity_oval_entirely(side: float, angle: float) -> None:
+    face = face_at(200.3, 190.7, side)
+    turn = cv2.getRotationMatrix2D((200.3, 190.7), np.degrees(angle), 1.0)
+    landmarks = (face.landmarks_px @ turn[:, :2].T + turn[:, 2]).astype(np.float32)
+    face = Face(face.box_px, landmarks, 0.9)
+    patch = patch_for(face, 128)
+    results = []
+    for value in (0, 255):
+        picture = picture_from_bgr(np.full((400, 420, 3), value, np.uint8))
+        made = compose(frame_of(picture), [track_of(face)], {1: patch})
+        assert made.outcomes[0].result == "swapped"
+        assert made.outcomes[0].cause == ""
+        results.append(made.picture.bgr().astype(int))
+    x, y = np.meshgrid(np.arange(420) + 0.5, np.arange(400) + 0.5)
+    points = np.stack([x, y], -1) @ patch.crop_from_frame[:, :2].T + patch.crop_from_frame[:, 2]
+    offset = (points / 128 - IDENTITY_CENTRE) / IDENTITY_AXES
+    inside = (offset**2).sum(-1) <= 1
+    assert inside.sum() > side
+    # The same output over black and over white: not a trace of the original is left.
+    assert np.abs(results[0] - results[1])[inside].max() == 0
+
+
+def blanked(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, pixels=np.full_like(patch.pixels, 90))
+
+
+def with_nan(patch: Patch) -> Patch:
+    pixels = patch.pixels.copy()
+    pixels[3, 3, 1] = np.nan
+    return dataclasses.replace(patch, pixels=pixels)
+
+
+def with_infinite_alpha(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, alpha=np.full_like(patch.alpha, np.inf))
+
+
+def with_hole(patch: Patch) -> Patch:
+    alpha = patch.alpha.copy()
+    alpha[32, 32] = 0.5
+    return dataclasses.replace(patch, alpha=alpha)
+
+
+def misshapen(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, pixels=patch.pixels[:, :-1])
+
+
+def grey(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, pixels=patch.pixels[..., 0])
+
+
+def misplaced(patch: Patch) -> Patch:
+    away = patch.crop_from_frame.copy()
+    away[0, 2] += 30
+    return dataclasses.replace(patch, crop_from_frame=away)
+
+
+def sheared(patch: Patch) -> Patch:
+    skewed = patch.crop_from_frame.copy()
+    skewed[0, 1] += 0.5
+    return dataclasses.replace(patch, crop_from_frame=skewed)
+
+
+def unplaced(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, crop_from_frame=np.full((2, 3), np.nan, np.float32))
+
+
+def collapsed(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, crop_from_frame=np.zeros((2, 3), np.float32))
+
+
+def without_arrays(patch: Patch) -> Patch:
+    return Patch(None, None, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "cause"),
+    [
+        (blanked, "blank"),
+        (with_nan, "not finite"),
+        (with_infinite_alpha, "not finite"),
+        (with_hole, "not opaque"),
+        (misshapen, "wrong shape"),
+        (grey, "wrong shape"),
+        (misplaced, "does not lie over"),
+        (sheared, "similarity"),
+        (unplaced, "similarity"),
+        (collapsed, "similarity"),
+        (without_arrays, "patch failed"),
+    ],
+)
+def test_defective_patch_is_replaced_by_a_cover(spoil: object, cause: str) -> None:
+    assert callable(spoil)
+    face = face_at(100, 100, 60)
+    picture = yuv_picture(200, 200)
+    before = picture.bgr()
+    made = compose(frame_of(picture), [track_of(face)], {1: spoil(patch_for(face))})
+    assert made.outcomes[0].result == "covered"
+    assert cause in made.outcomes[0].cause
+    assert centre_difference(before, made.picture.bgr(), face.box_px) >= 32
+
+
+@pytest.mark.parametrize(
+    ("track", "cause"),
+    [
+        (track_of(face_at(100, 100, 60), state=TrackState.DOUBTFUL), "identity in doubt"),
+        (track_of(face_at(100, 100, 60), is_confirmed=False), "track not confirmed"),
+    ],
+)
+def test_uncertain_track_is_covered_despite_its_patch(track: Track, cause: str) -> None:
+    picture = yuv_picture(200, 200)
+    before = picture.bgr()
+    made = compose(frame_of(picture), [track], {1: patch_for(track.face)})
+    assert (made.outcomes[0].result, made.outcomes[0].cause) == ("covered", cause)
+    assert centre_difference(before, made.picture.bgr(), track.face.box_px) >= 32
+
+
+def test_neighbouring_feather_never_softens_a_cover() -> None:
+    near, far = face_at(90, 100, 60), face_at(120, 100, 60)
+    alone = compose(frame_of(picture_from_bgr(noise(200, 220))), [track_of(far, 2)], {})
+    both = compose(
+        frame_of(picture_from_bgr(noise(200, 220))),
+        [track_of(far, 2), track_of(near, 1)],
+        {1: patch_for(near)},
+    )
+    rows, columns = slice(70, 130), slice(91, 149)
+    difference = alone.picture.bgr()[rows, columns].astype(int) - both.picture.bgr()[rows, columns]
+    assert np.abs(difference).max() <= 124
+    assert [outcome.result for outcome in both.outcomes] == ["covered", "swapped"]
+    assert len(np.unique(both.picture.bgr()[rows, columns].reshape(-1, 3), axis=0)) == 2
+
+
+def spoiled_box(values: list[float]) -> Face:
+    return Face(np.array(values, np.float32), face_at(50, 50, 20).landmarks_px, 0.9)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [np.nan, 10, 60, 60],
+        [10, 10, np.inf, 60],
+        [60, 10, 10, 60],
+        [30, 30, 30, 30],
+    ],
+    ids=["nan", "infinite", "inside-out", "empty"],
+)
+def test_senseless_box_covers_the_whole_frame(values: list[float]) -> None:
+    picture = yuv_picture(101, 99)
+    before = picture.planes[0].copy()
+    made = compose(frame_of(picture), [track_of(spoiled_box(values))], {})
+    assert made.is_fully_covered
+    assert "box is not finite or empty" in made.cause
+    assert made.outcomes[0].result == "covered"
+    for plane in made.picture.planes:
+        assert len(np.unique(plane)) == 1
+    assert np.abs(made.picture.planes[0].astype(int) - before).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "side"),
+    [(0, 0, 40), (163, 121, 40), (-500, 60, 40), (80, 60, 1e6), (80, 60, 1.0), (162.9, 0.1, 0.3)],
+    ids=["top-left", "bottom-right", "outside", "huge", "one-pixel", "sub-pixel"],
+)
+def test_face_at_the_rim_is_covered_without_error(x: float, y: float, side: float) -> None:
+    face = face_at(x, y, side)
+    for patches in ({}, {1: patch_for(face)}):
+        picture = yuv_picture(121, 163)
+        before = picture.bgr()
+        chosen: Mapping[int, Patch] = patches
+        made = compose(frame_of(picture), [track_of(face)], chosen)
+        assert not made.is_fully_covered
+        x0, y0 = max(0, int(face.box_px[0])), max(0, int(face.box_px[1]))
+        x1, y1 = min(163, int(face.box_px[2]) + 1), min(121, int(face.box_px[3]) + 1)
+        if x1 <= x0 or y1 <= y0:
+            assert (made.picture.bgr() == before).all()
+        else:
+            changed = (made.picture.bgr() != before).any(axis=2)
+            assert changed[y0:y1, x0:x1].mean() > 0.5
+
+
+@pytest.mark.parametrize("layout", ["yuv420", "yuv422", "yuv444", "gray"])
+def test_one_pixel_frame_is_covered(layout: Layout) -> None:
+    picture = yuv_picture(1, 1, layout)
+    made = compose(frame_of(picture), [track_of(spoiled_box([0, 0, 1, 1]))], {})
+    assert not made.is_fully_covered
+    assert made.outcomes[0].result == "covered"
+
+
+class Failing:
+    """A cover that dies half-way, as a planted fault."""
+
+    name = "failing"
+    is_safe = True
+    is_partial = False
+
+    def paint(self, crop: BgrImage, landmarks: Landmarks, box: Box | None = None) -> BgrImage:
+        raise MemoryError("planted")
+
+
+class Misshapen(Failing):
+    def paint(self, crop: BgrImage, landmarks: Landmarks, box: Box | None = None) -> BgrImage:
+        return crop[:-1]
+
+
+@pytest.mark.parametrize("cover", [Failing(), Misshapen()])
+def test_cover_that_fails_covers_the_whole_frame(cover: Failing) -> None:
+    picture = yuv_picture(100, 100)
+    made = compose(frame_of(picture), [track_of(face_at(50, 50, 30))], {}, cover)
+    assert made.is_fully_covered
+    assert len(np.unique(made.picture.planes[0])) == 1
+
+
+@pytest.mark.parametrize("layout", ["yuv420", "yuv422", "yuv444", "gray"])
+@pytest.mark.parametrize("depth", [8, 10])
+def test_read_only_planes_are_replaced_not_passed_on(layout: Layout, depth: int) -> None:
+    picture = yuv_picture(51, 33, layout, depth)
+    for plane in picture.planes:
+        plane.flags.writeable = False
+    made = compose(frame_of(picture), [track_of(face_at(20, 20, 10))], {})
+    assert made.is_fully_covered
+    assert made.picture.planes[0] is not picture.planes[0]
+    assert [plane.shape for plane in made.picture.planes] == [p.shape for p in picture.planes]
+    assert [plane.dtype for plane in made.picture.planes] == [p.dtype for p in picture.planes]
+    assert len(np.unique(made.picture.planes[0])) == 1
+
+
+def test_unknown_faces_cover_the_whole_frame() -> None:
+    made = compose_unknown(frame_of(picture_from_bgr(noise(20, 30))), "detector died")
+    assert made.is_fully_covered
+    assert made.cause == "detector died"
+    assert len(np.unique(made.picture.bgr().reshape(-1, 3), axis=0)) == 1
+
+
+def test_unknown_faces_without_words_still_say_so() -> None:
+    made = compose_unknown(frame_of(picture_from_bgr(noise(20, 30))), "")
+    assert made.is_fully_covered
+    assert made.cause
+
+
+@pytest.mark.parametrize("layout", ["yuv420", "bgr", "gray"])
+def test_slate_has_the_size_asked_for(layout: Layout) -> None:
+    made = compose_slate(
+        5, 7, pts=4, time_base=BASE, index=2, cause="no signal", stream="a", layout=layout
+    )
+    assert (made.picture.height, made.picture.width, made.pts, made.stream) == (5, 7, 4, "a")
+    assert made.is_fully_covered
+    assert made.cause == "no signal"
+
+
+@pytest.mark.parametrize("cover", COVERS.values(), ids=lambda cover: cover.name)
+def test_every_cover_composes(cover: NamedCover) -> None:
+    picture = yuv_picture(121, 163)
+    before = picture.bgr()
+    made = compose(frame_of(picture), [track_of(face_at(80, 60, 50))], {}, cover)
+    assert not made.is_fully_covered
+    assert (made.picture.bgr() != before).any()
+
+
+def test_unsound_landmarks_do_not_stop_a_cover() -> None:
+    face = Face(face_at(80, 60, 50).box_px, np.full((5, 2), np.nan, np.float32), 0.9)
+    for cover in COVERS.values():
+        made = compose(frame_of(yuv_picture(121, 163)), [track_of(face)], {}, cover)
+        assert not made.is_fully_covered
+        assert made.outcomes[0].result == "covered"
+    sound = patch_for(face_at(80, 60, 50))
+    made = compose(frame_of(yuv_picture(121, 163)), [track_of(face)], {1: sound})
+    assert made.outcomes[0].cause == "patch does not lie over the face"
