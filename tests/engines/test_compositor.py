@@ -40,7 +40,10 @@ def yuv_picture(height: int, width: int, layout: Layout = "yuv420", depth: int =
         "yuv444": (height, width),
     }
     shapes = [(height, width)] + [chroma[layout]] * 2 if layout in chroma else [(height, width)]
-    planes = tuple((rng.integers(40, 200, shape) << (depth - 8)).astype(dtype) for shape in shapes)
+    values = [rng.integers(40, 200, shape) << (depth - 8) for shape in shapes]
+    planes: tuple[Plane, ...] = tuple(value.astype(np.uint16) for value in values)
+    if depth == 8:
+        planes = tuple(value.astype(np.uint8) for value in values)
     return Picture(planes, layout, depth)
 
 
