@@ -1,0 +1,156 @@
+"""The one seam to CUDA: device buffers, a stream, and graphs, over whichever binding is there.
+
+`pycuda` compiles from source and needs the CUDA toolkit; `cuda-python` comes as wheels.
+Both are optional and imported only when a GPU session is opened.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Protocol, SupportsInt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import BackendMissing, EngineFault
+
+__all__ = ["DeviceStream", "open_stream"]
+
+HostArray = NDArray[np.float32] | NDArray[np.uint8] | NDArray[np.int64]
+
+
+class DeviceStream(Protocol):
+    """One CUDA stream and the buffers used on it. Not for several threads at once."""
+
+    @property
+    def handle(self) -> int:
+        """The stream as TensorRT takes it."""
+
+    def allocate(self, nbytes: int) -> int:
+        """A device buffer, freed by `close`; its address."""
+
+    def upload(self, address: int, array: HostArray) -> None:
+        """Copies a C-contiguous array to the device, in stream order."""
+
+    def download(self, array: HostArray, address: int) -> None:
+        """Copies from the device into a C-contiguous array, in stream order."""
+
+    def synchronize(self) -> None:
+        """Waits until everything on the stream is done."""
+
+    def close(self) -> None:
+        """Frees buffers and stream; idempotent."""
+
+
+def open_stream() -> DeviceStream:
+    """A stream over the first binding that works.
+
+    Raises:
+        BackendMissing: no binding, no driver or no GPU.
+    """
+    for opener in (_RuntimeStream, _PycudaStream):
+        try:
+            return opener()
+        except (ImportError, EngineFault, RuntimeError, OSError):
+            continue
+    raise BackendMissing(
+        "no usable GPU: install the NVIDIA driver and `pip install cuda-python` (or pycuda)"
+    )
+
+
+class _RuntimeStream:
+    """Over `cuda-python`'s runtime bindings."""
+
+    def __init__(self) -> None:
+        self._cuda: ModuleType = importlib.import_module("cuda.bindings.runtime")
+        self._buffers: list[int] = []
+        count = self._checked(self._cuda.cudaGetDeviceCount())
+        if not count:
+            raise EngineFault("the machine has no GPU")
+        self._stream = self._checked(self._cuda.cudaStreamCreate())
+
+    @property
+    def handle(self) -> int:
+        """The stream as TensorRT takes it."""
+        return int(self._stream or 0)
+
+    def allocate(self, nbytes: int) -> int:
+        """A device buffer, freed by `close`; its address."""
+        address = int(self._checked(self._cuda.cudaMalloc(nbytes)) or 0)
+        self._buffers.append(address)
+        return address
+
+    def upload(self, address: int, array: HostArray) -> None:
+        """Copies a C-contiguous array to the device, in stream order."""
+        kind = self._cuda.cudaMemcpyKind.cudaMemcpyHostToDevice
+        self._copy(address, array.ctypes.data, array.nbytes, kind)
+
+    def download(self, array: HostArray, address: int) -> None:
+        """Copies from the device into a C-contiguous array, in stream order."""
+        kind = self._cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost
+        self._copy(array.ctypes.data, address, array.nbytes, kind)
+
+    def synchronize(self) -> None:
+        """Waits until everything on the stream is done."""
+        self._checked(self._cuda.cudaStreamSynchronize(self._stream))
+
+    def close(self) -> None:
+        """Frees buffers and stream; idempotent."""
+        while self._buffers:
+            self._cuda.cudaFree(self._buffers.pop())
+        if self._stream is not None:
+            self._cuda.cudaStreamDestroy(self._stream)
+            self._stream = None
+
+    def _copy(self, target: int, source: int, nbytes: int, kind: object) -> None:
+        self._checked(self._cuda.cudaMemcpyAsync(target, source, nbytes, kind, self._stream))
+
+    def _checked(self, answer: tuple[SupportsInt, ...]) -> SupportsInt | None:
+        status, *values = answer
+        if int(status) != 0:
+            raise EngineFault(f"CUDA call failed: {status}")
+        return values[0] if values else None
+
+
+class _PycudaStream:
+    """Over `pycuda`'s driver bindings."""
+
+    def __init__(self) -> None:
+        self._driver: ModuleType = importlib.import_module("pycuda.driver")
+        self._driver.init()
+        self._context = self._driver.Device(0).retain_primary_context()
+        self._context.push()
+        self._stream = self._driver.Stream()
+        self._buffers: list[object] = []
+
+    @property
+    def handle(self) -> int:
+        """The stream as TensorRT takes it."""
+        return int(self._stream.handle)
+
+    def allocate(self, nbytes: int) -> int:
+        """A device buffer, freed by `close`; its address."""
+        buffer = self._driver.mem_alloc(nbytes)
+        self._buffers.append(buffer)
+        return int(buffer)
+
+    def upload(self, address: int, array: HostArray) -> None:
+        """Copies a C-contiguous array to the device, in stream order."""
+        self._driver.memcpy_htod_async(address, array, self._stream)
+
+    def download(self, array: HostArray, address: int) -> None:
+        """Copies from the device into a C-contiguous array, in stream order."""
+        self._driver.memcpy_dtoh_async(array, address, self._stream)
+
+    def synchronize(self) -> None:
+        """Waits until everything on the stream is done."""
+        self._stream.synchronize()
+
+    def close(self) -> None:
+        """Frees buffers and stream; idempotent."""
+        if self._context is None:
+            return
+        self._buffers.clear()
+        self._context.pop()
+        self._context = None

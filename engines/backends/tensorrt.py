@@ -1,0 +1,153 @@
+"""NVIDIA GPUs: serialized engines run by `tensorrt` or `tensorrt_rtx`.
+
+Engines come from the cache of `tensorrt_build`; building is an explicit step
+(`kveil models build`), because the first build of a network takes seconds to minutes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.backend import Precision, Tensors, TensorSpec
+from engines.backends.cuda_memory import DeviceStream, open_stream
+from engines.backends.tensorrt_build import (
+    BuildRequest,
+    ShapeRange,
+    cached_engine,
+    tensorrt_module,
+)
+from engines.errors import EngineFault, ModelMissing, ModelRejected
+
+__all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache"]
+
+_DTYPES: Final = {"FLOAT": np.float32, "UINT8": np.uint8, "INT64": np.int64}
+
+
+def engine_cache() -> Path:
+    """Folder of built engines."""
+    return Path.home() / ".cache" / "kveil" / "engines"
+
+
+class TensorrtBackend:
+    """Loads ONNX networks through cached TensorRT engines for the GPU of this machine."""
+
+    name = "tensorrt"
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = cache or engine_cache()
+
+    def load(
+        self,
+        model: Path | bytes,
+        *,
+        precision: Precision = "fp32",
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> TensorrtSession:
+        """Loads a network; see `engines.backends.backend.Backend.load`."""
+        content = model if isinstance(model, bytes) else _content(model)
+        ranges = {name: ShapeRange(shape, shape, shape) for name, shape in (shapes or {}).items()}
+        request = BuildRequest(precision, "current", ranges)
+        return TensorrtSession(cached_engine(content, request, self._cache).read_bytes())
+
+
+class TensorrtSession:
+    """One engine with its buffers; calls from several threads take turns.
+
+    Args:
+        engine: serialized by the same TensorRT version for this GPU.
+
+    Raises:
+        BackendMissing: TensorRT, its CUDA binding or the GPU is not there.
+        ModelRejected: the engine is for another GPU or version.
+    """
+
+    def __init__(self, engine: bytes) -> None:
+        self._trt: ModuleType = tensorrt_module()
+        self._stream: DeviceStream = open_stream()
+        self._lock = threading.Lock()
+        runtime = self._trt.Runtime(self._trt.Logger(self._trt.Logger.ERROR))
+        self._engine = runtime.deserialize_cuda_engine(engine)
+        if self._engine is None:
+            raise ModelRejected("the engine is for another GPU or TensorRT; build it again")
+        self._context = self._engine.create_execution_context()
+        self._buffers: dict[str, tuple[int, int]] = {}
+        specs = [self._spec(i) for i in range(self._engine.num_io_tensors)]
+        self._inputs = tuple(spec for spec in specs if self._is_input(spec.name))
+        self._outputs = tuple(spec for spec in specs if not self._is_input(spec.name))
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """What the network takes."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """What the network gives."""
+        return self._outputs
+
+    def run(self, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
+        """Runs the network once; see `engines.backends.backend.Session.run`."""
+        with self._lock:
+            for spec in self._inputs:
+                self._feed(spec, tensors)
+            results = {spec.name: self._target(spec) for spec in self._outputs}
+            if not self._context.execute_async_v3(self._stream.handle):
+                raise EngineFault("TensorRT refused to run the network")
+            for name, array in results.items():
+                self._stream.download(array, self._buffers[name][0])
+            self._stream.synchronize()
+        if not all(np.isfinite(array).all() for array in results.values()):
+            raise EngineFault("the network returned NaN or infinity")
+        return results
+
+    def close(self) -> None:
+        """Frees device memory; idempotent."""
+        self._stream.close()
+
+    def _spec(self, index: int) -> TensorSpec:
+        name = self._engine.get_tensor_name(index)
+        shape = tuple(None if n < 0 else int(n) for n in self._engine.get_tensor_shape(name))
+        kind = self._engine.get_tensor_dtype(name).name
+        if kind not in _DTYPES:
+            raise ModelRejected(f"tensor {name} is {kind}; networks take float32, uint8 or int64")
+        return TensorSpec(name, shape, np.dtype(_DTYPES[kind]))
+
+    def _is_input(self, name: str) -> bool:
+        return bool(self._engine.get_tensor_mode(name) == self._trt.TensorIOMode.INPUT)
+
+    def _feed(self, spec: TensorSpec, tensors: Tensors) -> None:
+        if spec.name not in tensors:
+            raise EngineFault(f"the network needs the input {spec.name}")
+        array = np.ascontiguousarray(tensors[spec.name], dtype=spec.dtype)
+        if not self._context.set_input_shape(spec.name, array.shape):
+            raise EngineFault(f"input {spec.name} has a shape the engine was not built for")
+        self._stream.upload(self._address(spec.name, array.nbytes), array)
+
+    def _target(self, spec: TensorSpec) -> NDArray[np.float32]:
+        shape = tuple(int(n) for n in self._context.get_tensor_shape(spec.name))
+        array = np.empty(shape, np.float32)
+        self._address(spec.name, array.nbytes)
+        return array
+
+    def _address(self, name: str, nbytes: int) -> int:
+        """The tensor's device buffer; grown, never shrunk, so steady use allocates nothing."""
+        address, size = self._buffers.get(name, (0, 0))
+        if size < nbytes:
+            address = self._stream.allocate(nbytes)
+            self._buffers[name] = (address, nbytes)
+        self._context.set_tensor_address(name, address)
+        return address
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise ModelMissing(f"{path.name}: no such model file") from None
