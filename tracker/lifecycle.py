@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,11 +19,13 @@ from tracker.motion import (
     predict,
     select,
     shift,
+    sizes_and_speeds,
     spread_sizes,
     start,
     unseen_log_spread,
 )
 from tracker.poses import pose_from_face
+from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Trajectory
 
@@ -101,6 +104,18 @@ class Lifecycle:
         self.motion = correct(self.motion, rows[matches.tracks[~away]], boxes[matches.faces[~away]])
         self._branch(frame, time_s, faces, rows, matches, away)
         self._begin(frame, time_s, scene, faces, matches)
+
+    def moving(self, scene: int) -> tuple[MovingFace, ...]:
+        """Sizes and speeds of the tracks of a scene; a clear newcomer's speed is not known."""
+        sizes, speeds = sizes_and_speeds(self.motion)
+        return tuple(
+            MovingFace(float(sizes[row]), math.inf if self._is_new(track) else float(speeds[row]))
+            for row, track in enumerate(self.trajectories)
+            if track.scene == scene
+        )
+
+    def _is_new(self, trajectory: Trajectory) -> bool:
+        return trajectory.hits < 2 and trajectory.best_score >= self._settings.high_score
 
     def retire(self, frame: int, time_s: float) -> None:
         """Drop the tracks that no frame after `frame` can show.

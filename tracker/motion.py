@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Motion", "boxes_from_centres", "centres_from_boxes", "correct", "predict"]
-__all__ += ["join", "select", "shift", "spread_sizes", "start", "unseen_log_spread"]
+__all__ += [
+    "join",
+    "select",
+    "shift",
+    "sizes_and_speeds",
+    "spread_sizes",
+    "start",
+    "unseen_log_spread",
+]
 
 Floats = NDArray[np.float64]
 
@@ -179,6 +187,13 @@ def spread_sizes(motion: Motion) -> Floats:
     variance: Floats = motion.spread[:, :2, 0].max(axis=1) / sizes**2
     deviation: Floats = np.sqrt(variance + _MEASURED_STD[0] ** 2)
     return deviation
+
+
+def sizes_and_speeds(motion: Motion) -> tuple[Floats, Floats]:
+    """(T,) size in px, and (T,) speed in sizes per second."""
+    sizes = _scales(motion.mean[:, 2:, 0])[:, 0]
+    speeds: Floats = np.hypot(motion.mean[:, 0, 1], motion.mean[:, 1, 1]) / sizes
+    return sizes, speeds
 
 
 def unseen_log_spread(motion: Motion) -> Floats:

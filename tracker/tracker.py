@@ -15,6 +15,7 @@ from tracker.cuts import CutDetector
 from tracker.doubt import AppearanceDistance
 from tracker.errors import FrameOutOfOrder
 from tracker.lifecycle import Lifecycle
+from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
 from tracker.smoothing import track_at
 
@@ -78,11 +79,16 @@ class Tracker:
         self._pending: deque[_Pending] = deque()
         self._next_frame: int | None = None
         self._now_s = 0.0
+        self._scene = 0
 
     @property
     def next_frame_index(self) -> int | None:
         """Index that the next push must have; None before the first."""
         return self._next_frame
+
+    def moving(self) -> tuple[MovingFace, ...]:
+        """Sizes and speeds of the faces tracked at the newest frame, for the schedule."""
+        return self._lifecycle.moving(self._scene)
 
     def push(
         self,
@@ -142,6 +148,7 @@ class Tracker:
         sight = self._cuts.push(frame, thumbnail)
         if sight.flash_since is not None:
             self._heal(sight.flash_since, sight.scene)
+        self._scene = sight.scene
         height, width = frame_size or (0, 0)
         return sight.scene, (sight.offset[0] * width, sight.offset[1] * height)
 
