@@ -4,6 +4,7 @@ KveilError                       any failure that kveil reports in one line
 └── GalleryError                 state over people could not be used as asked
     ├── EmbeddingsRejected       wrong shape, not finite, or persons that do not match   (exit 2)
     ├── TooFewPeople             fewer distinct people than k                            (exit 2)
+    ├── UnknownAlgorithm         no clustering has this name                             (exit 2)
     ├── PartitionBroken          a clustering lost, split or misnumbered a person        (exit 6)
     ├── WeightsRejected          mixing weights negative, empty or not finite            (exit 2)
     ├── PeopleFolderRejected     a folder of face pictures that cannot be used           (exit 3)
@@ -38,6 +39,7 @@ __all__ = [
     "StoreUnavailable",
     "TooFewDonors",
     "TooFewPeople",
+    "UnknownAlgorithm",
     "WeightsRejected",
     "WindowEnded",
 ]
@@ -53,6 +55,10 @@ class EmbeddingsRejected(GalleryError):
 
 class TooFewPeople(GalleryError):
     """There are fewer distinct people than k; the message says how many are missing."""
+
+
+class UnknownAlgorithm(GalleryError):
+    """No clustering algorithm has this name; the message lists those there are."""
 
 
 class PartitionBroken(GalleryError):
