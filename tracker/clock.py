@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 __all__ = ["StreamClock"]
 
-_NOMINAL_S = 1 / 25
 _SHORTEST_S = 1e-4
 _CALM = 0.1
 
 
+@dataclass(slots=True)
 class StreamClock:
-    """Turns presentation times into strictly rising seconds.
+    """Turns presentation times into strictly rising seconds, from 0.
 
-    A time that is not finite, repeats or goes back is replaced by the time before plus the
-    usual interval; the offset is kept, so that the frames after it stay in order.
+    A time that is not finite, repeats or goes back is taken to come the usual interval
+    after the one before; later times are counted on from there.
+
+    Attributes:
+        now_s: what the newest frame got.
+        given_s: what the container said last; None before the first.
+        usual_s: usual interval.
 
     >>> clock = StreamClock()
-    >>> [round(clock.push(time_s), 3) for time_s in (0.0, 0.04, 0.04, 0.08)]
+    >>> [round(clock.push(time_s), 3) for time_s in (5.0, 5.04, 5.04, 5.08)]
     [0.0, 0.04, 0.08, 0.12]
     """
 
-    def __init__(self) -> None:
-        self._last_given: float | None = None
-        self._now_s = 0.0
-        self._usual_s = _NOMINAL_S
+    now_s: float = 0.0
+    given_s: float | None = None
+    usual_s: float = 1 / 25
 
     def push(self, time_s: float) -> float:
         """The next frame's time, s."""
-        given = time_s if math.isfinite(time_s) else None
-        if self._last_given is None and given is not None:
-            self._last_given = given
-            return self._now_s
-        interval_s = (
-            given - self._last_given if given is not None and self._last_given is not None else 0.0
-        )
-        if interval_s >= _SHORTEST_S:
-            self._usual_s += _CALM * (min(interval_s, 1.0) - self._usual_s)
+        before_s = self.given_s
+        if not math.isfinite(time_s):
+            self.now_s += self.usual_s
+            return self.now_s
+        self.given_s = time_s
+        if before_s is None:
+            return self.now_s
+        interval_s = time_s - before_s
+        if interval_s < _SHORTEST_S:
+            interval_s = self.usual_s
         else:
-            interval_s = self._usual_s
-        if given is not None:
-            self._last_given = given
-        self._now_s += interval_s
-        return self._now_s
+            self.usual_s += _CALM * (min(interval_s, 1.0) - self.usual_s)
+        self.now_s += interval_s
+        return self.now_s

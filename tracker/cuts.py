@@ -8,13 +8,14 @@ the scene returns too.
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CutDetector", "Sight", "difference", "registration"]
+__all__ = ["CutDetector", "CutMemory", "Sight", "difference", "registered_change"]
+__all__ += ["registration"]
 
 Thumbnail = NDArray[np.uint8]
 """(h, w) uint8 grey; about 64 × 36."""
@@ -80,78 +81,122 @@ def difference(before: Thumbnail, after: Thumbnail, dx: int = 0, dy: int = 0) ->
     return float(np.abs(off - off.mean()).mean())
 
 
+def registered_change(before: Thumbnail, after: Thumbnail) -> tuple[int, int, float]:
+    """Shift (dx, dy) that explains most, (0, 0) when none does, and what differs after it."""
+    still = difference(before, after)
+    dx, dy, peak = registration(before, after)
+    height, width = before.shape
+    if peak < _SURE_PEAK or abs(dx) > _LARGEST_SHIFT * width or abs(dy) > _LARGEST_SHIFT * height:
+        return 0, 0, still
+    moved = difference(before, after, dx, dy)
+    return (dx, dy, moved) if moved < still else (0, 0, still)
+
+
+@dataclass(slots=True)
+class CutMemory:
+    """What the cut detector remembers, but for the thumbnails themselves.
+
+    Attributes:
+        scene: number of the scene now.
+        newest_scene: highest number given.
+        recent: changes between frames of this scene, newest last.
+        last_frame: frame of the thumbnail that the next is compared with; None: none yet.
+        cut_frame: first frame after the cut that may be a flash.
+        calm_frame: frame of the thumbnail before that cut; None: no flash is possible.
+        calm_scene: its scene.
+    """
+
+    scene: int = 0
+    newest_scene: int = 0
+    recent: list[float] = field(default_factory=list)
+    last_frame: int | None = None
+    cut_frame: int = 0
+    calm_frame: int | None = None
+    calm_scene: int = 0
+
+    @property
+    def thumbnail_frames(self) -> tuple[int, ...]:
+        """Frames whose thumbnails are still compared with."""
+        return tuple(frame for frame in (self.calm_frame, self.last_frame) if frame is not None)
+
+
 class CutDetector:
     """Numbers the scenes of one stream.
 
     Args:
         cut_level: smallest mean grey difference of a cut.
+        memory: what an earlier detector remembered, to continue it.
+        thumbnails: the thumbnails of `memory.thumbnail_frames`.
+
+    Attributes:
+        memory: enough, with those thumbnails, to continue elsewhere.
     """
 
-    def __init__(self, cut_level: float) -> None:
+    def __init__(
+        self,
+        cut_level: float,
+        memory: CutMemory | None = None,
+        thumbnails: Mapping[int, Thumbnail] | None = None,
+    ) -> None:
+        self.memory = memory or CutMemory()
         self._level = cut_level
-        self._scene = 0
-        self._newest_scene = 0
-        self._last: Thumbnail | None = None
-        self._recent: deque[float] = deque(maxlen=_RECENT)
-        self._before_cut: Thumbnail | None = None
-        self._scene_before = 0
-        self._cut_frame = 0
+        self._thumbnails = dict(thumbnails or {})
 
     def push(self, frame: int, thumbnail: Thumbnail | None) -> Sight:
         """Look at the next frame; without a thumbnail it belongs to the scene before."""
-        last = self._last
+        memory = self.memory
         if thumbnail is None:
-            return Sight(self._scene, None, (0.0, 0.0), 0.0)
-        self._last = thumbnail
-        if last is None or last.shape != thumbnail.shape:
-            if last is not None:
-                self._begin(frame, None)
-            return Sight(self._scene, None, (0.0, 0.0), 255.0)
-        dx, dy, change = self._compare(last, thumbnail)
+            return Sight(memory.scene, None, (0.0, 0.0), 0.0)
+        last_frame, memory.last_frame = memory.last_frame, frame
+        self._thumbnails[frame] = thumbnail
+        sight = self._compare_frames(frame, last_frame, thumbnail)
+        self._thumbnails = {kept: self._thumbnails[kept] for kept in memory.thumbnail_frames}
+        return sight
+
+    def _compare_frames(self, frame: int, last_frame: int | None, thumbnail: Thumbnail) -> Sight:
+        memory = self.memory
+        if last_frame is None:
+            return Sight(memory.scene, None, (0.0, 0.0), 255.0)
+        last = self._thumbnails[last_frame]
+        if last.shape != thumbnail.shape:
+            memory.calm_frame = None
+            self._begin(frame, None)
+            return Sight(memory.scene, None, (0.0, 0.0), 255.0)
+        dx, dy, change = registered_change(last, thumbnail)
         since = self._flash_end(frame, thumbnail)
         if since is None and self._is_cut(change):
-            self._begin(frame, last)
-            return Sight(self._scene, None, (0.0, 0.0), change)
+            self._begin(frame, last_frame)
+            return Sight(memory.scene, None, (0.0, 0.0), change)
         if since is None:
-            self._recent.append(change)
+            memory.recent = [*memory.recent[1 - _RECENT :], change]
         height, width = thumbnail.shape
-        return Sight(self._scene, since, (dx / width, dy / height), change)
-
-    def _compare(self, last: Thumbnail, thumbnail: Thumbnail) -> tuple[int, int, float]:
-        still = difference(last, thumbnail)
-        dx, dy, peak = registration(last, thumbnail)
-        height, width = thumbnail.shape
-        if (
-            peak < _SURE_PEAK
-            or abs(dx) > _LARGEST_SHIFT * width
-            or abs(dy) > _LARGEST_SHIFT * height
-        ):
-            return 0, 0, still
-        moved = difference(last, thumbnail, dx, dy)
-        return (dx, dy, moved) if moved < still else (0, 0, still)
+        return Sight(memory.scene, since, (dx / width, dy / height), change)
 
     def _is_cut(self, change: float) -> bool:
-        usual = float(np.mean(self._recent)) if self._recent else 0.0
+        recent = self.memory.recent
+        usual = float(np.mean(recent)) if recent else 0.0
         return change > max(self._level, _SURGE * usual)
 
-    def _begin(self, frame: int, before: Thumbnail | None) -> None:
-        if self._before_cut is None or frame - self._cut_frame > _FLASH_FRAMES:
-            self._before_cut, self._scene_before, self._cut_frame = before, self._scene, frame
-        self._newest_scene += 1
-        self._scene = self._newest_scene
-        self._recent.clear()
+    def _begin(self, frame: int, before: int | None) -> None:
+        memory = self.memory
+        if memory.calm_frame is None or frame - memory.cut_frame > _FLASH_FRAMES:
+            memory.calm_frame, memory.calm_scene = before, memory.scene
+            memory.cut_frame = frame
+        memory.newest_scene += 1
+        memory.scene = memory.newest_scene
+        memory.recent = []
 
     def _flash_end(self, frame: int, thumbnail: Thumbnail) -> int | None:
         """First frame of the flash that ends here, if one does."""
-        before = self._before_cut
-        if before is None or before.shape != thumbnail.shape:
+        memory = self.memory
+        if memory.calm_frame is None:
             return None
-        if frame - self._cut_frame > _FLASH_FRAMES or self._scene == self._scene_before:
-            self._before_cut = None
+        calm = self._thumbnails[memory.calm_frame]
+        if frame - memory.cut_frame > _FLASH_FRAMES:
+            memory.calm_frame = None
             return None
-        dx, dy, _ = self._compare(before, thumbnail)
-        if difference(before, thumbnail, dx, dy) > _ALIKE * self._level:
+        if registered_change(calm, thumbnail)[2] > _ALIKE * self._level:
             return None
-        self._before_cut = None
-        self._scene = self._scene_before
-        return self._cut_frame
+        memory.calm_frame = None
+        memory.scene = memory.calm_scene
+        return memory.cut_frame

@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.types import Face, Track, TrackState
+from engines.types import Face, TrackState
 from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
 from tracker.doubt import AppearanceDistance
-from tracker.errors import FrameOutOfOrder
+from tracker.errors import FrameOutOfOrder, TrackerStateRejected
+from tracker.frames import FrameTracks, HeldFrame
 from tracker.lifecycle import Lifecycle
 from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
 from tracker.smoothing import track_at
+from tracker.snapshot import Snapshot, decoded, encoded
 
 __all__ = ["FrameTracks", "Tracker"]
-
-
-@dataclass(frozen=True, slots=True)
-class FrameTracks:
-    """All faces of one frame, final.
-
-    Attributes:
-        frame_index: number of the frame in its stream.
-        tracks: its faces, by id. Cover each; only confirmed tracks that are not doubtful
-            are worth a surrogate.
-        is_unknown: the detector failed here: cover the whole frame.
-    """
-
-    frame_index: int
-    tracks: tuple[Track, ...]
-    is_unknown: bool
-
-
-@dataclass(slots=True)
-class _Pending:
-    """A frame pushed but not yet released."""
-
-    frame: int
-    time_s: float
-    scene: int
-    is_unknown: bool
 
 
 class Tracker:
@@ -76,19 +52,85 @@ class Tracker:
         self._lifecycle = Lifecycle(self.settings, appearance)
         self._cuts = CutDetector(self.settings.cut_level)
         self._clock = StreamClock()
-        self._pending: deque[_Pending] = deque()
+        self._held: deque[HeldFrame] = deque()
         self._next_frame: int | None = None
-        self._now_s = 0.0
-        self._scene = 0
 
     @property
     def next_frame_index(self) -> int | None:
         """Index that the next push must have; None before the first."""
         return self._next_frame
 
+    @property
+    def thumbnail_frames(self) -> tuple[int, ...]:
+        """Frames whose thumbnails `from_state` will ask for."""
+        return self._cuts.memory.thumbnail_frames
+
+    def state(self) -> dict[str, object]:
+        """All that is known between two frames, as plain JSON and without any picture.
+
+        A tracker made of it by `from_state` continues exactly as this one would. The frames
+        still held back are in it: push on from `next_frame_index`.
+        """
+        return encoded(
+            Snapshot(
+                asdict(self.settings),
+                self._next_frame,
+                self._clock,
+                self._cuts.memory,
+                list(self._held),
+                self._lifecycle.trajectories,
+                self._lifecycle.motion,
+                self._lifecycle.next_id,
+            )
+        )
+
+    @classmethod
+    def from_state(
+        cls,
+        state: object,
+        settings: TrackerSettings | None = None,
+        thumbnails: Mapping[int, NDArray[np.uint8]] | None = None,
+        appearance: AppearanceDistance | None = None,
+    ) -> Tracker:
+        """Continue where another tracker stopped.
+
+        Args:
+            state: what its `state` returned, perhaps by way of a JSON file.
+            settings: the same settings.
+            thumbnails: by frame index, at least those of its `thumbnail_frames`; leave out
+                where none were pushed.
+            appearance: as in the constructor.
+
+        Raises:
+            TrackerStateRejected: the state is damaged, of another version or of other
+                settings, or a thumbnail is missing.
+        """
+        snapshot = decoded(state)
+        tracker = cls(settings, appearance)
+        if snapshot.settings != asdict(tracker.settings):
+            raise TrackerStateRejected(
+                "the saved tracker state is of other settings: use those, or start from the"
+                " beginning, without --resume"
+            )
+        given = thumbnails or {}
+        missing = [frame for frame in snapshot.cuts.thumbnail_frames if frame not in given]
+        if missing:
+            raise TrackerStateRejected(f"give the thumbnails of frames {missing} to continue")
+        tracker._restore(snapshot, given)
+        return tracker
+
+    def _restore(self, snapshot: Snapshot, thumbnails: Mapping[int, NDArray[np.uint8]]) -> None:
+        self._next_frame = snapshot.next_frame
+        self._clock = snapshot.clock
+        self._cuts = CutDetector(self.settings.cut_level, snapshot.cuts, thumbnails)
+        self._held = deque(snapshot.held)
+        self._lifecycle.trajectories = snapshot.trajectories
+        self._lifecycle.motion = snapshot.motion
+        self._lifecycle.next_id = snapshot.next_id
+
     def moving(self) -> tuple[MovingFace, ...]:
         """Sizes and speeds of the faces tracked at the newest frame, for the schedule."""
-        return self._lifecycle.moving(self._scene)
+        return self._lifecycle.moving(self._cuts.memory.scene)
 
     def push(
         self,
@@ -125,13 +167,13 @@ class Tracker:
                 " once, in order (faces=None where the detector did not run)"
             )
         self._next_frame = frame_index + 1
-        before_s, self._now_s = self._now_s, self._clock.push(time_s)
+        before_s, now_s = self._clock.now_s, self._clock.push(time_s)
         scene, offset_px = self._look(frame_index, thumbnail, frame_size)
-        self._lifecycle.advance(self._now_s - before_s, offset_px)
+        self._lifecycle.advance(now_s - before_s, offset_px)
         usable, broken = self._usable(faces)
         if usable is not None:
-            self._lifecycle.observe(frame_index, self._now_s, scene, usable)
-        self._pending.append(_Pending(frame_index, self._now_s, scene, unknown or broken))
+            self._lifecycle.observe(frame_index, now_s, scene, usable)
+        self._held.append(HeldFrame(frame_index, now_s, scene, unknown or broken))
         return self._release(self.settings.lookahead_frames)
 
     def flush(self) -> tuple[FrameTracks, ...]:
@@ -148,14 +190,13 @@ class Tracker:
         sight = self._cuts.push(frame, thumbnail)
         if sight.flash_since is not None:
             self._heal(sight.flash_since, sight.scene)
-        self._scene = sight.scene
         height, width = frame_size or (0, 0)
         return sight.scene, (sight.offset[0] * width, sight.offset[1] * height)
 
     def _heal(self, since: int, scene: int) -> None:
         """A flash ended: its frames belong to the scene around it."""
-        flashed = {held.scene for held in self._pending if held.frame >= since}
-        for held in self._pending:
+        flashed = {held.scene for held in self._held if held.frame >= since}
+        for held in self._held:
             if held.frame >= since:
                 held.scene = scene
         for trajectory in self._lifecycle.trajectories:
@@ -175,13 +216,13 @@ class Tracker:
 
     def _release(self, held_back: int) -> tuple[FrameTracks, ...]:
         released = []
-        while len(self._pending) > held_back:
-            held = self._pending.popleft()
+        while len(self._held) > held_back:
+            held = self._held.popleft()
             released.append(self._finish(held))
             self._lifecycle.retire(held.frame, held.time_s)
         return tuple(released)
 
-    def _finish(self, held: _Pending) -> FrameTracks:
+    def _finish(self, held: HeldFrame) -> FrameTracks:
         found = (
             track_at(trajectory, held.frame, held.time_s, self.settings)
             for trajectory in self._lifecycle.trajectories

@@ -1,0 +1,201 @@
+"""A tracker's state as plain JSON, to continue exactly where another run stopped.
+
+No picture is kept: the few thumbnails that cut detection still needs are named by frame, and
+whoever continues decodes those frames again (they are among the last ones pushed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from engines.types import Face
+from tracker.clock import StreamClock
+from tracker.cuts import CutMemory
+from tracker.errors import TrackerStateRejected
+from tracker.frames import HeldFrame
+from tracker.motion import Motion
+from tracker.poses import pose_from_face
+from tracker.trajectory import Observation, Trajectory
+
+__all__ = ["Snapshot", "decoded", "encoded"]
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything a tracker knows between two frames.
+
+    Attributes:
+        settings: the settings as a mapping; a state fits only the settings it came from.
+        next_frame: index of the next frame to push; None before the first.
+        clock: the stream's clock.
+        cuts: the cut detector's memory.
+        held: frames pushed but not released.
+        trajectories: the tracks alive; `motion` has one row for each.
+        motion: their filters.
+        next_id: id of the next track.
+    """
+
+    settings: dict[str, float]
+    next_frame: int | None
+    clock: StreamClock
+    cuts: CutMemory
+    held: list[HeldFrame]
+    trajectories: list[Trajectory]
+    motion: Motion
+    next_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    frame: int
+    time_s: float
+    box_px: list[float]
+    landmarks_px: list[list[float]]
+    score: float
+    track_id: int
+    birth_frame: int
+    is_doubtful: bool
+    is_anchor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    scene: int
+    track_id: int
+    birth_frame: int
+    hits: int
+    best_score: float
+    in_doubt: bool
+    clear_runs: int
+    observations: list[_Seen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    version: int
+    settings: dict[str, float]
+    next_frame: int | None
+    clock: StreamClock
+    cuts: CutMemory
+    held: list[HeldFrame]
+    paths: list[_Path]
+    mean: list[list[list[float]]]
+    spread: list[list[list[float]]]
+    next_id: int
+
+
+def encoded(snapshot: Snapshot) -> dict[str, object]:
+    """Numbers, strings, lists and mappings; floats survive JSON exactly."""
+    return asdict(
+        _Record(
+            VERSION,
+            snapshot.settings,
+            snapshot.next_frame,
+            snapshot.clock,
+            snapshot.cuts,
+            snapshot.held,
+            [_path_from(trajectory) for trajectory in snapshot.trajectories],
+            snapshot.motion.mean.tolist(),
+            snapshot.motion.spread.tolist(),
+            snapshot.next_id,
+        )
+    )
+
+
+def decoded(state: object) -> Snapshot:
+    """Inverse of `encoded`.
+
+    Raises:
+        TrackerStateRejected: the state is damaged or of another version.
+    """
+    try:
+        record = TypeAdapter(_Record).validate_python(state)
+        mean, spread = _array(record.mean, (4, 2)), _array(record.spread, (4, 3))
+        trajectories = [_trajectory_from(path) for path in record.paths]
+    except (ValidationError, ValueError) as error:
+        raise TrackerStateRejected(
+            "the saved tracker state is damaged: start from the beginning, without --resume"
+        ) from error
+    if record.version != VERSION or not len(mean) == len(spread) == len(trajectories):
+        raise TrackerStateRejected(
+            f"the saved tracker state has version {record.version}, not {VERSION}, or is"
+            " incomplete: start from the beginning, without --resume"
+        )
+    return Snapshot(
+        record.settings,
+        record.next_frame,
+        record.clock,
+        record.cuts,
+        record.held,
+        trajectories,
+        Motion(mean, spread),
+        record.next_id,
+    )
+
+
+def _array(rows: list[list[list[float]]], shape: tuple[int, int]) -> NDArray[np.float64]:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), *shape)
+
+
+def _path_from(trajectory: Trajectory) -> _Path:
+    return _Path(
+        trajectory.scene,
+        trajectory.track_id,
+        trajectory.birth_frame,
+        trajectory.hits,
+        trajectory.best_score,
+        trajectory.in_doubt,
+        trajectory.clear_runs,
+        [_seen_from(seen) for seen in trajectory.observations],
+    )
+
+
+def _seen_from(seen: Observation) -> _Seen:
+    return _Seen(
+        seen.frame,
+        seen.time_s,
+        seen.face.box_px.tolist(),
+        seen.face.landmarks_px.tolist(),
+        float(seen.face.score),
+        seen.track_id,
+        seen.birth_frame,
+        seen.is_doubtful,
+        seen.is_anchor,
+    )
+
+
+def _trajectory_from(path: _Path) -> Trajectory:
+    if not path.observations:
+        raise ValueError("a track without detections")
+    return Trajectory(
+        path.scene,
+        path.track_id,
+        path.birth_frame,
+        path.hits,
+        path.best_score,
+        path.in_doubt,
+        path.clear_runs,
+        [_observation_from(seen) for seen in path.observations],
+    )
+
+
+def _observation_from(seen: _Seen) -> Observation:
+    box = np.array(seen.box_px, dtype=np.float32).reshape(4)
+    landmarks = np.array(seen.landmarks_px, dtype=np.float32).reshape(5, 2)
+    face = Face(box, landmarks, seen.score)
+    return Observation(
+        seen.frame,
+        seen.time_s,
+        face,
+        pose_from_face(face),
+        seen.track_id,
+        seen.birth_frame,
+        seen.is_doubtful,
+        seen.is_anchor,
+    )
