@@ -202,9 +202,7 @@ def _sightings(
 ) -> list[Sighting]:
     if not faces:
         return []
-    cosines = {
-        judge.name: _compare(pair, faces, chains, judge, exposure) for judge in recognisers
-    }
+    cosines = {judge.name: _compare(pair, faces, chains, judge, exposure) for judge in recognisers}
     seen = []
     for place, (face, chain) in enumerate(zip(faces, chains, strict=True)):
         change = central_difference(pair.original, pair.anonymized, face.box_px)

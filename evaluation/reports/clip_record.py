@@ -71,9 +71,7 @@ def _size_classes() -> list[tuple[float, float]]:
     return [*pairwise(SIZE_EDGES_PX), (SIZE_EDGES_PX[-1], float("inf"))]
 
 
-def _size_row(
-    exposure: Exposure, judges: Sequence[Recogniser], low: float, high: float
-) -> Record:
+def _size_row(exposure: Exposure, judges: Sequence[Recogniser], low: float, high: float) -> Record:
     return {
         "size": size_label(low),
         "bare": exposure.bare(low, high).as_dict(),

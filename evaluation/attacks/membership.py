@@ -1,0 +1,118 @@
+"""A9: who is in the mix, and who is in the release at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.attacks.attack import Bench, Finding, Judge
+from evaluation.metrics.intervals import clustered
+from evaluation.metrics.verification import area_under_curve
+
+__all__ = ["MemberDisclosure", "MembershipInference", "expected_centroid_cosine"]
+
+
+def expected_centroid_cosine(k: int, mean_cosine: float) -> float:
+    """Cosine of each of k unit vectors with their centroid: √((1 + (k − 1)ρ) ÷ k).
+
+    Args:
+        k: members.
+        mean_cosine: ρ, mean cosine between different members.
+
+    >>> round(expected_centroid_cosine(5, 0.1), 3)
+    0.529
+    """
+    return float(np.sqrt(max(0.0, (1 + (k - 1) * mean_cosine) / k)))
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDisclosure:
+    """A9, members: is the nearest person to a face one of those it was made from?
+
+    The attacker holds the encoder and the true photographs. A right answer here need not
+    name *the* person, only a member; k-anonymity does not rule it out.
+    """
+
+    id: ClassVar[str] = "A9"
+    question: ClassVar[str] = "Are the members of a cluster found from its face?"
+
+    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
+        """Any member at rank 1, and the share of members among the first k."""
+        probes = bench.subjects.probes
+        people, first = np.unique(probes.persons, return_index=True)
+        members = _members(bench.release.clusters, probes.persons, people)
+        faces = np.flatnonzero(members.sum(axis=1) > 0)
+        sizes = members[faces].sum(axis=1)
+        findings = []
+        for judge in judges:
+            seen = bench.anonymized_probes(judge)[faces]
+            order = np.argsort(-(seen @ judge.probes[first].T), axis=1)
+            ranked = np.take_along_axis(members[faces], order, axis=1)
+            top_k = np.array(
+                [row[:size].sum() / size for row, size in zip(ranked, sizes, strict=True)]
+            )
+            chance = float(sizes.mean() / len(people))
+            measures = {
+                "members_among_first_k": float(top_k.mean()),
+                "chance_among_first_k": chance,
+                "k": float(sizes.mean()),
+            }
+            hits = clustered(ranked[:, 0], probes.persons[faces])
+            findings.append(
+                Finding(self.id, "any member first", judge.name, hits, chance, measures)
+            )
+        return findings
+
+
+def _members(
+    clusters: NDArray[np.int64], persons: NDArray[np.int64], people: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(N, M) whether person m belongs to the cluster of face n.
+
+    A face that depends on nobody is tested as its own person's: a cover's claim is that
+    even he is not found.
+    """
+    same = clusters[:, None] == clusters[None, :]
+    same &= clusters[:, None] >= 0
+    same |= persons[:, None] == persons[None, :]
+    place = np.searchsorted(people, persons)
+    members = np.zeros((len(persons), len(people)), bool)
+    for face, row in enumerate(same):
+        members[face, place[row]] = True
+    return members
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipInference:
+    """A9, membership: was this person in the released set at all?
+
+    Scored by his largest cosine with any released face; people of the release against
+    outsiders. The rate is the share of people of the release above the threshold that one
+    outsider in a hundred exceeds; chance is 1 %.
+    """
+
+    id: ClassVar[str] = "A9m"
+    question: ClassVar[str] = "Can it be told who was in the data at all?"
+
+    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
+        """AUC of members against outsiders, and the true rate at a false rate of 1 %."""
+        probes = bench.subjects.probes
+        people, first = np.unique(probes.persons, return_index=True)
+        findings = []
+        for judge in judges:
+            if len(judge.outsiders) < 20:
+                continue
+            seen = bench.anonymized_probes(judge)
+            inside = (judge.probes[first] @ seen.T).max(axis=1)
+            outside = (judge.outsiders @ seen.T).max(axis=1)
+            edge = float(np.quantile(outside, 0.99))
+            measures = {"auc": area_under_curve(inside, outside)}
+            rate = clustered(inside > edge, people)
+            findings.append(
+                Finding(self.id, "photograph released", judge.name, rate, 0.01, measures)
+            )
+        return findings

@@ -1,0 +1,1 @@
+"""Ways to anonymize face images, one per file, behind one Protocol."""

@@ -1,0 +1,186 @@
+"""kveil's own method: a donor's face, chosen by keyed randomness, one for each person.
+
+Nothing of a person's looks decides which face he gets. People are put into clusters of k in
+a secret order; a cluster holds one surrogate per member under a secret permutation; clusters
+are sticky, so a later release of the same people shows the attacker the same candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import identity_distance
+from evaluation.errors import TooFewPeople
+from evaluation.faces import CROP, Faces, crop_window
+from evaluation.methods.method import Kind, Release
+from gallery.secrets import KeyedRandom
+
+__all__ = ["DonorImages", "DonorSurrogate", "SurrogateRenderer", "oval_alpha"]
+
+Crops = NDArray[np.uint8]
+
+
+class SurrogateRenderer(Protocol):
+    """Puts donors' faces on people's heads."""
+
+    @property
+    def donors(self) -> int:
+        """How many different surrogates there are; 0 before `fit`."""
+
+    def fit(self, donors: Faces) -> None:
+        """Takes donors from people outside the test; a generator has its own."""
+
+    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(N, L, 512) float32 of the chosen donors; (0, 0, 0) without a generator."""
+
+    def wear(
+        self, crops: Crops, chosen: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Renders donors in place of people.
+
+        Args:
+            crops: (N, S, S, 3) uint8 BGR kveil crops, for pose, expression and light.
+            chosen: (N,) donor of each.
+
+        Returns:
+            (N, S, S, 3) float32 BGR patches, 0…255, and (N, S, S) float32 alphas, 1 on the
+            identity oval.
+        """
+
+
+@dataclass(slots=True)
+class DonorImages:
+    """Real photographs of donors: the reference until a generator renders them.
+
+    A photograph does not follow the pose of the person it replaces, so its utility figures
+    are no measure of the method; its privacy figures are.
+    """
+
+    _crops: Crops = field(default_factory=lambda: np.zeros((0, CROP, CROP, 3), np.uint8))
+
+    @property
+    def donors(self) -> int:
+        """Photographs, one per donor."""
+        return len(self._crops)
+
+    def fit(self, donors: Faces) -> None:
+        """Keeps one crop per donor."""
+        _, first = np.unique(donors.persons, return_index=True)
+        rows, columns = crop_window()
+        self._crops = donors.images[first][:, rows, columns]
+
+    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:  # noqa: ARG002
+        """None: there is no generator."""
+        return np.zeros((0, 0, 0), np.float32)
+
+    def wear(
+        self, crops: Crops, chosen: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Donors' crops, matched to the mean and spread of the colours they replace."""
+        alpha = oval_alpha(crops.shape[1])
+        patches = np.stack(
+            [
+                _matched(self._crops[donor], crop, alpha)
+                for donor, crop in zip(chosen, crops, strict=True)
+            ]
+        )
+        return patches, np.repeat(alpha[None], len(crops), axis=0)
+
+
+@dataclass(slots=True)
+class DonorSurrogate:
+    """Everybody gets a donor's face; see the module.
+
+    Attributes:
+        k: least people per cluster.
+        renderer: makes the pictures.
+    """
+
+    k: int = 5
+    renderer: SurrogateRenderer = field(default_factory=DonorImages)
+    name: str = "kveil"
+    kind: Kind = "surrogate"
+    _home: dict[int, int] = field(default_factory=dict)
+    _slot: dict[int, int] = field(default_factory=dict)
+    _clusters: int = 0
+
+    def fit(self, donors: Faces) -> None:
+        """Gives the renderer its donors."""
+        self.renderer.fit(donors)
+
+    def anonymize(self, faces: Faces, secret: bytes) -> Release:
+        """Replaces every face; people seen before stay in their cluster.
+
+        Raises:
+            TooFewPeople: fewer than k new people, or no donors.
+        """
+        if not self.renderer.donors:
+            message = "there are no donors: call fit with people outside the test"
+            raise TooFewPeople(message)
+        self._enrol(faces.persons, secret)
+        chosen = self._donors(faces.persons, secret)
+        rows, columns = crop_window()
+        crops = faces.images[:, rows, columns]
+        patches, alphas = self.renderer.wear(crops, chosen)
+        weight = alphas[..., None]
+        images = faces.images.copy()
+        blended = weight * patches + (1 - weight) * crops
+        images[:, rows, columns] = np.clip(np.rint(blended), 0, 255).astype(np.uint8)
+        clusters = np.array([self._home[int(person)] for person in faces.persons], np.int64)
+        count = len(faces)
+        mixing = np.zeros((count, count), np.float32)
+        return Release(images, clusters, mixing, self.renderer.latents(chosen))
+
+    def _enrol(self, persons: NDArray[np.int64], secret: bytes) -> None:
+        """Puts new people into clusters of k…2k − 1 in a secret order."""
+        new = [int(person) for person in np.unique(persons) if int(person) not in self._home]
+        if not new:
+            return
+        if len(new) < self.k:
+            message = f"{len(new)} new people cannot form a cluster of {self.k}; release more"
+            raise TooFewPeople(message)
+        order = KeyedRandom(secret, "order", self._clusters).permutation(len(new))
+        count = len(new) // self.k
+        for place, index in enumerate(order):
+            group = min(place // self.k, count - 1)
+            self._home[new[index]] = self._clusters + group
+            self._slot[new[index]] = place - group * self.k
+        self._clusters += count
+
+    def _donors(self, persons: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
+        """The donor in each person's slot: dealt without repetition until all are used."""
+        pool = self.renderer.donors
+        slots = [self._home[int(p)] * 2 * self.k + self._slot[int(p)] for p in persons]
+        used = sorted({self._home[p] * 2 * self.k + self._slot[p] for p in self._home})
+        rank = {slot: place for place, slot in enumerate(used)}
+        decks = [
+            KeyedRandom(secret, "donors", deck).permutation(pool)
+            for deck in range(-(-len(used) // pool))
+        ]
+        return np.array([decks[rank[s] // pool][rank[s] % pool] for s in slots], np.int64)
+
+
+def oval_alpha(size: int) -> NDArray[np.float32]:
+    """size×size float32: 1 on the identity oval, falling to 0 within a tenth around it."""
+    steps = np.arange(size, dtype=np.float32) + 0.5
+    x, y = np.meshgrid(steps, steps)
+    distance = identity_distance(np.stack([x, y], -1), size)
+    return np.asarray(np.clip(1 - (distance - 1) / 0.1, 0, 1), np.float32)
+
+
+def _matched(
+    donor: NDArray[np.uint8], crop: NDArray[np.uint8], alpha: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The donor with the mean and standard deviation of the crop's colours in the oval."""
+    if donor.shape != crop.shape:
+        donor = np.asarray(cv2.resize(donor, crop.shape[1::-1]), np.uint8)
+    inside = alpha > 0.99
+    source, target = donor.astype(np.float32), crop[inside].astype(np.float32)
+    mean, spread = source[inside].mean(axis=0), source[inside].std(axis=0) + 1
+    matched = (source - mean) / spread * (target.std(axis=0) + 1) + target.mean(axis=0)
+    return np.asarray(np.clip(matched, 0, 255), np.float32)
