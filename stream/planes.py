@@ -5,6 +5,7 @@ A decoder's buffer may still be a reference for later frames, so a picture never
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -19,6 +20,7 @@ from stream.probe import ColourTags, matrix_from_tag
 
 __all__ = [
     "colour_tags",
+    "fitted",
     "format_of_picture",
     "frame_from_picture",
     "neutral_picture",
@@ -193,6 +195,34 @@ def neutral_picture(
     return Picture(tuple(planes), layout, bit_depth, matrix, is_full)
 
 
+def fitted(picture: Picture, height: int, width: int) -> Picture:
+    """The whole picture scaled into height × width, undistorted, on black bars.
+
+    >>> import numpy as np
+    >>> tall = Picture((np.full((40, 10), 200, np.uint8),), "gray")
+    >>> fitted(tall, 20, 20).planes[0][10].tolist()[6:14]
+    [0, 200, 200, 200, 200, 200, 0, 0]
+    """
+    scale = min(height / picture.height, width / picture.width)
+    rows = max(1, min(height, round(picture.height * scale)))
+    columns = max(1, min(width, round(picture.width * scale)))
+    down, right = picture.grid
+    top = (height - rows) // 2 // down * down
+    left = (width - columns) // 2 // right * right
+    tags = ColourTags(range=2 if picture.is_full_range else 1)
+    canvas = replace(
+        neutral_picture(height, width, picture.layout, picture.bit_depth, tags),
+        matrix=picture.matrix,
+    )
+    canvas.fill((0, 0, 0))
+    for index, (source, target) in enumerate(zip(picture.planes, canvas.planes, strict=True)):
+        by, bx = (down, right) if index else (1, 1)
+        window = target[top // by : -(-(top + rows) // by), left // bx : -(-(left + columns) // bx)]
+        size = (window.shape[1], window.shape[0])
+        window[...] = cv2.resize(source, size, interpolation=cv2.INTER_AREA)
+    return canvas
+
+
 def turned(plane: Plane, turns: int) -> Plane:
     """A new contiguous plane, turned anticlockwise by quarter turns.
 
@@ -212,7 +242,7 @@ def _view(plane: VideoPlane, pixel_format: str) -> Plane:
     channels = 3 if pixel_format.startswith("bgr") else 1
     is_wide = pixel_format.endswith("le")
     item = 2 if is_wide else 1
-    flat: NDArray[np.uint8] = np.frombuffer(plane, np.uint8)
+    flat: NDArray[np.uint8] = np.frombuffer(memoryview(plane), np.uint8)
     rows = flat[: plane.line_size * plane.height].reshape(plane.height, plane.line_size)
     used = rows[:, : plane.width * channels * item]
     samples: Plane = used.view("<u2") if is_wide else used

@@ -1,0 +1,199 @@
+"""Frames of a video file, each with its own timestamp, damaged stretches included.
+
+Every packet that a container promises comes out as a frame: what the decoder had to guess
+is flagged, what it lost altogether is replaced by a grey picture under the lost timestamp,
+so that the count and the clock survive and the pipeline covers what cannot be trusted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from engines.types import Frame
+from stream.decoding import Decoded, Decoding
+from stream.errors import InputUnreadable, reading
+from stream.inspection import opened_input, probe_of, video_track
+from stream.media import StreamShape
+from stream.planes import fitted, neutral_picture, picture_from_frame
+from stream.probe import MediaProbe, SourceReport
+
+__all__ = ["MAX_PIXELS", "FileSource"]
+
+MAX_PIXELS: Final = 1 << 27
+"""Largest picture that is decoded, px; 16K UHD (15360 × 8640) passes."""
+
+_END_MARGIN_S: Final = 1.0
+
+
+class FileSource:
+    """Decodes the first real video track of a file in the caller's thread.
+
+    Construction opens the file and decodes the first frame, so that a file without a single
+    decodable frame is refused before anything is written.
+
+    Args:
+        path: the file.
+        is_upright: turn pictures as the container's display matrix says, so that faces
+            stand upright for the detector; a sink turns them back.
+        max_pixels: larger pictures are refused.
+
+    Raises:
+        InputUnreadable: missing, empty, damaged, or without video.
+    """
+
+    def __init__(
+        self, path: Path, *, is_upright: bool = True, max_pixels: int = MAX_PIXELS
+    ) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._is_running = False
+        self._container = opened_input(path)
+        try:
+            with reading(path.name):
+                self._stream = video_track(self._container, path.name)
+                self._decoding = Decoding(self._container, self._stream, max_pixels)
+                self._decoded = self._decoding.frames()
+                first = next(self._decoded, None)
+            if first is None or first.image is None:
+                raise InputUnreadable(
+                    f"cannot read {path.name}: not one frame could be decoded; "
+                    "check that the file is complete and its codec is supported"
+                )
+            self._first: Decoded | None = first
+            self._probe = probe_of(
+                path,
+                self._container,
+                self._stream,
+                first.image,
+                has_timestamps=first.pts is not None,
+                is_upright=is_upright,
+            )
+        except BaseException:
+            self._container.close()
+            raise
+        self._report = SourceReport()
+
+    @property
+    def probe(self) -> MediaProbe:
+        """Format of the file."""
+        return self._probe
+
+    @property
+    def shape(self) -> StreamShape:
+        """Size and clock of the frames."""
+        return self._probe.shape
+
+    @property
+    def report(self) -> SourceReport:
+        """What was met so far; complete when `frames` has ended."""
+        return self._report
+
+    def frames(self) -> Iterator[Frame]:
+        """Every frame once, in presentation order.
+
+        Raises:
+            InputUnreadable: reading failed in a way that left nothing to go on with.
+        """
+        with self._lock:
+            if self._is_closed or self._is_running or self._first is None:
+                return
+            self._is_running = True
+        clock = _Clock(self._probe)
+        try:
+            with reading(self._path.name):
+                for index, decoded in enumerate(self._from_first()):
+                    if self._is_closed:
+                        return
+                    yield self._frame(decoded, index, clock)
+                self._note_end(clock)
+        finally:
+            with self._lock:
+                self._is_running = False
+                self._is_closed = True
+                self._container.close()
+
+    def close(self) -> None:
+        """Stops `frames` and frees decoder and file; idempotent, callable from any thread."""
+        with self._lock:
+            self._is_closed = True
+            if not self._is_running:
+                self._container.close()
+
+    def _from_first(self) -> Iterator[Decoded]:
+        first, self._first = self._first, None
+        if first is not None:
+            yield first
+            del first
+        yield from self._decoded
+
+    def _frame(self, decoded: Decoded, index: int, clock: _Clock) -> Frame:
+        probe, image = self._probe, decoded.image
+        pts = clock.pts_of(decoded.pts)
+        counts = self._report
+        if image is None:
+            picture = neutral_picture(
+                probe.shape.height, probe.shape.width, probe.layout, probe.bit_depth, probe.colour
+            )
+            counts = replace(counts, replaced=counts.replaced + 1)
+        else:
+            picture = picture_from_frame(image, probe.layout, probe.bit_depth, probe.turns)
+            if (picture.height, picture.width) != (probe.shape.height, probe.shape.width):
+                picture = fitted(picture, probe.shape.height, probe.shape.width)
+                counts = replace(counts, rescaled=counts.rescaled + 1)
+        is_damaged = decoded.is_damaged or image is None
+        self._report = replace(
+            counts, frames=counts.frames + 1, damaged=counts.damaged + int(is_damaged)
+        )
+        return Frame(picture, pts, probe.shape.time_base, index, is_damaged=is_damaged)
+
+    def _note_end(self, clock: _Clock) -> None:
+        report, probe = self._report, self._probe
+        if probe.container.startswith("mov") and self._stream.frames:
+            is_short = self._decoding.packets < self._stream.frames
+        else:
+            is_short = clock.end_s < (probe.duration_s or 0.0) - _END_MARGIN_S
+        warnings = []
+        if report.damaged:
+            warnings.append(f"{report.damaged} damaged frames are covered as a whole")
+        if report.rescaled:
+            warnings.append(f"{report.rescaled} frames of another size were fitted into the first")
+        if is_short:
+            warnings.append(f"the file ends early: {report.frames} frames could be read")
+        if self._decoding.read_errors:
+            warnings.append(f"{self._decoding.read_errors} stretches could not be read")
+        self._report = replace(report, is_truncated=is_short, warnings=tuple(warnings))
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Gives every frame a timestamp that grows, from the container's or from the rate."""
+
+    probe: MediaProbe
+    last: int | None = None
+    first: int = 0
+
+    def pts_of(self, pts: int | None) -> int:
+        """The frame's pts; frames without one follow their predecessor by one period."""
+        shape = self.probe.shape
+        period = max(1, round(1 / (shape.rate * shape.time_base)))
+        if not self.probe.has_timestamps or pts is None:
+            pts = 0 if self.last is None else self.last + period
+        if self.last is None:
+            self.first = pts
+        elif pts <= self.last:
+            pts = self.last + 1
+        self.last = pts
+        return pts
+
+    @property
+    def end_s(self) -> float:
+        """Seconds from the first frame to the end of the last."""
+        if self.last is None:
+            return 0.0
+        shape = self.probe.shape
+        return float((self.last - self.first) * shape.time_base + 1 / shape.rate)

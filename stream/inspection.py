@@ -1,0 +1,169 @@
+"""Opens a local file, and nothing that it may point to, and reads what it says of itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+from av.container import InputContainer
+from av.sidedata.sidedata import SideData
+from av.video.stream import VideoStream
+
+from stream.errors import InputUnreadable, reading
+from stream.media import StreamShape
+from stream.planes import colour_tags, picture_format
+from stream.probe import AudioTrack, MediaProbe, quarter_turns
+
+__all__ = ["opened_input", "probe_of", "video_track"]
+
+# Formats that hold their own media. Playlists and scripts (hls, dash, concat, image
+# sequences, sdp) are left out: they make a file read other files or hosts.
+_FORMATS: Final = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,mpegvideo,avi,flv,asf,mxf,ogg,nut,"
+    "ivf,obu,av1,h264,hevc,vvc,m4v,mjpeg,mjpeg_2000,gif,apng,yuv4mpegpipe,dv,rm,swf,wtv"
+)
+_OPTIONS: Final = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
+_FALLBACK_RATE: Final = Fraction(25)
+
+
+def opened_input(path: Path) -> InputContainer:
+    """Opens a local media file, and nothing that it may point to.
+
+    Raises:
+        InputUnreadable: missing, empty, a folder, no rights, or not a media file.
+    """
+    with reading(path.name):
+        if path.is_dir():
+            raise InputUnreadable(f"cannot read {path.name}: it is a folder; name a file")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise InputUnreadable(f"cannot read {path.name}: the file is empty")
+        return av.open(
+            f"file:{path.absolute()}", "r", container_options=_OPTIONS, metadata_errors="replace"
+        )
+
+
+def video_track(container: InputContainer, name: str) -> VideoStream:
+    """The first video track that is not a cover picture or a thumbnail.
+
+    Raises:
+        InputUnreadable: there is none, or its codec is unknown.
+    """
+    hidden = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
+    tracks = [track for track in container.streams.video if not track.disposition & hidden]
+    if not tracks:
+        has_audio = len(container.streams.audio) > 0
+        what = "it holds sound but no video" if has_audio else "it holds no video"
+        raise InputUnreadable(f"cannot read {name}: {what}")
+    if tracks[0].codec_context is None:
+        raise InputUnreadable(f"cannot read {name}: its video codec is not supported")
+    return tracks[0]
+
+
+def probe_of(
+    path: Path,
+    container: InputContainer,
+    stream: VideoStream,
+    image: av.VideoFrame,
+    *,
+    has_timestamps: bool,
+    is_upright: bool,
+) -> MediaProbe:
+    """What the file and its first frame say of the format.
+
+    Args:
+        path: the file.
+        container: the file, open.
+        stream: its video track.
+        image: the first decoded frame.
+        has_timestamps: whether that frame came with a time.
+        is_upright: whether frames are to be turned upright.
+    """
+    matrix = _display_matrix(image)
+    turns = quarter_turns(matrix) if is_upright else 0
+    layout, bit_depth = picture_format(image.format.name)
+    if layout == "yuv422" and turns % 2:
+        layout = "yuv444"
+    rate = _sound_rate(stream.average_rate) or _sound_rate(stream.guessed_rate) or _FALLBACK_RATE
+    height, width = image.height, image.width
+    if turns % 2:
+        height, width = width, height
+    time_base = stream.time_base if has_timestamps and stream.time_base else 1 / rate
+    seconds = _duration_s(container, stream)
+    return MediaProbe(
+        path=path,
+        kind="video",
+        container=container.format.name,
+        codec=_codec_name(stream),
+        pixel_format=image.format.name,
+        layout=layout,
+        bit_depth=bit_depth,
+        shape=StreamShape(height, width, rate, time_base, _frame_count(stream, rate, seconds)),
+        colour=colour_tags(image),
+        sample_aspect=stream.sample_aspect_ratio or Fraction(1),
+        display_matrix=matrix,
+        turns=turns,
+        has_timestamps=has_timestamps,
+        duration_s=seconds,
+        audio=_audio_tracks(container),
+        dropped=_dropped(container, stream),
+    )
+
+
+def _sound_rate(rate: Fraction | None) -> Fraction | None:
+    """The rate, unless it is absent or a clock tick mistaken for one."""
+    return rate if rate is not None and 0 < rate <= 1000 else None
+
+
+def _codec_name(stream: VideoStream) -> str:
+    return stream.codec_context.codec.canonical_name
+
+
+def _display_matrix(image: av.VideoFrame) -> tuple[int, ...] | None:
+    data: object = image.side_data.get("DISPLAYMATRIX")
+    if not isinstance(data, SideData):
+        return None
+    values = memoryview(bytes(data)).cast("i").tolist()
+    return tuple(values[:9]) if len(values) >= 9 else None
+
+
+def _duration_s(container: InputContainer, stream: VideoStream) -> float | None:
+    if stream.duration is not None and stream.time_base:
+        return float(stream.duration * stream.time_base)
+    if container.duration is not None and not container.streams.audio:
+        return container.duration / av.time_base
+    return None
+
+
+def _frame_count(stream: VideoStream, rate: Fraction, seconds: float | None) -> int | None:
+    if stream.frames:
+        return stream.frames
+    return round(seconds * float(rate)) if seconds is not None else None
+
+
+def _audio_tracks(container: InputContainer) -> tuple[AudioTrack, ...]:
+    return tuple(
+        AudioTrack(
+            track.index,
+            track.codec_context.name,
+            track.codec_context.sample_rate,
+            track.codec_context.channels,
+        )
+        for track in container.streams.audio
+    )
+
+
+def _dropped(container: InputContainer, stream: VideoStream) -> tuple[str, ...]:
+    """Tracks and tags that do not pass, by kind and name, never by value."""
+    kinds = [
+        track.type
+        for track in container.streams
+        if track.index != stream.index and track.type != "audio"
+    ]
+    found = [f"{kind} track" for kind in kinds]
+    found += [f"tag {name}" for name in sorted(container.metadata)]
+    if container.chapters():
+        found.append("chapters")
+    return tuple(found)
