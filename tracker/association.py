@@ -98,7 +98,7 @@ def price(tracks_px: Floats, faces_px: Floats) -> Prices:
 
 
 def associate(
-    prices: Prices, spread: Floats, scores: Floats, *, high_score: float, reach_sizes: float
+    prices: Prices, spread: Floats, scores: Floats, *, high_score: float, reach_sizes: Floats
 ) -> Matches:
     """Match detections to tracks.
 
@@ -107,17 +107,17 @@ def associate(
         spread: (T,) uncertainty of the tracks' places, in face sizes.
         scores: (N,) detector scores, 0…1.
         high_score: detections from this score go first.
-        reach_sizes: farthest distance of a link, in face sizes.
+        reach_sizes: (T,) farthest distance of a link, in face sizes.
 
     >>> near = price(np.array([[0.0, 0, 2, 2]]), np.array([[0.2, 0, 2.2, 2]]))
     >>> associate(near, np.array([0.1]), np.array([0.9]), high_score=0.5,
-    ...           reach_sizes=2.5).tracks.tolist()
+    ...           reach_sizes=np.array([2.5])).tracks.tolist()
     [0]
     """
     gate = np.clip(_GATE_STD * spread, _SMALLEST_GATE, reach_sizes)[:, None]
     fits = prices.log_size <= _SIZE_GATE
     expected = fits & (prices.distance <= gate)
-    within_reach = fits & (prices.distance <= reach_sizes)
+    within_reach = fits & (prices.distance <= reach_sizes[:, None])
     cost = prices.distance + prices.log_size + _OVERLAP_BONUS * (1.0 - prices.overlap)
     high = scores >= high_score
     free_tracks = np.ones(len(spread), dtype=bool)

@@ -34,6 +34,10 @@ __all__ = ["Lifecycle", "is_within"]
 _CLEAR_RUNS = 2
 """Detector runs without a cause before a doubt ends (in a new id)."""
 
+_REACH_S = 0.04
+_REACH_GROWTH = 2.0
+"""The reach holds for 40 ms and doubles for twice that and more."""
+
 
 def is_within(frames: int, seconds: float, limit_s: float, settings: TrackerSettings) -> bool:
     """Whether a frame this far from a detection is still covered by it.
@@ -81,7 +85,8 @@ class Lifecycle:
             faces: detections with finite boxes, best first or not.
         """
         rows = np.array(
-            [i for i, t in enumerate(self.trajectories) if t.scene == scene], dtype=np.intp
+            [i for i, t in enumerate(self.trajectories) if t.scene == scene and not t.is_bridge],
+            dtype=np.intp,
         )
         boxes = np.array([face.box_px for face in faces], dtype=np.float64).reshape(-1, 4)
         scores = np.array([face.score for face in faces], dtype=np.float64)
@@ -92,7 +97,7 @@ class Lifecycle:
             spread_sizes(active),
             scores,
             high_score=self._settings.high_score,
-            reach_sizes=self._settings.reach_sizes,
+            reach_sizes=self._reach(rows, time_s),
         )
         crossing = exchangeable(
             prices, matches, self._claimants(rows), scores >= self._settings.high_score
@@ -111,7 +116,7 @@ class Lifecycle:
         return tuple(
             MovingFace(float(sizes[row]), math.inf if self._is_new(track) else float(speeds[row]))
             for row, track in enumerate(self.trajectories)
-            if track.scene == scene
+            if track.scene == scene and not track.is_bridge
         )
 
     def _is_new(self, trajectory: Trajectory) -> bool:
@@ -137,6 +142,11 @@ class Lifecycle:
         return is_within(
             frame - last.frame, time_s - last.time_s, self._settings.hold_s, self._settings
         )
+
+    def _reach(self, rows: NDArray[np.intp], time_s: float) -> NDArray[np.float64]:
+        """(T,) sizes within which a track may be linked; wider when it was unseen."""
+        unseen_s = np.array([time_s - self.trajectories[row].last.time_s for row in rows])
+        return self._settings.reach_sizes * np.clip(unseen_s / _REACH_S, 1.0, _REACH_GROWTH)
 
     def _claimants(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """(T,) tracks seen at least twice and once clearly."""
@@ -205,22 +215,28 @@ class Lifecycle:
         """
         for row, column in zip(matches.tracks[away], matches.faces[away], strict=True):
             old, face = self.trajectories[rows[row]], faces[column]
-            seen, interval_s = old.last, max(time_s - old.last.time_s, 1e-3)
-            old.doubt_since(time_s - self._settings.doubt_margin_s)
+            interval_s = max(time_s - old.last.time_s, 1e-3)
+            old.is_suspect = True
             new = Trajectory(old.scene, self._take_id(), frame)
-            velocity = np.zeros(4)
+            velocity = None
             if interval_s <= self._settings.doubt_gap_s:
-                new.observations.append(
-                    replace(
-                        seen,
-                        track_id=new.track_id,
-                        birth_frame=frame,
-                        is_doubtful=True,
-                        is_anchor=True,
-                    )
-                )
-                velocity[:2] = (pose_from_face(face)[:2] - seen.pose[:2]) / interval_s
-            self._add(new, frame, time_s, face, velocity[None])
+                velocity = np.zeros((1, 4))
+                velocity[0, :2] = (pose_from_face(face)[:2] - old.last.pose[:2]) / interval_s
+            self._add(new, frame, time_s, face, velocity)
+            if velocity is not None and frame - old.last.frame > 1:
+                self._bridge(old, new)
+
+    def _bridge(self, old: Trajectory, new: Trajectory) -> None:
+        """Cover the way from one track's last detection to another's first."""
+        bridge = Trajectory(old.scene, self._take_id(), old.last.frame, is_bridge=True)
+        bridge.observations = [
+            replace(
+                seen, track_id=bridge.track_id, birth_frame=bridge.birth_frame, is_doubtful=True
+            )
+            for seen in (old.last, new.last)
+        ]
+        self.trajectories.append(bridge)
+        self.motion = join(self.motion, start(new.last.face.box_px[None]))
 
     def _begin(
         self, frame: int, time_s: float, scene: int, faces: Sequence[Face], matches: Matches

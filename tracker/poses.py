@@ -7,6 +7,8 @@ to the box stay in place on a head that moves or comes nearer.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,11 +33,17 @@ def pose_from_face(face: Face) -> Pose:
     >>> pose_from_face(Face(box, np.ones((5, 2), np.float32), 0.9)).tolist()[:2]
     [1.0, 1.0]
     """
-    x0, y0, x1, y1 = (float(value) for value in face.box_px)
-    centre = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
-    sides = np.maximum([x1 - x0, y1 - y0], _SMALLEST_SIDE_PX)
-    relative = (face.landmarks_px.astype(np.float64) - centre) / sides
-    return np.concatenate([centre, np.log(sides), relative.ravel()])
+    x0, y0, x1, y1 = face.box_px.tolist()
+    x, y = (x0 + x1) / 2, (y0 + y1) / 2
+    width, height = max(x1 - x0, _SMALLEST_SIDE_PX), max(y1 - y0, _SMALLEST_SIDE_PX)
+    pose = np.empty(14)
+    pose[:4] = x, y, math.log(width), math.log(height)
+    pose[LANDMARKS] = face.landmarks_px.ravel()
+    pose[4::2] -= x
+    pose[5::2] -= y
+    pose[4::2] /= width
+    pose[5::2] /= height
+    return pose
 
 
 def face_from_pose(pose: Pose, score: float) -> Face:
@@ -45,11 +53,15 @@ def face_from_pose(pose: Pose, score: float) -> Face:
     >>> face_from_pose(pose, 0.5).box_px.tolist()
     [-0.5, -0.5, 0.5, 0.5]
     """
-    sides = np.exp(np.clip(pose[2:4], -_LARGEST_LOG, _LARGEST_LOG))
-    centre = pose[:2]
-    box = np.concatenate([centre - sides / 2, centre + sides / 2]).astype(np.float32)
-    landmarks = pose[LANDMARKS].reshape(5, 2) * sides + centre
-    return Face(box, landmarks.astype(np.float32), score)
+    x, y, log_width, log_height = pose[:4].tolist()
+    width, height = _side(log_width), _side(log_height)
+    box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    landmarks = pose[LANDMARKS].reshape(5, 2) * (width, height) + (x, y)
+    return Face(np.array(box, dtype=np.float32), landmarks.astype(np.float32), score)
+
+
+def _side(log_side: float) -> float:
+    return math.exp(min(max(log_side, -_LARGEST_LOG), _LARGEST_LOG))
 
 
 def size_px(pose: Pose) -> float:
@@ -58,7 +70,7 @@ def size_px(pose: Pose) -> float:
     >>> size_px(np.zeros(14))
     1.0
     """
-    return float(np.exp(np.clip((pose[2] + pose[3]) / 2, -_LARGEST_LOG, _LARGEST_LOG)))
+    return _side(float(pose[2] + pose[3]) / 2)
 
 
 def grow(face: Face, factor: float) -> Face:
@@ -81,8 +93,7 @@ def contain(face: Face, *others: Face) -> Face:
     >>> contain(first, second).box_px.tolist()
     [0.0, 0.0, 3.0, 3.0]
     """
-    box = face.box_px.copy()
-    for other in others:
-        np.minimum(box[:2], other.box_px[:2], out=box[:2])
-        np.maximum(box[2:], other.box_px[2:], out=box[2:])
+    boxes = [face.box_px.tolist(), *(other.box_px.tolist() for other in others)]
+    left, top, right, bottom = zip(*boxes, strict=True)
+    box = np.array((min(left), min(top), max(right), max(bottom)), dtype=np.float32)
     return Face(box, face.landmarks_px, face.score)

@@ -8,6 +8,7 @@ detected frame always holds the detector's own box.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import attrgetter
@@ -22,10 +23,12 @@ from tracker.trajectory import Observation, Trajectory
 
 __all__ = ["line_fit", "smoothed_face", "track_at"]
 
-_CALM = {"place": 0.04, "log_size": 0.06, "landmarks": 0.04}
+_CALM_SIZES, _CALM_LOG, _CALM_MARKS = 0.04, 0.06, 0.04
 """Deviations from the fit well below these are jitter, well above are movement."""
 _VELOCITY_WINDOW_S = 0.25
 _VELOCITY_POINTS = 8
+_SURE_POINTS = 3
+"""Detections from which a velocity is taken seriously enough to bend an interpolation."""
 _SLOWING_S = 0.25
 """Time constant of the alternative that a face slows down after its last detection."""
 _LARGEST_GROWTH_RATE = 1.0
@@ -52,20 +55,18 @@ def track_at(
     near = seen[after - 1] if after else seen[0]
     reach_s = settings.hold_s if after else settings.preroll_s
     away_s = abs(time_s - near.time_s)
-    if near.is_anchor or not is_within(abs(frame - near.frame), away_s, reach_s, settings):
+    if trajectory.is_bridge or not is_within(abs(frame - near.frame), away_s, reach_s, settings):
         return None
     return _extended(trajectory, near, frame, time_s, settings)
 
 
 def _detected(trajectory: Trajectory, seen: Observation, settings: TrackerSettings) -> Track | None:
-    if seen.is_anchor:
+    if trajectory.is_bridge:
         return None
     near = [
         other
         for other in trajectory.observations
-        if abs(other.time_s - seen.time_s) <= settings.smooth_s
-        and other.track_id == seen.track_id
-        and not other.is_anchor
+        if abs(other.time_s - seen.time_s) <= settings.smooth_s and other.track_id == seen.track_id
     ]
     face = contain(smoothed_face(seen, near, settings.smooth_s), seen.face)
     state = TrackState.DOUBTFUL if seen.is_doubtful else TrackState.DETECTED
@@ -80,15 +81,36 @@ def _filled(
     time_s: float,
     settings: TrackerSettings,
 ) -> Track:
-    part = (time_s - before.time_s) / max(after.time_s - before.time_s, 1e-9)
-    pose = (1.0 - part) * before.pose + part * after.pose
-    away_s = min(time_s - before.time_s, after.time_s - time_s)
+    gap_s = max(after.time_s - before.time_s, 1e-9)
+    part = (time_s - before.time_s) / gap_s
     score = min(before.face.score, after.face.score)
-    face = grow(face_from_pose(pose, score), _growth(away_s, settings))
+    line = (1.0 - part) * before.pose + part * after.pose
+    curve = line + _bend(trajectory.observations, before, after, part)
+    away_s = min(part, 1.0 - part) * gap_s
+    face = contain(face_from_pose(curve, score), face_from_pose(line, score))
+    face = grow(face, _growth(away_s, settings))
     trusted = before.track_id == after.track_id
     trusted &= not (before.is_doubtful or after.is_doubtful)
     state = TrackState.FILLED if trusted else TrackState.DOUBTFUL
     return _track(trajectory, before, frame, face, state, settings)
+
+
+def _bend(
+    seen: Sequence[Observation], before: Observation, after: Observation, part: float
+) -> Pose:
+    """(14,) what a cubic through both ends, with the speeds there, adds to the straight line."""
+    gap_s = after.time_s - before.time_s
+    mean = (after.pose - before.pose) / max(gap_s, 1e-9)
+    place = bisect_right(seen, before.frame, key=attrgetter("frame"))
+    earlier, later = seen[:place], seen[place:]
+    leaving = _velocity(earlier, before) - mean if len(earlier) >= _SURE_POINTS else None
+    coming = _velocity(later, after) - mean if len(later) >= _SURE_POINTS else None
+    bend = np.zeros(14)
+    if leaving is not None:
+        bend[:2] += part * (1.0 - part) ** 2 * gap_s * leaving[:2]
+    if coming is not None:
+        bend[:2] -= part**2 * (1.0 - part) * gap_s * coming[:2]
+    return bend
 
 
 def _extended(
@@ -102,12 +124,11 @@ def _extended(
     velocity = _velocity(trajectory.observations, near)
     score = near.face.score
     keeps_on = face_from_pose(near.pose + away_s * velocity, score)
-    slowed_s = (
-        float(np.sign(away_s)) * _SLOWING_S * (1.0 - float(np.exp(-abs(away_s) / _SLOWING_S)))
-    )
+    slowed_s = math.copysign(_SLOWING_S, away_s) * (1.0 - math.exp(-abs(away_s) / _SLOWING_S))
     slows = face_from_pose(near.pose + slowed_s * velocity, score)
     face = grow(contain(keeps_on, slows), _growth(abs(away_s), settings))
-    doubtful = near.is_doubtful or (away_s > 0 and trajectory.in_doubt)
+    doubtful = near.is_doubtful
+    doubtful |= away_s > 0 and (trajectory.in_doubt or trajectory.is_suspect)
     state = TrackState.DOUBTFUL if doubtful else TrackState.EXTENDED
     return _track(trajectory, near, frame, face, state, settings)
 
@@ -159,11 +180,11 @@ def smoothed_face(seen: Observation, near: Sequence[Observation], width_s: float
     level, _ = line_fit(times, weights)
     fit = level @ np.array([other.pose for other in near])
     off = seen.pose - fit
-    size = max(size_px(seen.pose), 1e-6)
+    x, y, log_width, log_height, *marks = off.tolist()
     keep = np.empty(14)
-    keep[:2] = _kept(float(np.hypot(off[0], off[1])) / size, _CALM["place"])
-    keep[2:4] = _kept(float(np.abs(off[2:4]).max()), _CALM["log_size"])
-    keep[LANDMARKS] = _kept(float(np.abs(off[LANDMARKS]).max()), _CALM["landmarks"])
+    keep[:2] = _kept(math.hypot(x, y) / max(size_px(seen.pose), 1e-6), _CALM_SIZES)
+    keep[2:4] = _kept(max(abs(log_width), abs(log_height)), _CALM_LOG)
+    keep[LANDMARKS] = _kept(max(map(abs, marks)), _CALM_MARKS)
     return face_from_pose(fit + keep * off, seen.face.score)
 
 
@@ -186,10 +207,13 @@ def line_fit(times_s: Sequence[float], weights: Sequence[float]) -> tuple[Pose, 
     >>> float(level @ [3.0, 5.0]), float(slope @ [3.0, 5.0])
     (3.0, 2.0)
     """
-    weight, time = np.asarray(weights, dtype=float), np.asarray(times_s, dtype=float)
-    total, first = float(weight.sum()), float(weight @ time)
-    second = float(weight @ (time * time))
+    pairs = list(zip(times_s, weights, strict=True))
+    total = sum(weights)
+    first = sum(weight * time for time, weight in pairs)
+    second = sum(weight * time * time for time, weight in pairs)
     spread = total * second - first * first
     if spread <= 1e-12 * max(total * second, 1e-12):
-        return weight / total, np.zeros(len(time))
-    return weight * (second - first * time) / spread, weight * (total * time - first) / spread
+        return np.array(weights) / total, np.zeros(len(pairs))
+    level = [weight * (second - first * time) / spread for time, weight in pairs]
+    slope = [weight * (total * time - first) / spread for time, weight in pairs]
+    return np.array(level), np.array(slope)

@@ -61,7 +61,6 @@ class _Seen:
     track_id: int
     birth_frame: int
     is_doubtful: bool
-    is_anchor: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,8 @@ class _Path:
     best_score: float
     in_doubt: bool
     clear_runs: int
+    is_suspect: bool
+    is_bridge: bool
     observations: list[_Seen]
 
 
@@ -152,6 +153,8 @@ def _path_from(trajectory: Trajectory) -> _Path:
         trajectory.best_score,
         trajectory.in_doubt,
         trajectory.clear_runs,
+        trajectory.is_suspect,
+        trajectory.is_bridge,
         [_seen_from(seen) for seen in trajectory.observations],
     )
 
@@ -166,7 +169,6 @@ def _seen_from(seen: Observation) -> _Seen:
         seen.track_id,
         seen.birth_frame,
         seen.is_doubtful,
-        seen.is_anchor,
     )
 
 
@@ -181,6 +183,8 @@ def _trajectory_from(path: _Path) -> Trajectory:
         path.best_score,
         path.in_doubt,
         path.clear_runs,
+        path.is_suspect,
+        path.is_bridge,
         [_observation_from(seen) for seen in path.observations],
     )
 
@@ -197,5 +201,4 @@ def _observation_from(seen: _Seen) -> Observation:
         seen.track_id,
         seen.birth_frame,
         seen.is_doubtful,
-        seen.is_anchor,
     )

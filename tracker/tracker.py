@@ -210,7 +210,7 @@ class Tracker:
         alive = len(self._lifecycle.trajectories)
         if len(faces) > self.settings.max_faces or alive + len(faces) > self.settings.max_tracks:
             return None, True
-        sound = [face for face in faces if _is_sound(face)]
+        sound = _sound(faces)
         kept = [face for face in sound if face.score >= self.settings.low_score]
         return kept, len(sound) < len(faces)
 
@@ -234,8 +234,15 @@ class Tracker:
         return FrameTracks(held.frame, tracks, held.is_unknown and not vouched)
 
 
-def _is_sound(face: Face) -> bool:
-    """Finite numbers and a box with an area."""
-    box = face.box_px
-    numbers = bool(np.isfinite(box).all() and np.isfinite(face.landmarks_px).all())
-    return numbers and bool(np.isfinite(face.score)) and bool((box[2:] > box[:2]).all())
+def _sound(faces: Sequence[Face]) -> list[Face]:
+    """The faces with finite numbers and a box that has an area."""
+    if not faces:
+        return []
+    boxes = np.array([face.box_px for face in faces], dtype=np.float64)
+    marks = np.array([face.landmarks_px for face in faces], dtype=np.float64)
+    scores = np.array([face.score for face in faces], dtype=np.float64)
+    finite = np.isfinite(boxes).all(axis=1) & np.isfinite(marks).all(axis=(1, 2))
+    with np.errstate(invalid="ignore"):
+        has_area = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    sound = finite & np.isfinite(scores) & has_area
+    return [face for face, is_sound in zip(faces, sound.tolist(), strict=True) if is_sound]

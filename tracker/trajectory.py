@@ -26,8 +26,6 @@ class Observation:
         track_id: id of the track at that time.
         birth_frame: frame of that id's first detection.
         is_doubtful: possibly another person.
-        is_anchor: belongs to the track from which this one jumped away; only interpolated
-            from, never shown.
     """
 
     frame: int
@@ -37,7 +35,6 @@ class Observation:
     track_id: int
     birth_frame: int
     is_doubtful: bool = False
-    is_anchor: bool = False
 
 
 @dataclass(slots=True)
@@ -52,6 +49,9 @@ class Trajectory:
         best_score: highest score so far.
         in_doubt: may be another person than its id says.
         clear_runs: detector runs since the doubt's cause was last seen.
+        is_suspect: may have jumped to where another track began; over once it is seen where
+            it was expected.
+        is_bridge: only covers the way between two tracks that may be one; never linked.
         observations: in order of frames.
     """
 
@@ -62,6 +62,8 @@ class Trajectory:
     best_score: float = 0.0
     in_doubt: bool = False
     clear_runs: int = 0
+    is_suspect: bool = False
+    is_bridge: bool = False
     observations: list[Observation] = field(default_factory=list)
 
     @property
@@ -76,6 +78,7 @@ class Trajectory:
     def observe(self, frame: int, time_s: float, face: Face) -> None:
         """Append a detection under the current id."""
         self.hits += 1
+        self.is_suspect = False
         self.best_score = max(self.best_score, face.score)
         self.observations.append(
             Observation(
@@ -108,6 +111,8 @@ class Trajectory:
 
     def forget_before(self, frame: int) -> None:
         """Drop what is too old to matter once `frame` has been released."""
+        if len(self.observations) <= _KEPT_BEHIND:
+            return
         behind = sum(seen.frame <= frame for seen in self.observations)
         if behind > _KEPT_BEHIND:
             del self.observations[: behind - _KEPT_BEHIND]
