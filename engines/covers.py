@@ -172,8 +172,8 @@ _ALL: Final = (
         "mouth and chin are shown in black and white; software recognises them",
     ),
     NamedCover(
-        "pixelate",
-        _pixels_only(obscuring.pixelate),
+        "mosaic",
+        _pixels_only(obscuring.mosaic),
         f"pixelated faces are recognised: 99 % naive, 100 % parrot ({_PAPER})",
     ),
     NamedCover(

@@ -30,7 +30,7 @@ __all__ = [
     "noise_bw",
     "noise_grey",
     "ordinal",
-    "pixelate",
+    "mosaic",
     "solid",
     "t_mask",
     "threshold",
@@ -125,7 +125,7 @@ def mouth_only_bw(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     return _mouth_of(_black_or_white(crop), landmarks, box)
 
 
-def pixelate(crop: BgrImage) -> BgrImage:
+def mosaic(crop: BgrImage) -> BgrImage:
     """Square blocks replaced by their mean: k-Same's pixelation, FPSP's mosaic."""
     height, width = crop.shape[:2]
     block = max(1, round(max(height, width) / _BLOCKS_ACROSS))

@@ -1,0 +1,79 @@
+"""Reading an ONNX file before any runtime sees it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from engines.errors import ModelMissing, ModelRejected
+
+__all__ = ["model_bytes", "model_sha256", "stripped"]
+
+
+def model_bytes(model: Path | bytes) -> bytes:
+    """The content of a model file.
+
+    Args:
+        model: file, or its bytes.
+
+    Returns:
+        The bytes, as they are.
+
+    Raises:
+        ModelMissing: there is no such file, or it cannot be read.
+        ModelRejected: it is empty.
+    """
+    if isinstance(model, bytes):
+        content = model
+    else:
+        try:
+            content = model.read_bytes()
+        except OSError as fault:
+            message = f"model {model.name} cannot be read ({fault.strerror}); check its path"
+            raise ModelMissing(message) from fault
+    if not content:
+        raise ModelRejected("the model file is empty; fetch it again")
+    return content
+
+
+def model_sha256(model: Path | bytes) -> str:
+    """SHA-256 of a model file, in hexadecimal.
+
+    >>> model_sha256(b"abc")[:8]
+    'ba7816bf'
+    """
+    return hashlib.sha256(model_bytes(model)).hexdigest()
+
+
+def stripped(model: Path | bytes) -> bytes:
+    """The network without weights among its inputs.
+
+    Old exporters list every weight as an input, which a caller might override; runtimes
+    then must not fold it into the layers before and after.
+
+    Args:
+        model: ONNX file, or its bytes.
+
+    Returns:
+        A serialized ONNX network.
+
+    Raises:
+        ModelMissing: there is no such file.
+        ModelRejected: the content is not an ONNX network, or a damaged one.
+    """
+    import onnx
+
+    content = model_bytes(model)
+    try:
+        network = onnx.load_model_from_string(content)
+        onnx.checker.check_model(network)
+    except Exception as fault:  # protobuf and checker raise unrelated types
+        message = "the model is not a sound ONNX network; fetch or export it again"
+        raise ModelRejected(message) from fault
+    weights = {tensor.name for tensor in network.graph.initializer}
+    inputs = [value for value in network.graph.input if value.name not in weights]
+    if len(inputs) == len(network.graph.input):
+        return content
+    del network.graph.input[:]
+    network.graph.input.extend(inputs)
+    return bytes(network.SerializeToString())

@@ -1,0 +1,138 @@
+"""OpenVINO: the default runtime on x86 and Arm processors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from queue import LifoQueue
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.answers import checked, faults_told
+from engines.backends.backend import Precision, Tensors, TensorSpec
+from engines.backends.networks import stripped
+from engines.errors import BackendMissing, EngineFault, ModelRejected
+
+if TYPE_CHECKING:
+    import openvino
+
+__all__ = ["OpenVino", "OpenVinoSession"]
+
+_HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16": "f32"}
+
+
+class OpenVino:
+    """Loads ONNX networks for the processor.
+
+    Args:
+        threads: processor threads for one run; 0 takes all cores. Fewer leave more to
+            decoding and encoding, more shorten a run.
+        requests: runs that may be prepared at once per network; larger costs memory for
+            activations, smaller makes threads wait for each other. At least 1.
+
+    Raises:
+        BackendMissing: OpenVINO is not installed.
+    """
+
+    def __init__(self, *, threads: int = 0, requests: int = 2) -> None:
+        try:
+            import openvino
+        except ImportError as fault:
+            raise BackendMissing("OpenVINO is absent; pip install openvino") from fault
+        self._core = openvino.Core()
+        self._threads = threads
+        self._requests = max(1, requests)
+
+    @property
+    def name(self) -> str:
+        """`openvino`."""
+        return "openvino"
+
+    @property
+    def version(self) -> str:
+        """Release of the runtime."""
+        import openvino
+
+        return str(openvino.__version__)
+
+    @property
+    def processor(self) -> str:
+        """What the processor calls itself."""
+        return str(self._core.get_property("CPU", "FULL_DEVICE_NAME"))
+
+    @property
+    def has_bf16(self) -> bool:
+        """Whether the processor computes in bf16 natively."""
+        return "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+    def load(
+        self,
+        model: Path | bytes,
+        *,
+        precision: Precision = "fp32",
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> OpenVinoSession:
+        """Loads an ONNX network; see `Backend.load`. fp16 runs as fp32 on processors."""
+        used: Precision = "bf16" if precision == "bf16" and self.has_bf16 else "fp32"
+        content = stripped(model)
+        settings = {
+            "PERFORMANCE_HINT": "LATENCY",
+            # Without this line OpenVINO picks bf16 by itself where the processor has it.
+            "INFERENCE_PRECISION_HINT": _HINTS[used],
+            "INFERENCE_NUM_THREADS": self._threads,
+            # Pinned threads starve when decoder and encoder share their cores.
+            "ENABLE_CPU_PINNING": False,
+        }
+        try:
+            network = self._core.read_model(model=content)
+            if shapes:
+                network.reshape({name: list(shape) for name, shape in shapes.items()})
+            compiled = self._core.compile_model(network, "CPU", settings)
+        except Exception as fault:  # OpenVINO raises RuntimeError and its own kinds
+            message = "OpenVINO cannot read this network; export it with a common ONNX opset"
+            raise ModelRejected(message) from fault
+        return OpenVinoSession(compiled, used, self._requests)
+
+
+class OpenVinoSession:
+    """One compiled network with a few requests that threads take in turn."""
+
+    def __init__(
+        self, compiled: openvino.CompiledModel, precision: Precision, requests: int
+    ) -> None:
+        self.precision = precision
+        self.inputs = tuple(_spec(port) for port in compiled.inputs)
+        self.outputs = tuple(_spec(port) for port in compiled.outputs)
+        self._free: LifoQueue[openvino.InferRequest | None] = LifoQueue()
+        for _ in range(requests):
+            self._free.put(compiled.create_infer_request())
+
+    def run(self, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
+        """Runs the network once; see `Session.run`."""
+        request = self._free.get()
+        try:
+            if request is None:
+                raise EngineFault("this engine was closed; load the network again")
+            if set(tensors) != {spec.name for spec in self.inputs}:
+                # A request keeps its last inputs: a missing one would be a stale face.
+                raise EngineFault("a run needs every input of the network, by name")
+            with faults_told("OpenVINO"):
+                contiguous = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+                answer = request.infer(contiguous, share_inputs=True, share_outputs=True)
+                named = {spec.name: answer[i] for i, spec in enumerate(self.outputs)}
+                return checked(named)
+        finally:
+            self._free.put(request)
+
+    def close(self) -> None:
+        """Frees the requests that no thread is using, and refuses further runs."""
+        while not self._free.empty():
+            self._free.get()
+        self._free.put(None)
+
+
+def _spec(port: openvino.ConstOutput) -> TensorSpec:
+    shape = tuple(None if size.is_dynamic else size.get_length() for size in port.partial_shape)
+    return TensorSpec(port.any_name, shape, np.dtype(port.element_type.to_dtype()))
