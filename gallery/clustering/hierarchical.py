@@ -43,7 +43,7 @@ class HierarchicalClustering:
     the same rule. Removing members prunes the tree; it is built once. The seed plays no
     part. Distances are Euclidean; Ward's is the usual increase of squared error.
 
-    Time O(n²·D + n²/k), memory O(n²): about 400 MB for n = 10,000.
+    Time O(n²·D + n²/k), memory O(n²): 400 MB of distances, twice over, at n = 10,000.
 
     Attributes:
         linkage: how the distance between two sub-trees is measured.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gallery.errors import EmbeddingsRejected, TooFewPeople
 
-__all__ = ["People", "people_from_embeddings", "renumbered"]
+__all__ = ["People", "group_means", "people_from_embeddings", "renumbered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,25 @@ def people_from_embeddings(
             f"{count} distinct people cannot form a cluster of k = {k}: "
             f"add {k - count} more people or lower k"
         )
-    if count == len(embeddings):
-        return People(embeddings.astype(np.float64), of_row)
-    points = np.zeros((count, embeddings.shape[1]), dtype=np.float64)
-    np.add.at(points, of_row, embeddings.astype(np.float64))
-    points /= np.bincount(of_row, minlength=count)[:, None]
-    return People(points, of_row)
+    return People(group_means(embeddings, of_row), of_row)
+
+
+def group_means(rows: NDArray[np.floating], groups: NDArray[np.intp]) -> NDArray[np.float64]:
+    """(m, D) float64 mean of the rows of each group.
+
+    Args:
+        rows: (n, D) floats.
+        groups: (n,) intp, 0…m−1, each of them used.
+
+    >>> group_means(np.array([[1.0], [3.0], [7.0]]), np.array([0, 0, 1])).tolist()
+    [[2.0], [7.0]]
+    """
+    sizes = np.bincount(groups)
+    if len(sizes) == len(rows):
+        return rows[np.argsort(groups)].astype(np.float64)
+    totals = np.zeros((len(sizes), rows.shape[1]), dtype=np.float64)
+    np.add.at(totals, groups, rows.astype(np.float64))
+    return totals / sizes[:, None]
 
 
 def renumbered(numbers: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -1,0 +1,86 @@
+"""What a cluster tells about an attribute even when nobody in it is singled out.
+
+k-anonymity hides who; it does not hide what all members share. l-diversity asks for several
+values in every cluster, t-closeness for roughly the values of the whole crowd.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gallery.clustering.partition import Partition
+from gallery.quality import Values, value_counts
+
+__all__ = ["AttributeDiversity", "attribute_diversity", "is_l_diverse", "is_t_close"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDiversity:
+    """What the worst cluster gives away about one attribute.
+
+    Attributes:
+        distinct: fewest distinct values in a cluster; 1 means that a cluster tells the value.
+        effective: smallest exp(entropy in nats) of a cluster, 1…distinct; entropy l-diversity
+            holds for every l up to it (Machanavajhala et al. 2006).
+        distance: largest distance between a cluster's distribution and everybody's, 0…1;
+            t-closeness holds for every t from it on (Li, Li, Venkatasubramanian 2007).
+    """
+
+    distinct: int
+    effective: float
+    distance: float
+
+
+def attribute_diversity(
+    partition: Partition, values: Values, *, is_ordered: bool = False
+) -> AttributeDiversity:
+    """Measures one attribute in every cluster, counting people.
+
+    Args:
+        partition: the clustering.
+        values: (n,) one value per row; a person's is that of the first row.
+        is_ordered: the earth mover's ground distance is the difference in rank divided by
+            the largest (ages in bins), not 1 between any two values (colours).
+
+    Raises:
+        EmbeddingsRejected: the numbers of rows differ.
+
+    >>> partition = Partition(np.array([0, 0, 1, 1]), np.arange(4), 2)
+    >>> attribute_diversity(partition, np.array(["f", "m", "f", "f"]))
+    AttributeDiversity(distinct=1, effective=1.0, distance=0.25)
+    """
+    counts = value_counts(partition, values)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    everybody = counts.sum(axis=0) / counts.sum()
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    moved = _moved_ordered if is_ordered else _moved
+    return AttributeDiversity(
+        distinct=int((shares > 0).sum(axis=1).min()),
+        effective=float(np.exp(np.abs((shares * logs).sum(axis=1))).min()),
+        distance=float(moved(shares - everybody).max()),
+    )
+
+
+def is_l_diverse(partition: Partition, values: Values, l_min: float) -> bool:
+    """Whether every cluster has at least `l_min` values, weighed by entropy."""
+    return attribute_diversity(partition, values).effective >= l_min - 1e-9
+
+
+def is_t_close(
+    partition: Partition, values: Values, t_max: float, *, is_ordered: bool = False
+) -> bool:
+    """Whether every cluster's distribution lies within `t_max` of everybody's."""
+    found = attribute_diversity(partition, values, is_ordered=is_ordered)
+    return found.distance <= t_max + 1e-9
+
+
+def _moved(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.abs(difference).sum(axis=1) / 2, dtype=np.float64)
+
+
+def _moved_ordered(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    steps = max(difference.shape[1] - 1, 1)
+    return np.asarray(np.abs(np.cumsum(difference, axis=1)).sum(axis=1) / steps, dtype=np.float64)
