@@ -1,6 +1,6 @@
 """Which points of a face the control path uses, and how they join into parts.
 
-The 143 mesh points are a subset of the 468-point face mesh of Kartynnik et al. (2019),
+The 144 mesh points are a subset of the 468-point face mesh of Kartynnik et al. (2019),
 "Real-time Facial Surface Geometry from Monocular Video on Mobile GPUs"; two pupil points
 follow them. All coordinates are in crop units: x and y in [0, 1] across the kveil crop
 (eyes at (0.30, 0.37) and (0.70, 0.37)), z in the same unit, smaller is nearer the camera.

@@ -1,0 +1,191 @@
+"""Face shape taken apart: pose and expression of the subject, identity of the surrogate.
+
+Control points are brought into a canonical frame (between the eyes, unit inter-ocular
+distance, facing the camera). There a shape is a mean, plus a few expression directions, plus
+identity directions orthogonal to them. A swap keeps the subject's pose, expression and gaze
+and takes the identity part from the surrogate, so that the control map says nothing of the
+subject's own proportions beyond the expression directions.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.errors import ModelRejected
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    MESH_POINTS,
+    NOSE_BASE_SLICE,
+    NOSE_BRIDGE_SLICE,
+    OVAL_SLICE,
+    PUPIL_IMAGE_LEFT,
+    PUPIL_IMAGE_RIGHT,
+)
+
+Float32 = npt.NDArray[np.float32]
+
+_RIGID: Final[npt.NDArray[np.int64]] = np.r_[
+    np.arange(NOSE_BRIDGE_SLICE.start, NOSE_BRIDGE_SLICE.stop),
+    np.arange(NOSE_BASE_SLICE.start, NOSE_BASE_SLICE.stop),
+    np.array([EYE_LEFT_SLICE.start, EYE_LEFT_SLICE.start + 8]),
+    np.array([EYE_RIGHT_SLICE.start, EYE_RIGHT_SLICE.start + 8]),
+    np.arange(OVAL_SLICE.start, OVAL_SLICE.start + 9),
+    np.arange(OVAL_SLICE.stop - 9, OVAL_SLICE.stop),
+]
+"""Points that expressions hardly move: nose, eye corners, forehead and temples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """Where a batch of canonical faces lies in the crop.
+
+    Attributes:
+        rotation: float32[N, 3, 3] from canonical to crop axes.
+        scale: float32[N] inter-ocular distance in crop units.
+        centre: float32[N, 3] the point between the eyes, crop units.
+    """
+
+    rotation: Float32
+    scale: Float32
+    centre: Float32
+
+    def angles_deg(self) -> Float32:
+        """Return yaw, pitch and roll, degrees, float32[N, 3]."""
+        r = self.rotation
+        yaw = np.arcsin(np.clip(r[:, 0, 2], -1.0, 1.0))
+        pitch = np.arctan2(-r[:, 1, 2], r[:, 2, 2])
+        roll = np.arctan2(-r[:, 0, 1], r[:, 0, 0])
+        return np.asarray(np.degrees(np.stack([yaw, pitch, roll], axis=1)), np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeModel:
+    """Mean shape, expression and identity directions, and the latent's share in identity.
+
+    Attributes:
+        mean: float32[MESH_POINTS, 3], canonical.
+        expression: float32[K, MESH_POINTS * 3], orthonormal rows.
+        identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
+        from_latent: float32[513, J], affine map from the mean w of a w+ latent.
+        identity_limit: float32[J], largest magnitude that a surrogate may take.
+    """
+
+    mean: Float32
+    expression: Float32
+    identity: Float32
+    from_latent: Float32
+    identity_limit: Float32
+
+    def pose_of(self, points: Float32) -> Pose:
+        """Find the pose of control points float32[N, POINTS, 3] in crop units."""
+        return pose_from_points(points, self.mean)
+
+    def expression_of(self, points: Float32, pose: Pose) -> Float32:
+        """Return the expression part of posed points, float32[N, K]."""
+        shape = canonical_from_points(points, pose) - self.mean
+        return np.asarray(shape.reshape(len(points), -1) @ self.expression.T, np.float32)
+
+    def identity_of(self, points: Float32, pose: Pose) -> Float32:
+        """Return the identity part of posed points, float32[N, J]."""
+        shape = canonical_from_points(points, pose) - self.mean
+        return np.asarray(shape.reshape(len(points), -1) @ self.identity.T, np.float32)
+
+    def identity_from_latents(self, latents: Float32) -> Float32:
+        """Return the identity part that w+ latents float32[N, L, 512] carry, float32[N, J]."""
+        w = latents.mean(axis=1)
+        found = w @ self.from_latent[:-1] + self.from_latent[-1]
+        return np.asarray(np.clip(found, -self.identity_limit, self.identity_limit), np.float32)
+
+    def swapped(self, points: Float32, latents: Float32) -> Float32:
+        """Give each subject's pose, expression and gaze the surrogate's proportions.
+
+        Args:
+            points: float32[N, POINTS, 3] of the subjects, crop units.
+            latents: float32[N, L, 512] of the surrogates.
+
+        Returns:
+            float32[N, POINTS, 3], crop units.
+        """
+        pose = self.pose_of(points)
+        parts = self.expression_of(points, pose) @ self.expression
+        parts = parts + self.identity_from_latents(latents) @ self.identity
+        canonical = self.mean + parts.reshape(len(points), MESH_POINTS, 3)
+        made = np.empty_like(points)
+        made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
+        for pupil, eye in (
+            (PUPIL_IMAGE_LEFT, EYE_LEFT_SLICE),
+            (PUPIL_IMAGE_RIGHT, EYE_RIGHT_SLICE),
+        ):
+            made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
+        return made
+
+
+def pose_from_points(points: Float32, mean: Float32) -> Pose:
+    """Rotate the mean's rigid points onto each face's (Kabsch 1976); eyes give place and scale.
+
+    Args:
+        points: float32[N, >= MESH_POINTS, 3], crop units.
+        mean: float32[MESH_POINTS, 3], canonical.
+    """
+    left = points[:, EYE_LEFT_SLICE].mean(axis=1)
+    right = points[:, EYE_RIGHT_SLICE].mean(axis=1)
+    seen = points[:, _RIGID] - points[:, _RIGID].mean(axis=1, keepdims=True)
+    model = mean[_RIGID] - mean[_RIGID].mean(axis=0)
+    u, _, vt = np.linalg.svd(np.einsum("npi,pj->nij", seen, model))
+    sign = np.sign(np.linalg.det(u @ vt))
+    u[:, :, 2] *= sign[:, None]
+    scale = np.linalg.norm(right - left, axis=1)
+    return Pose(
+        np.asarray(u @ vt, np.float32),
+        np.asarray(np.maximum(scale, 1e-4), np.float32),
+        np.asarray((left + right) / 2, np.float32),
+    )
+
+
+def canonical_from_points(points: Float32, pose: Pose) -> Float32:
+    """Undo the pose: float32[N, >= MESH_POINTS, 3] -> float32[N, MESH_POINTS, 3]."""
+    moved = points[:, :MESH_POINTS] - pose.centre[:, None]
+    turned = moved @ pose.rotation / pose.scale[:, None, None]
+    return np.asarray(turned, np.float32)
+
+
+def points_from_canonical(canonical: Float32, pose: Pose) -> Float32:
+    """Apply the pose, float32[N, MESH_POINTS, 3] to the same shape in crop units."""
+    turned = canonical @ pose.rotation.transpose(0, 2, 1) * pose.scale[:, None, None]
+    return np.asarray(turned + pose.centre[:, None], np.float32)
+
+
+def load_shape_model(path: Path) -> ShapeModel:
+    """Read the arrays of a shape model.
+
+    Raises:
+        ModelRejected: an array is missing, of another shape, or not finite.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            parts = {name: np.asarray(file[name], np.float32) for name in ShapeModel.__slots__}
+    except (OSError, KeyError, ValueError) as error:
+        raise ModelRejected(f"{path.name} is no shape model; restore the model pack") from error
+    flat = MESH_POINTS * 3
+    count = parts["identity"].shape[0]
+    fits = (
+        parts["mean"].shape == (MESH_POINTS, 3)
+        and parts["expression"].shape[1:] == (flat,)
+        and parts["identity"].shape[1:] == (flat,)
+        and parts["from_latent"].shape == (513, count)
+        and parts["identity_limit"].shape == (count,)
+    )
+    if not fits or not all(np.isfinite(part).all() for part in parts.values()):
+        raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")
+    return ShapeModel(**parts)
+
+
+def _same_gaze(eye: Float32, pupil: Float32, target: Float32) -> Float32:
+    centre, width = eye.mean(axis=1), np.ptp(eye[:, :, 0], axis=1)
+    offset = (pupil - centre) / np.maximum(width, 1e-4)[:, None]
+    wide = np.ptp(target[:, :, 0], axis=1)
+    return np.asarray(target.mean(axis=1) + offset * wide[:, None], np.float32)

@@ -1,0 +1,184 @@
+"""The swap: a subject's crop and a surrogate's latent in, the surrogate's face out.
+
+The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
+exchanged for the surrogate's, and 4x4 colours of light. Nothing else of the crop reaches the
+generator.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.backends.backend import Session
+from engines.errors import EngineFault, ModelRejected
+from engines.stylegan.control import LIGHT_SIZE, control_map_from_points
+from engines.stylegan.masks import alpha_from_points
+from engines.stylegan.shape import ShapeModel
+from engines.stylegan.topology import POINTS
+
+__all__ = ["Control", "Rendered", "Swapper"]
+
+LANDMARK_SIZE: Final = 128
+DOUBT_LIMIT: Final = 0.035
+"""Expected landmark error, crop units, above which a face is not followed; larger swaps more
+faces, less truly."""
+YAW_LIMIT_DEG: Final = 55.0
+_LEAST_VARIATION: Final = 1.0
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the subjects' crops say; smooth `points` and `light` over time before painting.
+
+    Attributes:
+        points: float32[N, POINTS, 3], crop units.
+        light: float32[N, 4, 4, 3] BGR in [-1, 1].
+        doubt: float32[N] expected error of the points, crop units.
+    """
+
+    points: Float32
+    light: Float32
+    doubt: Float32
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Surrogates in the kveil crop.
+
+    Attributes:
+        pixels: float32[N, S, S, 3] BGR, 0 to 255.
+        alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
+        is_usable: bool[N]; false where the face cannot be followed and must be covered.
+    """
+
+    pixels: Float32
+    alpha: Float32
+    is_usable: npt.NDArray[np.bool_]
+
+
+class Swapper:
+    """Renders surrogates over subjects with a landmark network and a generator.
+
+    Args:
+        landmarker: `image` float32[N, 3, 128, 128] RGB in [-1, 1] -> `points`
+            float32[N, POINTS, 3], `spread` float32[N, 1].
+        generator: `latents` float32[N, L, 512], `maps` float32[N, 7, 64, 64] in [0, 1],
+            `light` float32[N, 3, 4, 4] RGB in [-1, 1] -> `image` float32[N, 3, S, S] RGB.
+        shape: exchanges proportions.
+
+    Raises:
+        ModelRejected: the generator's inputs or output have other names or shapes.
+    """
+
+    def __init__(self, landmarker: Session, generator: Session, shape: ShapeModel) -> None:
+        self._landmarker = landmarker
+        self._generator = generator
+        self._shape = shape
+        self.layers, self.size = _layers_and_size(generator)
+
+    def read(self, crops: UInt8) -> Control:
+        """Read the control off crops uint8[N, S, S, 3] BGR, S a multiple of 4.
+
+        Raises:
+            EngineFault: the landmark network failed.
+        """
+        fed = np.stack([_fed(crop) for crop in crops])
+        out = self._landmarker.run({"image": fed})
+        points = out["points"].reshape(-1, POINTS, 3)
+        light = _cells(crops.astype(np.float32)) / 127.5 - 1.0
+        return Control(points, np.asarray(light, np.float32), out["spread"][:, 0])
+
+    def paint(self, control: Control, latents: Float32) -> Rendered:
+        """Paint surrogates under the given control.
+
+        Args:
+            control: of N subjects.
+            latents: float32[N, L, 512].
+
+        Raises:
+            EngineFault: the generator failed, or painted a blank.
+        """
+        points = self._shape.swapped(control.points, latents)
+        maps = np.stack([control_map_from_points(face) for face in points])
+        image = self._generator.run(
+            {
+                "latents": np.ascontiguousarray(latents, np.float32),
+                "maps": maps.transpose(0, 3, 1, 2).astype(np.float32) / 255.0,
+                "light": np.ascontiguousarray(control.light[..., ::-1].transpose(0, 3, 1, 2)),
+            }
+        )["image"]
+        pixels = _lit(image.transpose(0, 2, 3, 1)[..., ::-1], control.light)
+        _refuse_blank(pixels)
+        alpha = np.stack(
+            [
+                alpha_from_points(old, new, self.size)
+                for old, new in zip(control.points, points, strict=True)
+            ]
+        )
+        return Rendered(pixels, alpha, self._followed(control))
+
+    def render(self, crops: UInt8, latents: Float32) -> Rendered:
+        """Read and paint in one call, without smoothing.
+
+        Args:
+            crops: uint8[N, S, S, 3] BGR kveil crops.
+            latents: float32[N, L, 512], one surrogate per crop.
+
+        Raises:
+            EngineFault: a network failed, or the generator painted a blank.
+        """
+        return self.paint(self.read(crops), latents)
+
+    def _followed(self, control: Control) -> npt.NDArray[np.bool_]:
+        angles = self._shape.pose_of(control.points).angles_deg()
+        return (control.doubt <= DOUBT_LIMIT) & (np.abs(angles[:, 0]) <= YAW_LIMIT_DEG)
+
+
+def _layers_and_size(generator: Session) -> tuple[int, int]:
+    inputs = {spec.name: spec.shape for spec in generator.inputs}
+    outputs = {spec.name: spec.shape for spec in generator.outputs}
+    if set(inputs) != {"latents", "maps", "light"} or "image" not in outputs:
+        raise ModelRejected("this network is no kveil generator; restore the model pack")
+    layers, size = inputs["latents"][1], outputs["image"][2]
+    if layers is None or size is None:
+        raise ModelRejected("the generator's layers and size must be fixed; export it again")
+    return layers, size
+
+
+def _fed(crop: UInt8) -> Float32:
+    if crop.shape[0] != LANDMARK_SIZE:
+        side = (LANDMARK_SIZE, LANDMARK_SIZE)
+        shrinks = crop.shape[0] > LANDMARK_SIZE
+        way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+        crop = np.asarray(cv2.resize(crop, side, interpolation=way), np.uint8)
+    return crop[:, :, ::-1].transpose(2, 0, 1).astype(np.float32) / 127.5 - 1.0
+
+
+def _cells(images: Float32) -> Float32:
+    """Mean colours of a 4x4 grid: float32[N, S, S, 3] -> float32[N, 4, 4, 3]."""
+    count, side = images.shape[0], images.shape[1] // LIGHT_SIZE
+    grid = images.reshape(count, LIGHT_SIZE, side, LIGHT_SIZE, side, 3)
+    return np.asarray(grid.mean(axis=(2, 4)), np.float32)
+
+
+def _lit(image: Float32, light: Float32) -> Float32:
+    """Shift low frequencies of BGR images in [-1, 1] to the wanted light; return 0 to 255."""
+    size = image.shape[1]
+    image = np.ascontiguousarray(np.clip(image, -1.0, 1.0))
+    missing = light - _cells(image)
+    for picture, cell in zip(image, missing, strict=True):
+        picture += cv2.resize(cell, (size, size), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(np.clip((image + 1.0) * 127.5, 0.0, 255.0), np.float32)
+
+
+def _refuse_blank(pixels: Float32) -> None:
+    if not np.isfinite(pixels).all():
+        raise EngineFault("the generator returned values that are not numbers; the face is covered")
+    if len(pixels) and float(pixels.std(axis=(1, 2)).max(axis=1).min()) < _LEAST_VARIATION:
+        raise EngineFault("the generator painted a blank; the face is covered")

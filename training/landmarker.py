@@ -1,0 +1,224 @@
+"""Train the landmark network: kveil crop -> control points, `python -m training.landmarker`.
+
+It learns from the points that `training.prepare` found with the face-mesh network, on crops
+that are moved, blurred, dimmed and partly hidden, and also predicts how far off it is (the
+scale of a Laplace distribution), so that a caller can cover faces that it cannot follow.
+"""
+
+import argparse
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engines.stylegan.topology import OVAL_SLICE, POINTS
+from training.checkpoint import load_full, save_full
+from training.networks import EqualConv, EqualLinear
+
+SIZE: Final = 128
+
+log = logging.getLogger(__name__)
+
+
+class Landmarker(nn.Module):
+    """float[N, 3, 128, 128] RGB in [-1, 1] -> points float[N, POINTS, 3], spread float[N, 1].
+
+    Points are in crop units; spread is the expected mean error in the same unit.
+    """
+
+    def __init__(self, mean_points: Tensor | None = None) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.PixelUnshuffle(4),
+            EqualConv(48, 64),
+            EqualConv(64, 64),
+            EqualConv(64, 128, stride=2),
+            EqualConv(128, 128),
+            EqualConv(128, 192, stride=2),
+            EqualConv(192, 192),
+            EqualConv(192, 256, stride=2),
+            EqualConv(256, 128),
+        )
+        self.dense = EqualLinear(128 * 16, 384)
+        self.head = EqualLinear(384, POINTS * 3 + 1)
+        start = torch.zeros(POINTS, 3) if mean_points is None else mean_points
+        self.register_buffer("start", start)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        """See the class."""
+        x = functional.leaky_relu(self.dense(self.body(image).flatten(1)), 0.2)
+        out = self.head(x).float() * 0.1
+        points = self.start + out[:, :-1].reshape(-1, POINTS, 3)
+        spread = functional.softplus(out[:, -1:] * 10.0) * 0.01 + 0.002
+        return points, spread
+
+
+def augmented(image: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Move, dim, blur and partly hide a batch; points follow. Shapes stay."""
+    count = len(image)
+    scale = torch.exp(torch.randn(count) * 0.07)
+    angle = torch.randn(count) * 0.12
+    shift = torch.randn(count, 2) * 0.03
+    cos, sin = torch.cos(angle) * scale, torch.sin(angle) * scale
+    linear = torch.stack([torch.stack([cos, -sin], 1), torch.stack([sin, cos], 1)], 1)
+    # grid_sample reads the source at linear @ out + shift (both in [-1, 1]); points go back.
+    theta = torch.cat([linear, shift[:, :, None] * 2], dim=2).to(image.device)
+    grid = functional.affine_grid(theta, list(image.shape), align_corners=False)
+    moved = functional.grid_sample(image, grid, padding_mode="border", align_corners=False)
+    inverse = torch.linalg.inv(linear).to(image.device)
+    centred = points[:, :, :2] * 2 - 1 - shift[:, None].to(image.device) * 2
+    flat = (centred @ inverse.transpose(1, 2) + 1) / 2
+    depth = points[:, :, 2:] / scale[:, None, None].to(image.device)
+    return _degraded(moved), torch.cat([flat, depth], dim=2)
+
+
+def _degraded(image: Tensor) -> Tensor:
+    count, device = len(image), image.device
+    gain = torch.exp(torch.randn(count, 3, 1, 1, device=device) * 0.08)
+    gain = gain * torch.exp(torch.randn(count, 1, 1, 1, device=device) * 0.25)
+    image = (image + 1) * gain - 1 + torch.randn(count, 1, 1, 1, device=device) * 0.1
+    coarse = functional.interpolate(image, scale_factor=0.25, mode="area")
+    coarse = functional.interpolate(coarse, scale_factor=4, mode="bilinear")
+    mild = functional.interpolate(F.avg_pool2d(image, 2), scale_factor=2, mode="bilinear")
+    draw = torch.rand(count, 1, 1, 1, device=device)
+    image = torch.where(draw < 0.15, coarse, torch.where(draw < 0.4, mild, image))
+    image = image + torch.randn_like(image) * 0.04 * torch.rand(count, 1, 1, 1, device=device)
+    for i in range(0, count, 5):
+        y, x = (int(v) for v in torch.randint(0, 96, (2,)))
+        high, wide = (int(v) for v in torch.randint(16, 48, (2,)))
+        image[i, :, y : y + high, x : x + wide] = torch.rand(3, 1, 1, device=device) * 2 - 1
+    return image.clamp(-1, 1)
+
+
+def laplace_loss(points: Tensor, spread: Tensor, wanted: Tensor) -> Tensor:
+    """Mean L1 with predicted scale; the inner face counts twice; depth counts a third."""
+    weight = torch.full((POINTS, 3), 2.0, device=points.device)
+    weight[OVAL_SLICE] = 1.0
+    weight[:, 2] /= 3.0
+    error = ((points - wanted).abs() * weight).mean(dim=(1, 2)) / weight.mean()
+    scale = spread[:, 0]
+    return (error / scale.detach().clamp(0.005) + error.detach() / scale + scale.log()).mean()
+
+
+def mirrored_points(points: Tensor, mirror: Tensor) -> Tensor:
+    """Points of the mirror image, float[N, POINTS, 3]; `mirror` int64[POINTS] swaps sides."""
+    flipped = points[:, mirror].clone()
+    flipped[:, :, 0] = 1 - flipped[:, :, 0]
+    return flipped
+
+
+def mirror_from_mean(mean: npt.NDArray[np.float32]) -> Tensor:
+    """Find each point's mirror partner on the mean face, int64[POINTS].
+
+    Points of one part can only swap with the same part's other side, and every partner is
+    used once.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    flipped = mean.copy()
+    flipped[:, 0] = 1 - flipped[:, 0]
+    cost = np.linalg.norm(mean[:, None] - flipped[None], axis=2)
+    rows, cols = linear_sum_assignment(cost)
+    order = np.empty(len(mean), np.int64)
+    order[rows] = cols
+    return torch.from_numpy(order)
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", type=Path, default=Path("runs/landmarker"))
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--resume", action="store_true")
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    auto = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(auto if args.device == "auto" else args.device)
+    if device.type == "cpu":
+        torch.set_num_threads(args.threads)
+    args.run.mkdir(parents=True, exist_ok=True)
+    train(args, device)
+
+
+def train(args: argparse.Namespace, device: torch.device) -> None:
+    """Train, evaluate on the held-out crops and save `landmarker.pt`."""
+    images = np.load(args.data / "faces128.npy", mmap_mode="r")
+    points = np.load(args.data / "points.npy")
+    held = np.load(args.data / "split.npy")
+    rows = np.flatnonzero(~held)
+    mean = points[rows].mean(axis=0)
+    mirror = mirror_from_mean(mean)
+    net = Landmarker(torch.from_numpy(mean)).to(device, memory_format=torch.channels_last)
+    optimiser = torch.optim.Adam(net.parameters(), lr=args.lr, betas=(0.9, 0.99))
+    average = {k: v.clone() for k, v in net.state_dict().items()}
+    first = 0
+    if args.resume and (args.run / "landmarker.pt").exists():
+        net.load_state_dict(load_full(args.run / "landmarker.pt", device)["net"])
+    random = np.random.default_rng()
+    started, total = time.monotonic(), 0.0
+    for step in range(first, args.steps):
+        pick = np.sort(random.choice(rows, args.batch, replace=False))
+        image = torch.from_numpy(images[pick]).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
+        wanted = torch.from_numpy(points[pick]).to(device)
+        if step % 2:
+            image, wanted = image.flip(3), mirrored_points(wanted, mirror.to(device))
+        image, wanted = augmented(image, wanted)
+        for group in optimiser.param_groups:
+            group["lr"] = args.lr * min(1.0, 2.0 * (1 - step / args.steps) + 0.01)
+        with torch.autocast(device.type, torch.bfloat16):
+            made, spread = net(image.contiguous(memory_format=torch.channels_last))
+        loss = laplace_loss(made, spread, wanted)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            for name, value in net.state_dict().items():
+                average[name].lerp_(value, max(0.005, 1.0 / (step + 1)))
+        total += float((made.detach() - wanted)[:, :, :2].norm(dim=2).mean())
+        if step % 200 == 199:
+            log.info("step %d error %.4f, %.0f s", step, total / 200, time.monotonic() - started)
+            total = 0.0
+        if step % 1000 == 999 or step == args.steps - 1:
+            save_full(args.run / "landmarker.pt", {"net": average})
+            facts = evaluate(average, images, points, np.flatnonzero(held), device)
+            (args.run / "facts.json").write_text(json.dumps(facts))
+            log.info("held out: %s", facts)
+
+
+@torch.no_grad()
+def evaluate(
+    weights: dict[str, Tensor],
+    images: npt.NDArray[np.generic],
+    points: npt.NDArray[np.generic],
+    rows: npt.NDArray[np.generic],
+    device: torch.device,
+) -> dict[str, float]:
+    """Error on held-out crops, in per cent of the inter-ocular distance (0.4 of the crop)."""
+    net = Landmarker().to(device)
+    net.load_state_dict(weights)
+    errors = []
+    for start in range(0, len(rows), 64):
+        pick = rows[start : start + 64]
+        image = torch.from_numpy(images[pick]).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
+        made, _ = net(image)
+        wanted = torch.from_numpy(points[pick]).to(device)
+        errors.append((made - wanted)[:, :, :2].norm(dim=2).cpu() / 0.4 * 100)
+    every = torch.cat(errors)
+    inner = torch.cat([every[:, : OVAL_SLICE.start], every[:, OVAL_SLICE.stop :]], dim=1)
+    return {"all_percent": float(every.mean()), "inner_percent": float(inner.mean())}
+
+
+if __name__ == "__main__":
+    main()

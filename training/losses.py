@@ -1,0 +1,76 @@
+"""Losses of the joint autoencoder and adversarial training."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def face_weight(maps: Tensor, size: int) -> Tensor:
+    """Weight of each pixel: features of the face most, its outside least.
+
+    Args:
+        maps: float[N, 7, 64, 64] control maps.
+        size: height and width of the result, px.
+
+    Returns:
+        float[N, 1, size, size] between 0.3 and 2.3.
+    """
+    parts = maps[:, 1:6].amax(dim=1, keepdim=True)
+    weight = 0.3 + 0.7 * maps[:, :1] + 1.3 * parts
+    if size != weight.shape[-1]:
+        weight = functional.interpolate(
+            weight, size=(size, size), mode="bilinear", align_corners=False
+        )
+    return weight
+
+
+def pyramid_loss(made: Tensor, real: Tensor, maps: Tensor) -> Tensor:
+    """Weighted L1 summed over image sizes down to 8 px; scalar."""
+    weight = face_weight(maps, made.shape[-1])
+    total = torch.zeros((), device=made.device)
+    while True:
+        total = total + (weight * (made - real).abs()).mean()
+        if made.shape[-1] <= 8:
+            return total
+        made, real, weight = (F.avg_pool2d(x, 2) for x in (made, real, weight))
+
+
+def feature_loss(made: list[Tensor], real: list[Tensor]) -> Tensor:
+    """Mean over discriminator stages of the relative L1 distance; scalar."""
+    total = torch.zeros((), device=made[0].device)
+    for a, b in zip(made, real, strict=True):
+        b = b.detach().float()
+        total = total + (a.float() - b).abs().mean() / (b.abs().mean() + 1e-4)
+    return total / len(made)
+
+
+def kl_per_crop(mean: Tensor, logvar: Tensor) -> Tensor:
+    """Divergence of the code from the standard normal, in nats, averaged over the batch."""
+    return 0.5 * (mean.square() + logvar.exp() - 1.0 - logvar).sum(dim=1).mean()
+
+
+def generator_loss(fake: Tensor) -> Tensor:
+    """Non-saturating loss from scores float[N]."""
+    return functional.softplus(-fake).mean()
+
+
+def discriminator_loss(real: Tensor, fake: Tensor) -> Tensor:
+    """Logistic loss from scores on real and made crops."""
+    return functional.softplus(-real).mean() + functional.softplus(fake).mean()
+
+
+def r1_penalty(scores: Tensor, image: Tensor) -> Tensor:
+    """Squared gradient norm of the scores at real crops, averaged (Mescheder et al. 2018)."""
+    (gradient,) = torch.autograd.grad(scores.sum(), image, create_graph=True)
+    return gradient.square().sum(dim=(1, 2, 3)).mean()
+
+
+def code_loss(mean: Tensor, code: Tensor, activity: Tensor) -> Tensor:
+    """Distance of a re-encoded code from the one that was drawn, on active entries only.
+
+    Args:
+        mean: float[N, CODE] re-encoded.
+        code: float[N, CODE] drawn.
+        activity: float[CODE] in [0, 1], one minus the posterior's variance.
+    """
+    return ((mean - code).square() * activity).sum(dim=1).mean() / (activity.sum() + 1.0)

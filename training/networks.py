@@ -1,0 +1,306 @@
+"""The trained networks: mapping, W+ synthesis with spatial control, encoder, discriminator.
+
+The generator follows StyleGAN2 (Karras et al. 2020): a learned constant, modulated
+convolutions with weight demodulation, skip connections to RGB. Two things differ. Modulation
+scales activations around a constant kernel, so that inference engines can fuse it; and each
+block up to 64 px takes a spatial scale and shift from the control maps (as GFP-GAN and FPSP
+section 3.2 do), through which pose, expression, gaze and light enter. The latent then carries
+what the control does not: identity and texture.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
+
+LATENT: Final = 512
+CODE: Final = 256
+"""Size of z, the encoder's code; w = mapping(z) has LATENT entries."""
+LIGHT_CHANNELS: Final = 3
+GAIN: Final = math.sqrt(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Channels at each resolution."""
+
+    g4: int = 256
+    g8: int = 256
+    g16: int = 192
+    g32: int = 128
+    g64: int = 64
+    g128: int = 32
+    g256: int = 16
+    spade: int = 24
+
+    def at(self, size: int) -> int:
+        """Return the generator's channels at `size` px."""
+        return int(getattr(self, f"g{size}"))
+
+
+def layers_at(size: int) -> int:
+    """Return the number of W+ layers of a generator of `size` px.
+
+    >>> layers_at(64), layers_at(128), layers_at(256)
+    (10, 12, 14)
+    """
+    return 2 * int(math.log2(size)) - 2
+
+
+class EqualLinear(nn.Module):
+    """Linear layer with an equalised learning rate."""
+
+    def __init__(self, inputs: int, outputs: int, bias: float = 0.0, lr_mul: float = 1.0) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs) / lr_mul)
+        self.bias = nn.Parameter(torch.full((outputs,), bias / lr_mul))
+        self.scale = lr_mul / math.sqrt(inputs)
+        self.lr_mul = lr_mul
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, inputs] -> [N, outputs]."""
+        return functional.linear(x, self.weight * self.scale, self.bias * self.lr_mul)
+
+
+class EqualConv(nn.Module):
+    """Convolution with an equalised learning rate, bias and optional leaky ReLU."""
+
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int = 3, stride: int = 1, act: bool = True
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.scale = 1.0 / math.sqrt(inputs * kernel * kernel)
+        self.stride = stride
+        self.pad = kernel // 2
+        self.act = act
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, inputs, H, W] -> [N, outputs, H / stride, W / stride]."""
+        gain = self.scale * (GAIN if self.act else 1.0)
+        x = F.conv2d(x, self.weight * gain, self.bias, self.stride, self.pad)
+        return functional.leaky_relu(x, 0.2) if self.act else x
+
+
+class Mapping(nn.Module):
+    """Code z to latent w: three layers, after StyleGAN's mapping network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            [
+                EqualLinear(CODE, LATENT, lr_mul=0.1),
+                EqualLinear(LATENT, LATENT, lr_mul=0.1),
+                EqualLinear(LATENT, LATENT, lr_mul=0.1),
+            ]
+        )
+
+    def forward(self, z: Tensor) -> Tensor:
+        """float[N, CODE] standard normal -> float[N, LATENT]."""
+        w = z
+        for i, layer in enumerate(self.layers):
+            w = layer(w) * GAIN
+            if i < len(self.layers) - 1:
+                w = functional.leaky_relu(w, 0.2)
+        return w
+
+
+class ModulatedConv(nn.Module):
+    """Modulated convolution with a static kernel.
+
+    conv(x * s) * d equals convolving with the per-sample kernel s * W, demodulated by
+    d = 1 / sqrt(sum (s W)^2): the kernel stays constant and fuses.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 3, demodulate: bool = True) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.affine = EqualLinear(LATENT, inputs, bias=1.0)
+        self.scale = 1.0 / math.sqrt(inputs * kernel * kernel)
+        self.pad = kernel // 2
+        self.demodulate = demodulate
+
+    def forward(self, x: Tensor, w: Tensor) -> Tensor:
+        """([N, inputs, H, W], [N, LATENT]) -> [N, outputs, H, W].
+
+        Demodulated layers end in a leaky ReLU whose gain is folded into the demodulation.
+        """
+        style = self.affine(w)
+        kernel = self.weight * self.scale
+        x = F.conv2d(x * style[:, :, None, None].to(x.dtype), kernel, padding=self.pad)
+        if self.demodulate:
+            energy = kernel.float().square().sum(dim=(2, 3))
+            demod = torch.rsqrt(functional.linear(style.float().square(), energy) + 1e-6)
+            x = x * (demod * GAIN)[:, :, None, None].to(x.dtype)
+        x = x + self.bias[None, :, None, None].to(x.dtype)
+        return functional.leaky_relu(x, 0.2) if self.demodulate else x
+
+
+class Spade(nn.Module):
+    """Spatial scale and shift predicted from the control at one resolution."""
+
+    def __init__(self, channels: int, hidden: int) -> None:
+        super().__init__()
+        self.first = EqualConv(MAP_CHANNELS + LIGHT_CHANNELS, hidden)
+        self.second = EqualConv(hidden, channels * 2, kernel=1, act=False)
+
+    def forward(self, x: Tensor, control: Tensor) -> Tensor:
+        """([N, C, H, W], [N, 10, H, W]) -> [N, C, H, W]."""
+        gamma, beta = self.second(self.first(control)).chunk(2, dim=1)
+        return x * (1 + gamma) + beta
+
+
+class Block(nn.Module):
+    """One resolution: convolve and upsample, control, convolve, add to the RGB skip."""
+
+    def __init__(self, inputs: int, outputs: int, size: int, hidden: int) -> None:
+        super().__init__()
+        self.size = size
+        self.up = ModulatedConv(inputs, outputs)
+        self.spade = Spade(outputs, hidden) if size <= MAP_SIZE else None
+        self.conv = ModulatedConv(outputs, outputs)
+        self.rgb = ModulatedConv(outputs, 3, kernel=1, demodulate=False)
+
+    def forward(
+        self, x: Tensor, rgb: Tensor, control: Tensor | None, w: Tensor, layer: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return features [N, outputs, size, size] and RGB [N, 3, size, size]."""
+        x = upsample(self.up(x, w[:, layer]))
+        if self.spade is not None and control is not None:
+            x = self.spade(x, control)
+        x = self.conv(x, w[:, layer + 1])
+        rgb = upsample(rgb) + self.rgb(x, w[:, layer + 2]).to(rgb.dtype)
+        return x, rgb
+
+
+class Generator(nn.Module):
+    """W+ synthesis with spatial control.
+
+    `forward(latents, maps, light)`:
+        latents: float[N, layers_at(size), LATENT].
+        maps: float[N, MAP_CHANNELS, MAP_SIZE, MAP_SIZE] in [0, 1].
+        light: float[N, 3, 4, 4] RGB in [-1, 1].
+    Returns float[N, 3, size, size] RGB, about [-1, 1]. The RGB skip starts from the light, so
+    that the network paints what the light leaves open.
+    """
+
+    def __init__(self, size: int = 64, widths: Widths | None = None) -> None:
+        super().__init__()
+        widths = widths or Widths()
+        self.size = size
+        self.layers = layers_at(size)
+        self.const = nn.Parameter(torch.randn(1, widths.g4, 4, 4))
+        self.first = ModulatedConv(widths.g4, widths.g4)
+        self.rgb = ModulatedConv(widths.g4, 3, kernel=1, demodulate=False)
+        sizes = [2**k for k in range(3, int(math.log2(size)) + 1)]
+        self.blocks = nn.ModuleList(
+            [Block(widths.at(s // 2), widths.at(s), s, widths.spade) for s in sizes]
+        )
+
+    def forward(self, latents: Tensor, maps: Tensor, light: Tensor) -> Tensor:
+        """See the class."""
+        controls = control_pyramid(maps, light)
+        x = self.const.expand(latents.shape[0], -1, -1, -1)
+        x = self.first(x, latents[:, 0])
+        rgb = light.float() + self.rgb(x, latents[:, 1]).float()
+        for i, block in enumerate(self.blocks):
+            x, rgb = block(x, rgb, controls.get(8 << i), latents, 1 + 2 * i)
+        return rgb
+
+
+class Encoder(nn.Module):
+    """Crop to the mean and log-variance of its code z; sees 64 px."""
+
+    def __init__(self, size: int = 64) -> None:
+        super().__init__()
+        self.size = size
+        self.body = nn.Sequential(
+            nn.PixelUnshuffle(2),
+            EqualConv(12, 64),
+            EqualConv(64, 128, stride=2),
+            EqualConv(128, 128),
+            EqualConv(128, 192, stride=2),
+            EqualConv(192, 192),
+            EqualConv(192, 256, stride=2),
+        )
+        self.head = EqualLinear(256 * 16, CODE * 2)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        """float[N, 3, S, S] RGB in [-1, 1], S a multiple of 64 -> two float[N, CODE]."""
+        if image.shape[-1] > self.size:
+            image = F.avg_pool2d(image, image.shape[-1] // self.size)
+        features = self.body(image).flatten(1)
+        mean, logvar = self.head(features).float().chunk(2, dim=1)
+        return mean, logvar.clamp(-8.0, 2.0)
+
+
+class Discriminator(nn.Module):
+    """Judges a crop together with its control map.
+
+    The 64 px stem sees the halved image and the map; the 128 px stem joins in at 32 px and
+    starts at zero, so that a 64 px discriminator grows without forgetting.
+    """
+
+    def __init__(self, size: int = 64) -> None:
+        super().__init__()
+        self.size = size
+        self.unshuffle = nn.PixelUnshuffle(2)
+        self.stem = EqualConv((3 + MAP_CHANNELS) * 4, 96)
+        self.fine: nn.Sequential | None = None
+        if size >= 128:
+            self.fine = nn.Sequential(
+                nn.PixelUnshuffle(2),
+                EqualConv(12, 48),
+                EqualConv(48, 96, stride=2),
+                EqualConv(96, 96, kernel=1, act=False),
+            )
+            nn.init.zeros_(self.fine[3].weight)
+        self.stages = nn.ModuleList(
+            [
+                nn.Sequential(EqualConv(96, 128, stride=2), EqualConv(128, 128)),
+                nn.Sequential(EqualConv(128, 192, stride=2), EqualConv(192, 192)),
+                nn.Sequential(EqualConv(192, 256, stride=2)),
+            ]
+        )
+        self.last = EqualConv(257, 256)
+        self.dense = EqualLinear(256 * 16, 256)
+        self.score = EqualLinear(256, 1)
+
+    def forward(self, image: Tensor, maps: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """([N, 3, S, S], [N, 7, 64, 64]) -> scores float[N] and features at 32, 16, 8 px."""
+        half = F.avg_pool2d(image, image.shape[-1] // 64) if image.shape[-1] > 64 else image
+        x = self.stem(self.unshuffle(torch.cat([half, maps.to(half.dtype)], dim=1)))
+        if self.fine is not None:
+            x = x + self.fine(image)
+        features = [x]
+        for stage in self.stages:
+            x = stage(x)
+            features.append(x)
+        spread = x.float().std(dim=0, unbiased=False).mean().to(x.dtype)
+        x = torch.cat([x, spread.expand(x.shape[0], 1, *x.shape[2:])], dim=1)
+        x = functional.leaky_relu(self.dense(self.last(x).flatten(1)), 0.2) * GAIN
+        return self.score(x).float().squeeze(1), features[:3]
+
+
+def upsample(x: Tensor) -> Tensor:
+    """Double height and width, bilinear."""
+    return functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+
+
+def control_pyramid(maps: Tensor, light: Tensor) -> dict[int, Tensor]:
+    """Maps and light at 64, 32, 16 and 8 px, each [N, 10, size, size]."""
+    pyramid: dict[int, Tensor] = {}
+    current = maps
+    for size in (64, 32, 16, 8):
+        if size != 64:
+            current = F.avg_pool2d(current, 2)
+        lit = functional.interpolate(light, size=(size, size), mode="bilinear", align_corners=False)
+        pyramid[size] = torch.cat([current, lit.to(current.dtype)], dim=1)
+    return pyramid

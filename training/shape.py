@@ -1,0 +1,130 @@
+"""Fit the shape model: which shape changes are expression and which are identity.
+
+Expression directions are principal components of how one person's shape changes between
+pictures (a set with several pictures of each person, never the test sets); identity directions
+those of the training crops once the expression directions are taken out.
+"""
+
+import argparse
+import io
+import logging
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.stylegan.shape import canonical_from_points, pose_from_points
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, MESH_POINTS
+from training.prepare import MESH_FILE, MeshLabeller
+
+EXPRESSIONS: Final = 12
+IDENTITIES: Final = 24
+LIMIT_SIGMA: Final = 2.5
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+log = logging.getLogger(__name__)
+
+
+def canonical_faces(points: Float32, mean: Float32 | None = None) -> tuple[Float32, Float32]:
+    """Bring points float32[N, POINTS, 3] into the canonical frame; return them and the mean."""
+    start = points[:, :MESH_POINTS].mean(axis=0) if mean is None else mean
+    for _ in range(4):
+        shapes = canonical_from_points(points, pose_from_points(points, start))
+        if mean is not None:
+            break
+        start = np.asarray(np.median(shapes, axis=0), np.float32)
+    return shapes, start
+
+
+def directions_from_shapes(shapes: Float32, count: int) -> tuple[Float32, Float32]:
+    """Principal directions of centred flat shapes float32[N, D]: rows, and deviations."""
+    _, spread, rows = np.linalg.svd(shapes, full_matrices=False)
+    sigma = spread[:count] / np.sqrt(len(shapes))
+    return np.asarray(rows[:count], np.float32), np.asarray(sigma, np.float32)
+
+
+def without_directions(shapes: Float32, rows: Float32) -> Float32:
+    """Project flat shapes float32[N, D] onto the complement of orthonormal `rows`."""
+    return np.asarray(shapes - (shapes @ rows.T) @ rows, np.float32)
+
+
+def people_from_tar(path: Path, label: MeshLabeller) -> list[Float32]:
+    """Label every picture of a tar of `person/number.pgm`; one array per person."""
+    people: dict[str, list[Float32]] = defaultdict(list)
+    with tarfile.open(path) as tar:
+        for member in tar:
+            stream = tar.extractfile(member)
+            if stream is None or not member.name.endswith(".pgm"):
+                continue
+            data = np.frombuffer(io.BytesIO(stream.read()).getbuffer(), np.uint8)
+            grey = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE)
+            if grey is not None:
+                crop = _aligned(np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), np.uint8), label)
+                people[member.name.split("/")[-2]].append(label(crop))
+    return [np.stack(faces) for faces in people.values()]
+
+
+def _aligned(picture: UInt8, label: MeshLabeller) -> UInt8:
+    side = picture.shape[1]
+    top = (picture.shape[0] - side) // 2
+    square = cv2.resize(picture[top : top + side], (256, 256), interpolation=cv2.INTER_CUBIC)
+    points = label(np.asarray(square, np.uint8))
+    eyes = np.stack([points[s].mean(axis=0)[:2] for s in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)])
+    source = eyes * 256
+    across = source[1] - source[0]
+    source3 = np.vstack([source, source[0] + [-across[1], across[0]]]).astype(np.float32)
+    target = np.array([[0.3, 0.37], [0.7, 0.37], [0.3, 0.77]], np.float32) * 256
+    matrix = cv2.getAffineTransform(source3, target)
+    made = cv2.warpAffine(square, matrix, (256, 256), borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(made, np.uint8)
+
+
+def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
+    """Fit the model's arrays; the latent's share starts at zero."""
+    shapes, mean = canonical_faces(points)
+    flat = (shapes - mean).reshape(len(shapes), -1)
+    changes = []
+    for faces in people:
+        own, _ = canonical_faces(faces, mean)
+        flat_own = own.reshape(len(own), -1)
+        changes.append(flat_own - flat_own.mean(axis=0))
+    expression, sigma = directions_from_shapes(np.concatenate(changes), EXPRESSIONS)
+    rest = without_directions(flat, expression)
+    identity, spread = directions_from_shapes(rest - rest.mean(axis=0), IDENTITIES)
+    explained = 1 - without_directions(rest, identity).var() / flat.var()
+    log.info("expression sigma %s", np.round(sigma, 3))
+    log.info(
+        "identity sigma %s; %.1f %% of the variance held", np.round(spread, 3), explained * 100
+    )
+    return {
+        "mean": mean,
+        "expression": expression,
+        "identity": identity,
+        "from_latent": np.zeros((513, IDENTITIES), np.float32),
+        "identity_limit": spread * LIMIT_SIGMA,
+    }
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--people", type=Path, required=True, help="tar of person/number.pgm")
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("runs/shape.npz"))
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    held = np.load(args.data / "split.npy")
+    points = np.load(args.data / "points.npy")[~held]
+    people = people_from_tar(args.people, MeshLabeller(args.models / MESH_FILE))
+    np.savez(args.out, allow_pickle=False, **fit(points, people))
+
+
+if __name__ == "__main__":
+    main()

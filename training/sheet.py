@@ -1,0 +1,44 @@
+"""Contact sheets: what the networks paint, as one picture."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from training.data import Batch
+from training.networks import CODE
+
+
+@torch.no_grad()
+def save_sheet(
+    path: Path, generator: nn.Module, mapping: nn.Module, encoder: nn.Module, fixed: Batch
+) -> None:
+    """Write rows of crops, reconstructions, and six drawn people under the same control."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    count = len(fixed.image)
+    device = fixed.image.device
+    layers = int(generator.layers)
+
+    def paint(codes: Tensor) -> Tensor:
+        latents = mapping(codes)[:, None].expand(-1, layers, -1)
+        made: Tensor = generator(latents, fixed.maps, fixed.light)
+        return made
+
+    rows = [fixed.image, paint(encoder(fixed.image)[0])]
+    random = torch.Generator().manual_seed(7)
+    for _ in range(6):
+        code = torch.randn(1, CODE, generator=random).to(device)
+        rows.append(paint(code.expand(count, -1)))
+    save_grid(path, torch.stack(rows))
+
+
+def save_grid(path: Path, rows: Tensor) -> None:
+    """Write float[R, N, 3, S, S] RGB in [-1, 1] as a picture of R rows."""
+    from PIL import Image
+
+    grid = ((rows.clamp(-1, 1).float() + 1) * 127.5).round().to(torch.uint8).cpu().numpy()
+    high, wide = grid.shape[0] * grid.shape[3], grid.shape[1] * grid.shape[4]
+    Image.fromarray(
+        np.ascontiguousarray(grid.transpose(0, 3, 1, 4, 2)).reshape(high, wide, 3)
+    ).save(path)
