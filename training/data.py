@@ -74,4 +74,4 @@ class Crops:
 
 def light_from_images(image: Tensor) -> Tensor:
     """float[N, 3, S, S] -> the mean colours of a 4x4 grid, float[N, 3, 4, 4]."""
-    return F.adaptive_avg_pool2d(image.float(), LIGHT_SIZE)
+    return functional.adaptive_avg_pool2d(image.float(), LIGHT_SIZE)

@@ -86,7 +86,7 @@ def _degraded(image: Tensor) -> Tensor:
     image = (image + 1) * gain - 1 + torch.randn(count, 1, 1, 1, device=device) * 0.1
     coarse = functional.interpolate(image, scale_factor=0.25, mode="area")
     coarse = functional.interpolate(coarse, scale_factor=4, mode="bilinear")
-    mild = functional.interpolate(F.avg_pool2d(image, 2), scale_factor=2, mode="bilinear")
+    mild = functional.interpolate(functional.avg_pool2d(image, 2), scale_factor=2, mode="bilinear")
     draw = torch.rand(count, 1, 1, 1, device=device)
     image = torch.where(draw < 0.15, coarse, torch.where(draw < 0.4, mild, image))
     image = image + torch.randn_like(image) * 0.04 * torch.rand(count, 1, 1, 1, device=device)

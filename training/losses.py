@@ -32,7 +32,7 @@ def pyramid_loss(made: Tensor, real: Tensor, maps: Tensor) -> Tensor:
         total = total + (weight * (made - real).abs()).mean()
         if made.shape[-1] <= 8:
             return total
-        made, real, weight = (F.avg_pool2d(x, 2) for x in (made, real, weight))
+        made, real, weight = (functional.avg_pool2d(x, 2) for x in (made, real, weight))
 
 
 def feature_loss(made: list[Tensor], real: list[Tensor]) -> Tensor:

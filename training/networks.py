@@ -84,7 +84,7 @@ class EqualConv(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[N, inputs, H, W] -> [N, outputs, H / stride, W / stride]."""
         gain = self.scale * (GAIN if self.act else 1.0)
-        x = F.conv2d(x, self.weight * gain, self.bias, self.stride, self.pad)
+        x = functional.conv2d(x, self.weight * gain, self.bias, self.stride, self.pad)
         return functional.leaky_relu(x, 0.2) if self.act else x
 
 
@@ -134,7 +134,7 @@ class ModulatedConv(nn.Module):
         """
         style = self.affine(w)
         kernel = self.weight * self.scale
-        x = F.conv2d(x * style[:, :, None, None].to(x.dtype), kernel, padding=self.pad)
+        x = functional.conv2d(x * style[:, :, None, None].to(x.dtype), kernel, padding=self.pad)
         if self.demodulate:
             energy = kernel.float().square().sum(dim=(2, 3))
             demod = torch.rsqrt(functional.linear(style.float().square(), energy) + 1e-6)
@@ -235,7 +235,7 @@ class Encoder(nn.Module):
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
         """float[N, 3, S, S] RGB in [-1, 1], S a multiple of 64 -> two float[N, CODE]."""
         if image.shape[-1] > self.size:
-            image = F.avg_pool2d(image, image.shape[-1] // self.size)
+            image = functional.avg_pool2d(image, image.shape[-1] // self.size)
         features = self.body(image).flatten(1)
         mean, logvar = self.head(features).float().chunk(2, dim=1)
         return mean, logvar.clamp(-8.0, 2.0)
@@ -275,7 +275,9 @@ class Discriminator(nn.Module):
 
     def forward(self, image: Tensor, maps: Tensor) -> tuple[Tensor, list[Tensor]]:
         """([N, 3, S, S], [N, 7, 64, 64]) -> scores float[N] and features at 32, 16, 8 px."""
-        half = F.avg_pool2d(image, image.shape[-1] // 64) if image.shape[-1] > 64 else image
+        half = (
+            functional.avg_pool2d(image, image.shape[-1] // 64) if image.shape[-1] > 64 else image
+        )
         x = self.stem(self.unshuffle(torch.cat([half, maps.to(half.dtype)], dim=1)))
         if self.fine is not None:
             x = x + self.fine(image)
@@ -300,7 +302,7 @@ def control_pyramid(maps: Tensor, light: Tensor) -> dict[int, Tensor]:
     current = maps
     for size in (64, 32, 16, 8):
         if size != 64:
-            current = F.avg_pool2d(current, 2)
+            current = functional.avg_pool2d(current, 2)
         lit = functional.interpolate(light, size=(size, size), mode="bilinear", align_corners=False)
         pyramid[size] = torch.cat([current, lit.to(current.dtype)], dim=1)
     return pyramid
