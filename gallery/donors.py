@@ -1,0 +1,270 @@
+"""Synthetic people whose latents surrogates are mixed from, and the keyed choice among them.
+
+A donor is chosen by keyed randomness alone. The subject supplies nothing but coarse attribute
+bins, and those only where at least k people of the cluster share them.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Latent
+from gallery.errors import DonorPackRejected, TooFewDonors
+from gallery.mixing import Latents, mix_latents, randomised_weights
+from gallery.secrets import KeyedRandom
+
+__all__ = [
+    "DonorPopulation",
+    "DonorRecipe",
+    "read_donors",
+    "shared_attributes",
+    "surrogate_latent",
+    "write_donors",
+]
+
+_FORMAT = "kveil donors 1"
+_CODES = "attribute."
+_NAMES = "values."
+_UNKNOWN = -1
+_MAX_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class DonorPopulation:
+    """Latents of synthetic people, with coarse attributes.
+
+    Attributes:
+        latents: (n, L, 512) float32 w+, n ≥ 2; owned, not to be written.
+        attributes: per attribute, (n,) str values; the empty string where unknown.
+        mean: (L, 512) float32, mean latent of the generator or, where none was given, of
+            the donors; spreads are measured from it.
+
+    Raises:
+        DonorPackRejected: wrong shapes, not finite, or fewer than two donors.
+
+    >>> people = DonorPopulation(np.eye(3, 512, dtype=np.float32)[:, None])
+    >>> len(people), people.mean.shape
+    (3, (1, 512))
+    """
+
+    latents: Latents
+    attributes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
+    mean: Latent = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+    def __post_init__(self) -> None:
+        if self.latents.ndim != 3 or len(self.latents) < 2:
+            raise DonorPackRejected("donor latents must have the shape (at least 2, L, 512)")
+        if not np.isfinite(self.latents).all():
+            raise DonorPackRejected("donor latents hold NaN or infinity; make the pack again")
+        if not self.mean.size:
+            object.__setattr__(self, "mean", self.latents.mean(axis=0, dtype=np.float64))
+        object.__setattr__(self, "mean", self.mean.astype(np.float32))
+        if self.mean.shape != self.latents.shape[1:] or not np.isfinite(self.mean).all():
+            raise DonorPackRejected("the mean latent must be finite and of one donor's shape")
+        if any(values.shape != (len(self.latents),) for values in self.attributes.values()):
+            raise DonorPackRejected("every attribute needs one value per donor")
+
+    def __len__(self) -> int:
+        return len(self.latents)
+
+    def matching(self, wanted: Mapping[str, str], count: int) -> NDArray[np.intp]:
+        """Donors that have the wanted values; the last are given up until `count` are left.
+
+        Args:
+            wanted: attribute → value, most important first. Unknown attributes are ignored.
+            count: fewest donors needed.
+
+        Raises:
+            TooFewDonors: the whole population is smaller than `count`.
+        """
+        if count > len(self):
+            raise TooFewDonors(
+                f"{len(self)} donors cannot give {count} different ones; use a larger pack, "
+                "a smaller k or fewer donors per surrogate"
+            )
+        known = [(name, value) for name, value in wanted.items() if name in self.attributes]
+        while known:
+            fits = np.all([self.attributes[name] == value for name, value in known], axis=0)
+            if int(fits.sum()) >= count:
+                return np.flatnonzero(fits)
+            known.pop()
+        return np.arange(len(self), dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class DonorRecipe:
+    """How one surrogate is made of donors.
+
+    Attributes:
+        donors: donors per surrogate, ≥ 1; more hide each donor better and need a larger
+            population for k different surrogates.
+        spread: how unequal the weights are, 0…<1; see `randomised_weights`.
+        k_floor: fewest effective donors, 1…donors.
+        keeps_spread: a plain mean of donors lies nearer to the average face, so surrogates
+            would all look alike; true stretches the mixture away from the mean until it is
+            as far out as a single donor is on average.
+    """
+
+    donors: int = 3
+    spread: float = 0.8
+    k_floor: float = 2.0
+    keeps_spread: bool = True
+
+
+def surrogate_latent(
+    population: DonorPopulation,
+    random: KeyedRandom,
+    slot: int,
+    slots: int,
+    *,
+    wanted: Mapping[str, str] | None = None,
+    recipe: DonorRecipe | None = None,
+) -> Latent:
+    """The surrogate of one slot of a cluster, (L, 512) float32.
+
+    Slots of one cluster share no donor, so they are different faces. The result depends on
+    the key, the cluster (through `random`'s context), the slot, the wanted attributes and
+    the population: nothing of the subject's pixels or embedding enters.
+
+    Args:
+        population: who can be chosen.
+        random: keyed stream of the cluster; only children of it are drawn from, so any
+            worker gets the same surrogate at any time.
+        slot: 0…slots−1.
+        slots: most surrogates the cluster may need; the same for all its slots.
+        wanted: attributes that at least k people of the cluster share; decided once per
+            cluster, since slots asked with other values may meet in a donor.
+        recipe: how to mix.
+
+    Raises:
+        TooFewDonors: the population has fewer than slots × donors.
+
+    >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(40, 2, 512)))
+    >>> faces = [surrogate_latent(people, KeyedRandom(b"k" * 32, "c1"), s, 5) for s in (0, 0, 1)]
+    >>> bool((faces[0] == faces[1]).all()), bool((faces[0] == faces[2]).any())
+    (True, False)
+    """
+    recipe = recipe or DonorRecipe()
+    if not 0 <= slot < slots:
+        raise TooFewDonors(f"slot {slot} is outside the cluster's {slots}; open another cluster")
+    pool = population.matching(wanted or {}, slots * recipe.donors)
+    order = random.child("donors").sample(len(pool), (slot + 1) * recipe.donors)
+    chosen = population.latents[pool[order[slot * recipe.donors :]]]
+    weights = randomised_weights(
+        random.child("weights", slot),
+        recipe.donors,
+        spread=recipe.spread,
+        k_floor=recipe.k_floor if recipe.donors > 1 else 1,
+    )
+    mixed = mix_latents(chosen, weights)
+    if not recipe.keeps_spread:
+        return mixed
+    stretch = 1 / np.sqrt(float((weights**2).sum()))
+    return np.asarray(population.mean + (mixed - population.mean) * stretch, dtype=np.float32)
+
+
+def shared_attributes(
+    wanted: Mapping[str, str], people: Sequence[Mapping[str, str]], k: int
+) -> dict[str, str]:
+    """The wanted values that at least k people share all at once.
+
+    Whoever sees the surrogate learns these values and can strike everybody else from the
+    cluster: at least k must be left.
+
+    Args:
+        wanted: attribute → value of the subject, most important first; a value that is
+            empty is left out.
+        people: the distinct real people who could be behind the surrogate, the subject
+            included: the members of the cluster.
+        k: fewest people who must share.
+
+    >>> crowd = [{"age": "adult", "hair": "dark"}] * 3 + [{"age": "adult", "hair": "fair"}] * 2
+    >>> shared_attributes({"age": "adult", "hair": "dark"}, crowd, 5)
+    {'age': 'adult'}
+    """
+    kept: dict[str, str] = {}
+    left = list(people)
+    for name, value in wanted.items():
+        agreeing = [person for person in left if person.get(name) == value]
+        if value and len(agreeing) >= k:
+            kept[name], left = value, agreeing
+    return kept
+
+
+def write_donors(path: Path, population: DonorPopulation) -> None:
+    """Writes a pack: an npz file without pickles, replaced at once.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    arrays: dict[str, NDArray[np.generic]] = {
+        "format": np.array(_FORMAT),
+        "latents": population.latents.astype(np.float32),
+        "mean": population.mean,
+    }
+    for name, values in population.attributes.items():
+        names, codes = np.unique(values, return_inverse=True)
+        arrays[_CODES + name] = codes.reshape(-1).astype(np.int16)
+        arrays[_NAMES + name] = names.astype(np.str_)
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    beside.replace(path)
+
+
+def read_donors(path: Path) -> DonorPopulation:
+    """Reads a pack; nothing in it is executed.
+
+    Raises:
+        DonorPackRejected: absent, damaged, of another format, or holding anything but
+            latents, their mean and coarse attributes.
+    """
+    try:
+        with zipfile.ZipFile(path) as members:
+            size = sum(member.file_size for member in members.infolist())
+        if size > _MAX_BYTES:
+            raise DonorPackRejected(
+                f"{path.name} unpacks to {size} bytes; use at most {_MAX_BYTES}"
+            )
+        with np.load(path, allow_pickle=False) as pack:
+            arrays = {name: pack[name] for name in pack.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise DonorPackRejected(
+            f"cannot read the donor pack {path.name}: {error}; make or fetch it again"
+        ) from error
+    if str(arrays.get("format", "")) != _FORMAT:
+        raise DonorPackRejected(f"{path.name} is not a donor pack of format {_FORMAT!r}")
+    strangers = [name for name in arrays if not _belongs(name)]
+    if strangers or "latents" not in arrays or "mean" not in arrays:
+        raise DonorPackRejected(
+            f"{path.name} must hold latents, mean and coarse attributes only, not "
+            f"{', '.join(sorted(strangers)) or 'less'}"
+        )
+    attributes = {
+        name.removeprefix(_CODES): _decoded(arrays, name.removeprefix(_CODES), path.name)
+        for name in arrays
+        if name.startswith(_CODES)
+    }
+    latents = arrays["latents"].astype(np.float32)
+    return DonorPopulation(latents, attributes, arrays["mean"].astype(np.float32))
+
+
+def _belongs(name: str) -> bool:
+    return name in {"format", "latents", "mean"} or name.startswith((_CODES, _NAMES))
+
+
+def _decoded(arrays: Mapping[str, NDArray[np.generic]], name: str, pack: str) -> NDArray[np.str_]:
+    codes = arrays[_CODES + name]
+    names = arrays.get(_NAMES + name, codes)
+    if not np.issubdtype(names.dtype, np.str_) or not np.issubdtype(codes.dtype, np.integer):
+        raise DonorPackRejected(f"{pack}: attribute {name!r} needs integer codes and their values")
+    rows = codes.astype(np.intp)
+    if rows.ndim != 1 or names.ndim != 1 or ((rows < _UNKNOWN) | (rows >= len(names))).any():
+        raise DonorPackRejected(f"{pack}: attribute {name!r} has codes without values")
+    return np.append(names.astype(np.str_), "")[rows]

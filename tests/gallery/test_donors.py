@@ -1,0 +1,204 @@
+"""Who may be chosen, how a surrogate is made, and what a donor pack may hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gallery.donors import (
+    DonorPopulation,
+    DonorRecipe,
+    read_donors,
+    shared_attributes,
+    surrogate_latent,
+    write_donors,
+)
+from gallery.errors import DonorPackRejected, TooFewDonors
+from gallery.secrets import KeyedRandom
+
+pytestmark = pytest.mark.unit
+
+
+def crowd(count: int = 60, layers: int = 3) -> DonorPopulation:
+    random = np.random.default_rng(0)
+    return DonorPopulation(
+        random.normal(size=(count, layers, 512)).astype(np.float32),
+        {
+            "gender": np.array(["f", "m"] * (count // 2)),
+            "age": np.array((["young"] * 3 + ["old"] + [""]) * (count // 5)),
+        },
+    )
+
+
+def keyed(*context: str | int, key: bytes = b"k" * 32) -> KeyedRandom:
+    return KeyedRandom(key, *context)
+
+
+def test_same_key_cluster_and_slot_give_the_same_surrogate_again() -> None:
+    first, again = (surrogate_latent(crowd(), keyed("c"), 2, 5) for _ in range(2))
+    assert np.array_equal(first, again)
+
+
+@pytest.mark.parametrize("other", [keyed("d"), keyed("c", key=b"q" * 32)])
+def test_another_cluster_or_secret_gives_another_surrogate(other: KeyedRandom) -> None:
+    one = surrogate_latent(crowd(), keyed("c"), 2, 5)
+    assert not np.allclose(one, surrogate_latent(crowd(), other, 2, 5))
+
+
+def test_slots_of_a_cluster_share_no_donor() -> None:
+    population = DonorPopulation(np.eye(40, 512, dtype=np.float32)[:, None])
+    recipe = DonorRecipe(donors=4, keeps_spread=False, k_floor=1)
+    used = [
+        set(np.flatnonzero(surrogate_latent(population, keyed("c"), s, 9, recipe=recipe)[0]))
+        for s in range(9)
+    ]
+    assert all(len(donors) == 4 for donors in used)
+    assert len(set.union(*used)) == 36
+
+
+def test_surrogate_does_not_depend_on_which_slots_were_asked_before() -> None:
+    random = keyed("c")
+    surrogate_latent(crowd(), random, 4, 5)
+    assert np.array_equal(
+        surrogate_latent(crowd(), random, 1, 5), surrogate_latent(crowd(), keyed("c"), 1, 5)
+    )
+
+
+def test_wanted_attributes_narrow_the_donors() -> None:
+    population = crowd()
+    pool = population.matching({"gender": "f", "age": "old"}, 5)
+    assert {str(population.attributes["gender"][row]) for row in pool} == {"f"}
+    assert {str(population.attributes["age"][row]) for row in pool} == {"old"}
+
+
+def test_least_important_attribute_is_given_up_first() -> None:
+    population = crowd()
+    pool = population.matching({"gender": "f", "age": "old"}, 12)
+    assert {str(population.attributes["gender"][row]) for row in pool} == {"f"}
+    assert len(population.matching({"gender": "f"}, 40)) == 60
+    assert len(population.matching({"hat": "yes"}, 40)) == 60
+
+
+def test_too_few_donors_are_refused_in_words() -> None:
+    with pytest.raises(TooFewDonors, match="larger pack"):
+        surrogate_latent(crowd(10), keyed("c"), 0, 5)
+
+
+def test_slot_beyond_the_cluster_is_refused() -> None:
+    with pytest.raises(TooFewDonors, match="outside"):
+        surrogate_latent(crowd(), keyed("c"), 5, 5)
+
+
+def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
+    population = crowd(400)
+    stretched, plain = (
+        np.mean(
+            [
+                np.linalg.norm(
+                    surrogate_latent(population, keyed(i), 0, 5, recipe=r) - population.mean
+                )
+                for i in range(20)
+            ]
+        )
+        for r in (DonorRecipe(), DonorRecipe(keeps_spread=False))
+    )
+    single = np.linalg.norm(population.latents - population.mean, axis=(1, 2)).mean()
+    assert stretched == pytest.approx(single, rel=0.05)
+    assert plain < 0.7 * single
+
+
+def test_recipe_of_one_donor_is_that_donor() -> None:
+    population = crowd()
+    latent = surrogate_latent(population, keyed("c"), 0, 5, recipe=DonorRecipe(donors=1))
+    assert np.isclose(population.latents, latent, atol=1e-5).all(axis=(1, 2)).sum() == 1
+
+
+PEOPLE = [{"age": "old", "gender": "f"}] * 3 + [{"age": "old", "gender": "m"}] * 3
+
+
+def test_attribute_that_fewer_than_k_share_is_left_out() -> None:
+    assert shared_attributes(PEOPLE[0], PEOPLE, 3) == {"age": "old", "gender": "f"}
+    assert shared_attributes(PEOPLE[0], PEOPLE, 4) == {"age": "old"}
+    assert shared_attributes(PEOPLE[0], PEOPLE, 7) == {}
+
+
+def test_attributes_are_counted_together_not_one_by_one() -> None:
+    people = [{"a": "1", "b": "1"}] + [{"a": "1", "b": "2"}] * 4 + [{"a": "2", "b": "1"}] * 4
+    assert shared_attributes({"a": "1", "b": "1"}, people, 5) == {"a": "1"}
+
+
+def test_unknown_value_is_never_shared() -> None:
+    assert shared_attributes({"age": ""}, [{"age": ""}] * 9, 5) == {}
+
+
+def test_pack_is_read_as_it_was_written(tmp_path: Path) -> None:
+    written = crowd()
+    write_donors(tmp_path / "donors.npz", written)
+    read = read_donors(tmp_path / "donors.npz")
+    assert np.array_equal(read.latents, written.latents)
+    assert np.array_equal(read.mean, written.mean)
+    assert {name: list(values) for name, values in read.attributes.items()} == {
+        name: list(values) for name, values in written.attributes.items()
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["donors.npz"]
+
+
+def pack(path: Path, **arrays: NDArray[np.generic]) -> Path:
+    usable: dict[str, NDArray[np.generic]] = {
+        "format": np.array("kveil donors 1"),
+        "latents": np.ones((3, 2, 512), np.float32),
+        "mean": np.ones((2, 512), np.float32),
+    }
+    np.savez(path, **(usable | arrays), allow_pickle=True)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"format": np.array("other")}, "not a donor pack"),
+        ({"embeddings": np.ones((3, 128))}, "not embeddings"),
+        ({"latents": np.array([{}], dtype=object)}, "cannot read"),
+        ({"latents": np.full((3, 2, 512), np.nan, np.float32)}, "NaN"),
+        ({"latents": np.ones((1, 2, 512), np.float32)}, "at least 2"),
+        ({"mean": np.ones((3, 512), np.float32)}, "mean"),
+        ({"attribute.age": np.zeros(3, np.int16)}, "values"),
+        (
+            {"attribute.age": np.full(3, 7, np.int16), "values.age": np.array(["old"])},
+            "codes without values",
+        ),
+        (
+            {"attribute.age": np.zeros(2, np.int16), "values.age": np.array(["old"])},
+            "one value per donor",
+        ),
+    ],
+)
+def test_pack_that_holds_anything_unusual_is_refused(
+    tmp_path: Path, arrays: dict[str, NDArray[np.generic]], message: str
+) -> None:
+    with pytest.raises(DonorPackRejected, match=message):
+        read_donors(pack(tmp_path / "pack.npz", **arrays))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut short", b"\x93NUMPY"])
+def test_damaged_pack_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "damaged.npz"
+    path.write_bytes(content)
+    with pytest.raises(DonorPackRejected, match="cannot read"):
+        read_donors(path)
+
+
+def test_absent_pack_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DonorPackRejected, match="cannot read"):
+        read_donors(tmp_path / "absent.npz")
+
+
+def test_pack_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gallery.donors._MAX_BYTES", 1000)
+    with pytest.raises(DonorPackRejected, match="unpacks to"):
+        read_donors(pack(tmp_path / "large.npz"))
