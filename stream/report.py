@@ -152,8 +152,8 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def save_report(report: RunReport, path: Path) -> None:
-    """Writes the report as JSON, complete or not at all.
+def save_report(report: BaseModel, path: Path) -> None:
+    """Writes a report as JSON, complete or not at all.
 
     Raises:
         OSError: the folder cannot be written.

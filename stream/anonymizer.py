@@ -1,0 +1,161 @@
+"""One stream's frames in, its composites out: detection, tracking, replacement, compositing.
+
+No I/O and no clock: time is the frames' own. Frames wait in a look-ahead as long as the
+tracker needs to know what later frames say about them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.compositor import Composite, compose, compose_unknown
+from engines.covers import Cover
+from engines.types import Face, Frame
+from stream.finding import Done, FaceFinder, Scale
+from stream.replacement import FaceReplacer, Replacement
+from stream.stage_clock import StageClock
+from stream.tally import Tally
+from tracker.schedule import DetectionSchedule
+from tracker.tracker import FrameTracks, Tracker
+
+__all__ = ["Anonymizer"]
+
+_THUMBNAIL = (36, 64)  # rows, columns
+Search = Future[tuple[Face, ...]] | Done[None]
+
+
+class Anonymizer:
+    """Turns frames into composites, some frames later, in order and without gaps.
+
+    A composite comes out for each frame that went in. A fault of any engine shows as a
+    cover on the faces it concerns; where the faces themselves are unknown, on the frame.
+
+    Args:
+        finder: runs the detector.
+        schedule: says at which scale each frame is searched.
+        tracker: follows the faces and decides when a frame may leave.
+        replacer: makes synthetic faces; `CoverEveryFace` makes none.
+        cover: lies over every face without a patch.
+        margin: size of a cover over size of the detected box; larger hides more hair.
+        clock: gets the duration of the stages `track`, `replace` and `compose`.
+    """
+
+    def __init__(
+        self,
+        finder: FaceFinder,
+        schedule: DetectionSchedule,
+        tracker: Tracker,
+        replacer: FaceReplacer,
+        cover: Cover,
+        margin: float,
+        clock: StageClock,
+    ) -> None:
+        self._finder = finder
+        self._schedule = schedule
+        self._tracker = tracker
+        self._replacer = replacer
+        self._cover = cover
+        self._margin = margin
+        self._clock = clock
+        self._searching: deque[tuple[Frame, NDArray[np.uint8], Search]] = deque()
+        self._waiting: deque[Frame] = deque()
+        self.tally = Tally()
+
+    def push(self, frame: Frame) -> Sequence[Composite]:
+        """Takes the next frame, whose buffers it owns from here on.
+
+        Returns:
+            The composites that are now complete: none at first, later usually one.
+
+        Raises:
+            EngineFault: the detector is dead; no frame was let through.
+        """
+        self.tally.read += 1
+        self.tally.damaged += frame.is_damaged
+        thumbnail = _thumbnail(frame)
+        scale = self._scale(frame, thumbnail)
+        self._searching.append((frame, thumbnail, self._finder.begin(frame, scale)))
+        if len(self._searching) <= self._finder.workers:
+            return ()
+        return self._advance()
+
+    def flush(self) -> Sequence[Composite]:
+        """Completes every frame still inside; the end of the stream.
+
+        Raises:
+            EngineFault: the detector is dead.
+        """
+        composites: list[Composite] = []
+        while self._searching:
+            composites += self._advance()
+        return composites + [self._composite(tracks) for tracks in self._tracker.flush()]
+
+    def close(self) -> None:
+        """Ends the workers; idempotent."""
+        self._finder.close()
+
+    def _scale(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Scale:
+        return self._schedule.decide(frame.time_s, thumbnail, self._tracker.moving())
+
+    def _advance(self) -> list[Composite]:
+        frame, thumbnail, search = self._searching.popleft()
+        findings = self._finder.collect(frame, search)
+        if findings.failure:
+            self._schedule.fail()
+        self._waiting.append(frame)
+        with self._clock.measure("track"):
+            released = self._tracker.push(
+                frame.index,
+                frame.time_s,
+                findings.faces,
+                thumbnail,
+                unknown=bool(findings.failure),
+                frame_size=(frame.picture.height, frame.picture.width),
+            )
+        return [self._composite(tracks) for tracks in released]
+
+    def _composite(self, found: FrameTracks) -> Composite:
+        frame = self._waiting.popleft()
+        assert frame.index == found.frame_index, "the tracker released frames out of order"
+        if frame.is_damaged:
+            composite = compose_unknown(frame, "damaged")
+        elif found.is_unknown:
+            composite = compose_unknown(frame, "detector_fault")
+        else:
+            composite = self._with_faces(frame, found)
+        self.tally.add_composite(composite, found.tracks)
+        return composite
+
+    def _with_faces(self, frame: Frame, found: FrameTracks) -> Composite:
+        with self._clock.measure("replace"):
+            replacement = self._replacement(frame, found)
+        with self._clock.measure("compose"):
+            return compose(
+                frame,
+                found.tracks,
+                replacement.patches,
+                self._cover,
+                replacement.causes,
+                margin=self._margin,
+            )
+
+    def _replacement(self, frame: Frame, found: FrameTracks) -> Replacement:
+        try:
+            return self._replacer.replace(frame, found.tracks)
+        except Exception:
+            return Replacement(causes={track.id: "engine_fault" for track in found.tracks})
+
+
+def _thumbnail(frame: Frame) -> NDArray[np.uint8]:
+    """36×64 uint8 luma, for scene cuts and motion."""
+    plane = frame.picture.planes[0]
+    if plane.ndim == 3:
+        plane = plane[..., 1]
+    small = np.asarray(cv2.resize(plane, _THUMBNAIL[::-1], interpolation=cv2.INTER_AREA))
+    return (small / (1 << (frame.picture.bit_depth - 8))).astype(np.uint8)

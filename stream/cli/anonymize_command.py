@@ -1,0 +1,95 @@
+"""`kveil anonymize`: files, folders and images in, the same without identities out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from config.loading import load_settings
+from config.presets import Preset
+from config.settings import Settings
+from stream.cli.progress import progress_for
+from stream.errors import UsageRefused
+
+__all__ = ["anonymize"]
+
+Inputs = Annotated[
+    list[Path], typer.Argument(help="Videos, images, or folders of them.", show_default=False)
+]
+
+
+def anonymize(
+    inputs: Inputs,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File, or folder for several inputs.")
+    ],
+    method: Annotated[
+        str | None,
+        typer.Option(help="swap, or a cover: see `kveil anonymize --list-methods`."),
+    ] = None,
+    k: Annotated[int | None, typer.Option(help="People that share a cluster, at least.")] = None,
+    below_k: Annotated[
+        Literal["swap", "cover"] | None, typer.Option(help="While fewer people are known.")
+    ] = None,
+    preset: Annotated[
+        Preset, typer.Option(help="Starting point for a kind of camera.")
+    ] = "default",
+    config: Annotated[Path | None, typer.Option(help="YAML file of settings.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any key of `kveil config keys`."),
+    ] = None,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"] | None, typer.Option(help="Where networks run.")
+    ] = None,
+    audio: Annotated[Literal["copy", "drop"] | None, typer.Option(help="Keep the sound.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace outputs.")] = False,
+    keep_metadata: Annotated[
+        bool, typer.Option("--keep-metadata", help="Keep titles, GPS, dates and chapters.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Work in segments; continue an interrupted run.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Status 6 where a privacy promise was not kept.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+) -> None:
+    """Anonymize every face in videos, images or folders of them."""
+    from stream.file_runs import run_files
+
+    flags: dict[str, object] = {
+        "method": method,
+        "privacy.k": k,
+        "privacy.below_k": below_k,
+        "device": device,
+        "output.audio": audio,
+        "output.keep_metadata": keep_metadata or None,
+        "privacy.strict": strict or None,
+    }
+    chosen = _settings(preset, config, flags, settings or [])
+    with progress_for(quiet) as progress:
+        run_files(
+            inputs,
+            output,
+            chosen,
+            overwrite=overwrite,
+            resume=resume,
+            report_path=report,
+            progress=progress,
+        )
+
+
+def _settings(
+    preset: Preset, config: Path | None, flags: dict[str, object], pairs: list[str]
+) -> Settings:
+    given = {key: value for key, value in flags.items() if value is not None}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageRefused(f"--set takes KEY=VALUE, not `{pair}`; see `kveil config keys`")
+        given[key.strip()] = value
+    return load_settings(preset=preset, file=config, flags=given)

@@ -1,0 +1,53 @@
+"""Turns errors into one line and a status; the only place that ends the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from config.errors import ConfigError
+from engines.errors import KveilError
+
+__all__ = ["INTERRUPTED", "REFUSED", "ending"]
+
+INTERRUPTED = 130
+REFUSED = 6
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Runs a command; a known error becomes one line on stderr and its exit status.
+
+    SIGTERM is treated like Ctrl-C. A network that hangs cannot be joined, so the process
+    ends without waiting for its thread.
+    """
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except (KveilError, ConfigError) as error:
+        _say(str(error))
+        _leave(error.exit_code)
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was published under the final name")
+        _leave(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _say(line: str) -> None:
+    print(f"kveil: {' '.join(line.split())}", file=sys.stderr)  # noqa: T201
+
+
+def _leave(status: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt

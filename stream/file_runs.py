@@ -1,0 +1,105 @@
+"""Anonymizes files one after the other and tells what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from config.settings import Settings
+from engines.errors import KveilError
+from stream.engine_set import EngineSet, open_engines
+from stream.file_run import run_file
+from stream.jobs import Job, plan_jobs
+from stream.report import RunReport, save_report
+from stream.run_progress import RunProgress
+
+__all__ = ["BatchReport", "run_files"]
+
+
+class BatchReport(BaseModel):
+    """The reports of several runs, in the order of the inputs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    runs: list[RunReport]
+
+
+def run_files(
+    inputs: Sequence[Path],
+    output: Path,
+    settings: Settings,
+    *,
+    overwrite: bool,
+    resume: bool,
+    report_path: Path | None,
+    progress: RunProgress,
+) -> list[RunReport]:
+    """Anonymizes every input; one that fails does not stop the others.
+
+    Args:
+        inputs: files and folders.
+        output: file, or folder for several inputs.
+        settings: what was chosen.
+        overwrite: replace outputs that are there.
+        resume: continue interrupted outputs and skip finished ones.
+        report_path: JSON file for the report: one run, or `BatchReport` for several.
+        progress: told how far it is.
+
+    Returns:
+        One report per input.
+
+    Raises:
+        KveilError: the first failure, after all inputs were tried.
+    """
+    jobs = plan_jobs(inputs, output, overwrite=overwrite or resume)
+    if resume and not overwrite:
+        jobs = _unfinished(jobs, progress)
+    reports: list[RunReport] = []
+    failures: list[KveilError] = []
+    with open_engines(settings) as engines:
+        for job in jobs:
+            report = RunReport()
+            reports.append(report)
+            try:
+                _run(job, settings, engines, report, resume, progress)
+            except KveilError as failure:
+                failures.append(failure)
+                if len(jobs) > 1:
+                    progress.say(f"{job.source.name}: failed: {failure}")
+            finally:
+                if report_path is not None:
+                    _save(reports, report_path, is_batch=len(jobs) > 1)
+    if failures:
+        raise failures[0]
+    return reports
+
+
+def _unfinished(jobs: Sequence[Job], progress: RunProgress) -> list[Job]:
+    finished = [job for job in jobs if job.target.exists()]
+    for job in finished:
+        progress.say(f"{job.target.name}: already finished, skipped")
+    return [job for job in jobs if job not in finished]
+
+
+def _run(
+    job: Job,
+    settings: Settings,
+    engines: EngineSet,
+    report: RunReport,
+    resume: bool,
+    progress: RunProgress,
+) -> None:
+    try:
+        run_file(job, settings, engines, report, resume=resume, progress=progress)
+    except KveilError as failure:
+        report.error = str(failure)
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        report.status = "interrupted"
+        raise
+
+
+def _save(reports: list[RunReport], path: Path, *, is_batch: bool) -> None:
+    save_report(BatchReport(runs=reports) if is_batch else reports[-1], path)

@@ -1,0 +1,122 @@
+"""Runs the face detector beside the stream's own thread, and never lets a fault through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from engines.detectors.detector import Detector
+from engines.detectors.multiscale import DetectionPlan, detect_picture
+
+from engines.errors import EngineFault
+from engines.types import Face, Frame
+from stream.stage_clock import StageClock
+
+__all__ = ["FaceFinder", "Findings", "Scale"]
+
+Scale = Literal["skip", "coarse", "full"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the detector said of one frame.
+
+    Attributes:
+        faces: the faces found; None where it did not look.
+        failure: why it could not look although it should have; the frame's faces are unknown.
+    """
+
+    faces: tuple[Face, ...] | None
+    failure: str = ""
+
+
+class Done(Generic[T]):
+    """A future that is already there."""
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def result(self, timeout: float | None = None) -> T:
+        """The value."""
+        return self._value
+
+
+class FaceFinder:
+    """Searches frames in worker threads, within a deadline.
+
+    Args:
+        detector: shared by all workers.
+        plans: scales at which `coarse` and `full` look.
+        min_score: faces below it are left out.
+        workers: searches under way at once.
+        deadline_s: a search that takes longer counts as hung.
+        give_up_after: failed frames in a row after which the detector counts as dead.
+        clock: gets the duration of each search as stage `detect`.
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        plans: Mapping[Scale, DetectionPlan],
+        *,
+        min_score: float,
+        workers: int,
+        deadline_s: float,
+        give_up_after: int,
+        clock: StageClock,
+    ) -> None:
+        self._detector = detector
+        self._plans = plans
+        self._min_score = min_score
+        self._deadline_s = deadline_s
+        self._give_up_after = give_up_after
+        self._clock = clock
+        self._failures = 0
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="detect")
+        self.workers = workers
+
+    def begin(self, frame: Frame, scale: Scale) -> Future[tuple[Face, ...]] | Done[None]:
+        """Starts a search; `skip` starts none."""
+        if scale == "skip" or frame.is_damaged:
+            return Done(None)
+        return self._pool.submit(self._search, frame, self._plans[scale])
+
+    def collect(self, frame: Frame, search: Future[tuple[Face, ...]] | Done[None]) -> Findings:
+        """Waits for a search; a fault becomes `Findings.failure`.
+
+        Raises:
+            EngineFault: the detector is dead: it hung, or failed too often in a row.
+        """
+        if frame.is_damaged:
+            return Findings(None, "damaged")
+        try:
+            faces = search.result(self._deadline_s)
+        except TimeoutError:
+            raise EngineFault(
+                f"the face detector hung for {self._deadline_s:g} s; "
+                "run `kveil doctor`, or try --set detection.backend=onnxruntime"
+            ) from None
+        except Exception as fault:
+            return self._failed(fault)
+        self._failures = 0
+        return Findings(faces)
+
+    def close(self) -> None:
+        """Ends the workers without waiting for a hung one; idempotent."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _failed(self, fault: Exception) -> Findings:
+        self._failures += 1
+        if self._failures >= self._give_up_after:
+            raise EngineFault(
+                f"the face detector failed {self._failures} times in a row "
+                f"({type(fault).__name__}); run `kveil doctor`"
+            ) from None
+        return Findings(None, "detector_fault")
+
+    def _search(self, frame: Frame, plan: DetectionPlan) -> tuple[Face, ...]:
+        with self._clock.measure("detect"):
+            return detect_picture(self._detector, frame.picture, plan, self._min_score)

@@ -1,0 +1,59 @@
+"""What takes the place of a face: the seam between the pipeline and the swap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engines.compositor import Patch
+from engines.types import Frame, Track
+from stream.report import ClusterCounts
+
+__all__ = ["CoverEveryFace", "FaceReplacer", "Replacement"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Patches for the faces of one frame, and why the others have none.
+
+    Attributes:
+        patches: by track id.
+        causes: by track id, for tracks without a patch; they are covered.
+    """
+
+    patches: Mapping[int, Patch] = field(default_factory=dict)
+    causes: Mapping[int, str] = field(default_factory=dict)
+
+
+class FaceReplacer(Protocol):
+    """Makes the synthetic faces of a stream; keeps state per track."""
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        """Patches for the tracks that can have one; called in order, once per frame.
+
+        Raises:
+            EngineFault: nothing could be made; the caller covers every face.
+        """
+
+    def counts(self) -> ClusterCounts:
+        """Sizes of the clusters used so far."""
+
+
+class CoverEveryFace:
+    """The replacer of all cover methods: no face gets a patch.
+
+    Args:
+        cause: what the report says of each face.
+    """
+
+    def __init__(self, cause: str = "method") -> None:
+        self._cause = cause
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        """No patches."""
+        return Replacement(causes={track.id: self._cause for track in tracks})
+
+    def counts(self) -> ClusterCounts:
+        """No clusters."""
+        return ClusterCounts()

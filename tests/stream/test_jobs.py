@@ -1,0 +1,83 @@
+"""Every input gets an output of its own, and nothing is overwritten by accident."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stream.errors import InputUnreadable, OutputExists, UsageRefused
+from stream.jobs import plan_jobs
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.mp4", "b.MKV", "deep/c.jpg", "notes.txt"):
+        (folder / name).write_bytes(b"x")
+    return folder
+
+
+def test_one_file_becomes_the_named_output(clips: Path, tmp_path: Path) -> None:
+    (job,) = plan_jobs([clips / "a.mp4"], tmp_path / "out.mp4", overwrite=False)
+    assert (job.target, job.kind) == (tmp_path / "out.mp4", "video")
+
+
+def test_folder_keeps_relative_names_and_leaves_other_files(clips: Path, tmp_path: Path) -> None:
+    jobs = plan_jobs([clips], tmp_path / "out", overwrite=False)
+    names = [str(job.target.relative_to(tmp_path / "out")) for job in jobs]
+    assert names == ["a.mp4", "b.MKV", "deep/c.jpg"]
+    assert [job.kind for job in jobs] == ["video", "video", "image"]
+
+
+def test_output_folder_inside_the_input_is_not_read_again(clips: Path) -> None:
+    inside = clips / "out"
+    inside.mkdir()
+    (inside / "a.mp4").write_bytes(b"x")
+    jobs = plan_jobs([clips], inside, overwrite=True)
+    assert all(inside not in job.source.parents for job in jobs)
+
+
+def test_two_inputs_with_one_output_are_refused(clips: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.mp4").write_bytes(b"y")
+    with pytest.raises(UsageRefused, match="both become"):
+        plan_jobs([clips / "a.mp4", other / "a.mp4"], tmp_path / "out", overwrite=False)
+
+
+def test_several_inputs_into_one_file_are_refused(clips: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.mp4"
+    target.write_bytes(b"")
+    with pytest.raises(UsageRefused, match="folder"):
+        plan_jobs([clips / "a.mp4", clips / "b.MKV"], target, overwrite=True)
+
+
+def test_output_that_is_the_input_is_refused_even_through_a_link(clips: Path) -> None:
+    link = clips.parent / "link.mp4"
+    link.hardlink_to(clips / "a.mp4")
+    for target in (clips / "a.mp4", link):
+        with pytest.raises(UsageRefused, match="is an input"):
+            plan_jobs([clips / "a.mp4"], target, overwrite=True)
+
+
+def test_existing_output_is_refused_without_overwrite(clips: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.mp4"
+    target.write_bytes(b"keep me")
+    with pytest.raises(OutputExists, match="--overwrite"):
+        plan_jobs([clips / "a.mp4"], target, overwrite=False)
+    assert plan_jobs([clips / "a.mp4"], target, overwrite=True)
+
+
+def test_missing_input_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputUnreadable, match=r"none\.mp4"):
+        plan_jobs([tmp_path / "none.mp4"], tmp_path / "out.mp4", overwrite=False)
+
+
+def test_folder_without_media_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(InputUnreadable, match="no video or image"):
+        plan_jobs([tmp_path / "in"], tmp_path / "out", overwrite=False)
