@@ -80,7 +80,7 @@ class Fake:
         self,
         model: Path | bytes,
         *,
-        precision: Precision = "fp32",  # noqa: ARG002
+        precision: Precision = "fp32",
         shapes: Mapping[str, tuple[int, ...]] | None = None,
     ) -> FakeSession:
         """Loads an ONNX network; see `Backend.load`. Every precision runs as fp32."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engines.errors import ModelMissing, ModelRejected
 
-__all__ = ["model_bytes", "model_sha256", "stripped"]
+__all__ = ["model_bytes", "model_sha256", "port_names", "stripped"]
 
 
 def model_bytes(model: Path | bytes) -> bytes:
@@ -77,3 +77,14 @@ def stripped(model: Path | bytes) -> bytes:
     del network.graph.input[:]
     network.graph.input.extend(inputs)
     return bytes(network.SerializeToString())
+
+
+def port_names(content: bytes) -> tuple[list[str], list[str]]:
+    """Names of the inputs and outputs of a stripped network, in its own order.
+
+    A runtime may know one tensor under several names; callers use those of the file.
+    """
+    import onnx
+
+    graph = onnx.load_model_from_string(content).graph
+    return [value.name for value in graph.input], [value.name for value in graph.output]

@@ -65,7 +65,7 @@ class OnnxRuntime:
         self,
         model: Path | bytes,
         *,
-        precision: Precision = "fp32",  # noqa: ARG002
+        precision: Precision = "fp32",
         shapes: Mapping[str, tuple[int, ...]] | None = None,
     ) -> OnnxRuntimeSession:
         """Loads an ONNX network; see `Backend.load`. Every precision runs as fp32."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from queue import LifoQueue
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engines.backends.answers import checked, faults_told
 from engines.backends.backend import Precision, Tensors, TensorSpec
-from engines.backends.networks import stripped
+from engines.backends.networks import port_names, stripped
 from engines.errors import BackendMissing, EngineFault, ModelRejected
 
 if TYPE_CHECKING:
@@ -93,18 +93,22 @@ class OpenVino:
         except Exception as fault:  # OpenVINO raises RuntimeError and its own kinds
             message = "OpenVINO cannot read this network; export it with a common ONNX opset"
             raise ModelRejected(message) from fault
-        return OpenVinoSession(compiled, used, self._requests)
+        return OpenVinoSession(compiled, port_names(content), used, self._requests)
 
 
 class OpenVinoSession:
     """One compiled network with a few requests that threads take in turn."""
 
     def __init__(
-        self, compiled: openvino.CompiledModel, precision: Precision, requests: int
+        self,
+        compiled: openvino.CompiledModel,
+        names: tuple[Sequence[str], Sequence[str]],
+        precision: Precision,
+        requests: int,
     ) -> None:
         self.precision = precision
-        self.inputs = tuple(_spec(port) for port in compiled.inputs)
-        self.outputs = tuple(_spec(port) for port in compiled.outputs)
+        self.inputs = tuple(map(_spec, compiled.inputs, names[0]))
+        self.outputs = tuple(map(_spec, compiled.outputs, names[1]))
         self._free: LifoQueue[openvino.InferRequest | None] = LifoQueue()
         for _ in range(requests):
             self._free.put(compiled.create_infer_request())
@@ -133,6 +137,6 @@ class OpenVinoSession:
         self._free.put(None)
 
 
-def _spec(port: openvino.ConstOutput) -> TensorSpec:
+def _spec(port: openvino.ConstOutput, name: str) -> TensorSpec:
     shape = tuple(None if size.is_dynamic else size.get_length() for size in port.partial_shape)
-    return TensorSpec(port.any_name, shape, np.dtype(port.element_type.to_dtype()))
+    return TensorSpec(name, shape, np.dtype(port.element_type.to_dtype()))

@@ -1,0 +1,116 @@
+"""CenterFace (Xu et al. 2019): faces as peaks of a heat map at a quarter of the image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.backend import Backend, Precision
+from engines.backends.networks import model_bytes
+from engines.detectors.detector import Candidates, faces_from_candidates, padded
+from engines.detectors.image_network import ImageNetwork, network_from_images
+from engines.errors import ModelRejected
+from engines.pictures import BgrImage
+from engines.types import Face
+
+__all__ = ["CenterFace", "Heads", "candidates_from_heads"]
+
+_STEP: Final = 32
+_CELL: Final = 4
+_MAX_OVERLAP: Final = 0.35
+_MOST_PEAKS: Final = 3000
+_LARGEST_LOG_SIZE: Final = 8.0
+"""exp(8) cells are wider than any frame; larger logarithms would overflow."""
+
+Heads = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+"""Heat h×w, log size 2×h×w (height, width), offset 2×h×w (y, x), landmarks 10×h×w (y, x)."""
+
+
+class CenterFace:
+    """The default detector.
+
+    Args:
+        backend: the runtime.
+        model: ONNX file or its bytes.
+        precision: arithmetic; check bf16 and fp16 with `gate_precision` first.
+
+    Raises:
+        ModelMissing: there is no such file.
+        ModelRejected: it is not a CenterFace network.
+    """
+
+    def __init__(
+        self, backend: Backend, model: Path | bytes, precision: Precision = "fp32"
+    ) -> None:
+        content = network_from_images(model_bytes(model), is_rgb=True)
+        self._network = ImageNetwork(backend, content, precision)
+        self._names = _head_names(self._network)
+
+    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
+        """Finds faces; see `Detector.detect`."""
+        height, width = image_bgr.shape[:2]
+        candidates = candidates_from_heads(self.heads(image_bgr), min_score)
+        return faces_from_candidates(candidates, height, width, _MAX_OVERLAP)
+
+    def heads(self, image_bgr: BgrImage) -> Heads:
+        """The raw answer of the network, for gates and tests."""
+        outputs = self._network.run(padded(image_bgr, _STEP))
+        heat, size, offset, landmarks = (outputs[name][0] for name in self._names)
+        return heat[0], size, offset, landmarks
+
+
+def candidates_from_heads(heads: Heads, min_score: float) -> Candidates:
+    """Reads the peaks of the heat map.
+
+    Args:
+        heads: see `Heads`.
+        min_score: least heat of a peak.
+
+    Returns:
+        Candidates in pixels of the padded image.
+
+    >>> heat = np.zeros((8, 8), np.float32)
+    >>> heat[2, 3] = 0.9
+    >>> flat = np.zeros((2, 8, 8), np.float32)
+    >>> heads = (heat, flat + np.log(2), flat, np.full((10, 8, 8), 0.5, np.float32))
+    >>> found = candidates_from_heads(heads, 0.5)
+    >>> found.boxes.round(3).tolist(), found.landmarks[0, 0].round(3).tolist()
+    ([[10.0, 6.0, 18.0, 14.0]], [14.0, 10.0])
+    """
+    heat, size, offset, landmarks = heads
+    # A face's whole middle is warm; only its local maxima are worth a box.
+    peaks = (heat >= min_score) & (heat >= cv2.dilate(heat, np.ones((3, 3), np.uint8)))
+    rows, columns = np.nonzero(peaks)
+    scores = heat[rows, columns]
+    if scores.size > _MOST_PEAKS:
+        best = np.argsort(-scores, kind="stable")[:_MOST_PEAKS]
+        rows, columns, scores = rows[best], columns[best], scores[best]
+    lengths = np.exp(np.minimum(size[:, rows, columns], _LARGEST_LOG_SIZE)) * _CELL
+    y = (rows + offset[0, rows, columns] + 0.5) * _CELL
+    x = (columns + offset[1, rows, columns] + 0.5) * _CELL
+    top, left = y - lengths[0] / 2, x - lengths[1] / 2
+    boxes = np.stack([left, top, left + lengths[1], top + lengths[0]], -1)
+    relative = landmarks[:, rows, columns].reshape(5, 2, -1)
+    points_x = relative[:, 1] * lengths[1] + left
+    points_y = relative[:, 0] * lengths[0] + top
+    points = np.stack([points_x, points_y], -1).transpose(1, 0, 2)
+    return Candidates(
+        boxes.astype(np.float32), points.astype(np.float32), scores.astype(np.float32)
+    )
+
+
+def _head_names(network: ImageNetwork) -> tuple[str, str, str, str]:
+    """Heat, size, offset and landmarks; size comes before offset in the graph."""
+    specs = network.outputs(2 * _STEP, 2 * _STEP)
+    by_channels: dict[int | None, list[str]] = {}
+    for spec in specs:
+        if len(spec.shape) == 4:
+            by_channels.setdefault(spec.shape[1], []).append(spec.name)
+    if [len(by_channels.get(channels, [])) for channels in (1, 2, 10)] != [1, 2, 1]:
+        raise ModelRejected("this network has not CenterFace's four heads; use another layout")
+    size, offset = by_channels[2]
+    return by_channels[1][0], size, offset, by_channels[10][0]

@@ -1,0 +1,133 @@
+"""The contract of every face detector, and the network input that all of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.pictures import BgrImage
+from engines.types import Face
+
+__all__ = ["Candidates", "Detector", "faces_from_candidates", "kept", "padded"]
+
+Floats = NDArray[np.float32]
+
+
+class Detector(Protocol):
+    """Finds faces in one image; safe to call from several threads."""
+
+    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
+        """Finds faces at the image's own scale.
+
+        Args:
+            image_bgr: H×W×3 uint8 BGR, any size from 1×1; not changed.
+            min_score: faces below are left out; lower finds more faces and more false ones.
+
+        Returns:
+            Faces in pixels of this image, best first; boxes may reach over its edge.
+
+        Raises:
+            EngineFault: the network raised, hung, or returned NaN.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a detector's heads say before overlapping boxes are thinned out.
+
+    Attributes:
+        boxes: (N, 4) float32 x0 y0 x1 y1 px.
+        landmarks: (N, 5, 2) float32 px.
+        scores: (N,) float32, 0…1.
+    """
+
+    boxes: Floats
+    landmarks: Floats
+    scores: Floats
+
+
+def padded(image_bgr: BgrImage, step: int) -> BgrImage:
+    """The image with black added below and to the right, up to multiples of `step`.
+
+    >>> padded(np.zeros((33, 64, 3), np.uint8), 32).shape
+    (64, 64, 3)
+    """
+    height, width = image_bgr.shape[:2]
+    below, right = -height % step, -width % step
+    if not below and not right:
+        return image_bgr
+    border = cv2.copyMakeBorder(image_bgr, 0, below, 0, right, cv2.BORDER_CONSTANT)
+    return np.asarray(border, np.uint8)
+
+
+def kept(boxes: Floats, scores: Floats, max_overlap: float) -> NDArray[np.intp]:
+    """Greedy non-maximum suppression.
+
+    Args:
+        boxes: (N, 4) float32 x0 y0 x1 y1 px.
+        scores: (N,) float32.
+        max_overlap: intersection over union from which the lower score goes; larger keeps
+            more doubles, smaller loses faces that touch.
+
+    Returns:
+        Indices of the boxes that stay, best first.
+
+    >>> boxes = np.array([[0, 0, 9, 9], [0, 0, 10, 10], [50, 50, 60, 60]], np.float32)
+    >>> kept(boxes, np.array([0.5, 0.9, 0.7], np.float32), 0.4).tolist()
+    [1, 2]
+    """
+    order = np.argsort(-scores, kind="stable")
+    if order.size < 2:
+        return order
+    ranked = boxes[order]
+    overlaps = overlaps_of(ranked, ranked) >= max_overlap
+    stays = np.ones(order.size, np.bool_)
+    for i in range(order.size):
+        if stays[i]:
+            stays[i + 1 :] &= ~overlaps[i, i + 1 :]
+    return order[stays]
+
+
+def overlaps_of(boxes: Floats, others: Floats) -> Floats:
+    """Intersection over union of each box with each other one: (N, M) float32, 0…1."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    shared = np.prod(np.maximum(high - low, 0), axis=2)
+    total = areas_of(boxes)[:, None] + areas_of(others)[None, :] - shared
+    return np.asarray(shared / np.maximum(total, 1e-9), np.float32)
+
+
+def areas_of(boxes: Floats) -> Floats:
+    """Areas of (N, 4) boxes: (N,) float32 px², 0 where inside out."""
+    return np.asarray(np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0), axis=1), np.float32)
+
+
+def faces_from_candidates(
+    candidates: Candidates, height: int, width: int, max_overlap: float
+) -> tuple[Face, ...]:
+    """Thins out overlapping candidates and drops what lies in the padding.
+
+    Args:
+        candidates: from the heads, in pixels of the padded image.
+        height: rows of the image without padding.
+        width: columns of the image without padding.
+        max_overlap: see `kept`.
+    """
+    boxes = candidates.boxes
+    centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+    is_sound = np.isfinite(boxes).all(1) & (boxes[:, 2:] > boxes[:, :2]).all(1)
+    inside = is_sound & (centres < np.array([width, height], np.float32)).all(1)
+    indices = np.flatnonzero(inside)
+    chosen = indices[kept(boxes[indices], candidates.scores[indices], max_overlap)]
+    return tuple(
+        Face(
+            boxes[i].astype(np.float32),
+            candidates.landmarks[i].astype(np.float32),
+            min(1.0, float(candidates.scores[i])),
+        )
+        for i in chosen
+    )

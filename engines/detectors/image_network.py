@@ -1,0 +1,128 @@
+"""Detection networks that take the image as it lies in memory, compiled for a few sizes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.backend import Backend, Precision, Session, TensorSpec
+from engines.backends.networks import stripped
+from engines.errors import ModelRejected
+from engines.pictures import BgrImage
+
+__all__ = ["ImageNetwork", "network_from_images"]
+
+_INPUT: Final = "image_bgr"
+_MOST_SIZES: Final = 8
+
+
+def network_from_images(
+    model: bytes, *, is_rgb: bool, mean: float = 0.0, deviation: float = 1.0
+) -> bytes:
+    """Puts the preparation of the image into the network, where the runtime fuses it.
+
+    Args:
+        model: ONNX network with one float input 1×3×H×W.
+        is_rgb: the network wants red first; images come with blue first.
+        mean: subtracted from every sample, 0…255.
+        deviation: divides every sample afterwards.
+
+    Returns:
+        ONNX network with one input `image_bgr`, 1×H×W×3 uint8, of any height and width.
+
+    Raises:
+        ModelRejected: it is not a sound network with one image input.
+    """
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    network = onnx.load_model_from_string(stripped(model))
+    graph = network.graph
+    if len(graph.input) != 1 or len(graph.input[0].type.tensor_type.shape.dim) != 4:
+        raise ModelRejected("a detector takes one image, 1×3×height×width; this one does not")
+    previous = graph.input[0].name
+    constants: dict[str, NDArray[np.generic]] = {
+        "image_order": np.array([2, 1, 0], np.int64),
+        "image_mean": np.array(mean, np.float32),
+        "image_gain": np.array(1 / deviation, np.float32),
+    }
+    nodes = [
+        helper.make_node("Cast", [_INPUT], ["image_float"], to=TensorProto.FLOAT),
+        helper.make_node("Transpose", ["image_float"], ["image_planes"], perm=[0, 3, 1, 2]),
+    ]
+    if is_rgb:
+        nodes.append(
+            helper.make_node("Gather", ["image_planes", "image_order"], ["image_rgb"], axis=1)
+        )
+    if mean:
+        nodes.append(helper.make_node("Sub", [nodes[-1].output[0], "image_mean"], ["image_zero"]))
+    if deviation != 1.0:
+        nodes.append(helper.make_node("Mul", [nodes[-1].output[0], "image_gain"], ["image_unit"]))
+    nodes[-1].output[0] = previous
+    used = {name for node in nodes for name in node.input}
+    graph.initializer.extend(
+        numpy_helper.from_array(value, name) for name, value in constants.items() if name in used
+    )
+    later = list(graph.node)
+    del graph.node[:], graph.input[:], graph.value_info[:]
+    graph.node.extend([*nodes, *later])
+    image = helper.make_tensor_value_info(_INPUT, TensorProto.UINT8, [1, "height", "width", 3])
+    graph.input.append(image)
+    for value in graph.output:
+        for axis, size in enumerate(value.type.tensor_type.shape.dim):
+            size.dim_param = f"{value.name}_{axis}"
+    return bytes(network.SerializeToString())
+
+
+class ImageNetwork:
+    """A network that is compiled anew for each image size, keeping the last few.
+
+    Fixed sizes run faster than dynamic ones on every runtime. A video has one size, and its
+    tiles another; the bound keeps a folder of photographs from filling the memory.
+
+    Args:
+        backend: the runtime.
+        model: from `network_from_images`.
+        precision: arithmetic.
+    """
+
+    def __init__(self, backend: Backend, model: bytes, precision: Precision) -> None:
+        self._backend = backend
+        self._model = model
+        self._precision = precision
+        self._sessions: OrderedDict[tuple[int, int], Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(self, image_bgr: BgrImage) -> dict[str, NDArray[np.float32]]:
+        """Runs the network on an H×W×3 uint8 image; outputs by name.
+
+        Raises:
+            EngineFault: the runtime failed, or an output holds NaN or infinity.
+        """
+        session = self._session(image_bgr.shape[0], image_bgr.shape[1])
+        return session.run({_INPUT: image_bgr[None]})
+
+    def outputs(self, height: int, width: int) -> tuple[TensorSpec, ...]:
+        """Names and shapes of the outputs for images of this size."""
+        return self._session(height, width).outputs
+
+    def _session(self, height: int, width: int) -> Session:
+        key = (height, width)
+        with self._lock:
+            if key in self._sessions:
+                self._sessions.move_to_end(key)
+                return self._sessions[key]
+            session = self._backend.load(
+                self._model,
+                precision=self._precision,
+                shapes={_INPUT: (1, height, width, 3)},
+            )
+            self._sessions[key] = session
+            if len(self._sessions) > _MOST_SIZES:
+                # Dropped, not closed: another thread may be running it.
+                self._sessions.popitem(last=False)
+            return session

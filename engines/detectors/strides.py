@@ -1,0 +1,104 @@
+"""Heads that answer per cell at strides of 8, 16 and 32 px: what YuNet and SCRFD share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.backend import Backend, Precision
+from engines.detectors.detector import Candidates, padded
+from engines.detectors.image_network import ImageNetwork
+from engines.errors import EngineFault, ModelRejected
+from engines.pictures import BgrImage
+
+__all__ = ["STRIDES", "StridedNetwork", "cells", "joined"]
+
+STRIDES: Final = (8, 16, 32)
+STEP: Final = 32
+Floats = NDArray[np.float32]
+
+
+class StridedNetwork:
+    """An image network, or one of fixed size on which images are fitted.
+
+    Args:
+        backend: the runtime.
+        model: from `network_from_images`.
+        precision: arithmetic.
+        fixed: height and width where the network works at one size only.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        model: bytes,
+        precision: Precision,
+        fixed: tuple[int, int] | None,
+    ) -> None:
+        self._network = ImageNetwork(backend, model, precision)
+        self._fixed = fixed if fixed and not self._is_free() else None
+
+    def run(self, image_bgr: BgrImage) -> tuple[dict[str, Floats], tuple[int, int], float]:
+        """Outputs by name, size of the image the network saw, and its scale.
+
+        Raises:
+            EngineFault: the runtime failed, or an output holds NaN or infinity.
+        """
+        if self._fixed is None:
+            image, scale = padded(image_bgr, STEP), 1.0
+        else:
+            image, scale = _fitted(image_bgr, self._fixed)
+        return self._network.run(image), (image.shape[0], image.shape[1]), scale
+
+    def _is_free(self) -> bool:
+        """Whether the network's cells follow the size of the image."""
+        probe = np.zeros((2 * STEP, 3 * STEP, 3), np.uint8)
+        expected = probe.shape[0] // STEP * (probe.shape[1] // STEP)
+        try:
+            outputs = self._network.run(probe)
+        except (EngineFault, ModelRejected):
+            return False
+        rows = min(value.size // value.shape[-1] for value in outputs.values())
+        return rows in (expected, 2 * expected)
+
+
+def cells(height: int, width: int, stride: int, anchors: int) -> Floats:
+    """Top left corners of all cells, row by row: (N·anchors, 2) float32 x y px.
+
+    >>> cells(16, 16, 8, 1).tolist()
+    [[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]]
+    """
+    y, x = np.mgrid[0 : height // stride, 0 : width // stride]
+    corners = np.stack([x, y], -1).reshape(-1, 2).astype(np.float32) * stride
+    return np.repeat(corners, anchors, axis=0)
+
+
+def joined(levels: Sequence[Candidates], scale: float) -> Candidates:
+    """Candidates of all strides together, in pixels of the image before fitting."""
+    return Candidates(
+        np.asarray(np.concatenate([level.boxes for level in levels]) / scale, np.float32),
+        np.asarray(np.concatenate([level.landmarks for level in levels]) / scale, np.float32),
+        np.concatenate([level.scores for level in levels]),
+    )
+
+
+def by_stride(outputs: Mapping[str, Floats], prefix: str) -> list[Floats]:
+    """The outputs `prefix_8`, `prefix_16`, `prefix_32` as (cells, values)."""
+    found = [outputs[f"{prefix}_{stride}"] for stride in STRIDES]
+    return [value.reshape(-1, value.shape[-1]) for value in found]
+
+
+def _fitted(image_bgr: BgrImage, size: tuple[int, int]) -> tuple[BgrImage, float]:
+    import cv2
+
+    height, width = image_bgr.shape[:2]
+    scale = min(size[0] / height, size[1] / width)
+    rows = min(size[0], max(1, round(height * scale)))
+    columns = min(size[1], max(1, round(width * scale)))
+    canvas = np.zeros((*size, 3), np.uint8)
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    canvas[:rows, :columns] = cv2.resize(image_bgr, (columns, rows), interpolation=how)
+    return canvas, scale
