@@ -1,0 +1,103 @@
+"""Output under a temporary name beside the final one; the final name appears complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from stream.errors import OutputExists, OutputNotWritable, UsageRefused, writing
+
+__all__ = ["PartialFile", "checked_output", "partial_name", "synced"]
+
+
+def partial_name(final: Path) -> Path:
+    """The name under which `final` is written until it is complete.
+
+    >>> partial_name(Path("a/out.mp4")).name
+    'out.mp4.partial'
+    """
+    return final.with_name(f"{final.name}.partial")
+
+
+def checked_output(final: Path, source: Path, *, overwrite: bool) -> None:
+    """Refuses an output that would destroy something or cannot be made.
+
+    Raises:
+        UsageRefused: the output is the input, by whatever name.
+        OutputExists: it exists and `overwrite` is false.
+        OutputNotWritable: it is a folder, or its folder is missing or read-only.
+    """
+    with writing(final.name):
+        if final.exists() and source.exists() and final.samefile(source):
+            raise UsageRefused(
+                f"{final.name} is the input itself; name another output, the input is never changed"
+            )
+        if final.is_dir():
+            raise OutputNotWritable(f"cannot write {final.name}: it is a folder; name a file")
+        if final.exists() and not overwrite:
+            raise OutputExists(f"{final.name} exists; pass --overwrite or name another output")
+        folder = final.absolute().parent
+        if not folder.is_dir():
+            raise OutputNotWritable(
+                f"cannot write {final.name}: its folder does not exist; make it first"
+            )
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise OutputNotWritable(
+                f"cannot write {final.name}: permission denied; check the rights on its folder"
+            )
+
+
+def synced(path: Path) -> None:
+    """Waits until a file's or a folder's content is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class PartialFile:
+    """A file on its way to its final name.
+
+    Args:
+        final: the name it gets when complete.
+        source: the input, which it must not be.
+        overwrite: replace an existing file of that name.
+
+    Raises:
+        StreamError: as `checked_output` says.
+    """
+
+    def __init__(self, final: Path, source: Path, *, overwrite: bool) -> None:
+        checked_output(final, source, overwrite=overwrite)
+        self.final = final
+        self.path = partial_name(final)
+        self._overwrite = overwrite
+        with writing(final.name):
+            # A leftover of a crash, or a link planted there, must not be written through.
+            self.path.unlink(missing_ok=True)
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+
+    def publish(self) -> None:
+        """Makes the content durable, then gives it the final name in one step.
+
+        Raises:
+            OutputExists: another program made a file of that name meanwhile.
+            OutputNotWritable: the disk refused.
+        """
+        with writing(self.final.name):
+            synced(self.path)
+            if self.final.exists() and not self._overwrite:
+                raise OutputExists(f"{self.final.name} appeared meanwhile; name another output")
+            self.path.replace(self.final)
+            synced(self.final.absolute().parent)
+
+    def discard(self) -> None:
+        """Removes what was written; idempotent."""
+        self.path.unlink(missing_ok=True)
+
+
+def removed(folder: Path) -> None:
+    """Removes a folder of ours with all that is in it; idempotent."""
+    shutil.rmtree(folder, ignore_errors=True)

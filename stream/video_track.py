@@ -1,0 +1,184 @@
+"""The picture track of an output: composites in, coded packets out, times unchanged."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+import av
+import numpy as np
+from av.container import OutputContainer
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.stream import VideoStream
+from PIL import Image
+
+from engines.compositor import Composite
+from engines.pictures import Picture
+from stream.containers import Container
+from stream.encoders import EncoderChoice, EncodeSettings
+from stream.planes import frame_from_picture
+from stream.probe import ColourTags, MediaProbe
+
+__all__ = ["VideoTrack", "track_time_base"]
+
+_GIF_TICK: Final = Fraction(1, 100)
+_MILLISECOND: Final = Fraction(1, 1000)
+_RGB: Final = 0
+_MATRIX_TAG: Final = {"bt601": 6, "bt709": 1, "bt2020": 9}
+
+
+def track_time_base(probe: MediaProbe, container: Container) -> Fraction:
+    """Seconds per tick of the output's picture track: the input's wherever possible."""
+    if container.muxer == "gif":
+        return _GIF_TICK
+    if container.muxer == "avi" and probe.container != "avi":
+        return 1 / probe.shape.rate
+    return probe.shape.time_base
+
+
+class VideoTrack:
+    """Codes composites into one track of an open output.
+
+    Args:
+        output: the open output; the track is added to it.
+        probe: format of the input.
+        container: kind of the output.
+        choice: the encoder.
+        settings: number of threads.
+        shift: ticks added to every time.
+    """
+
+    def __init__(
+        self,
+        output: OutputContainer,
+        probe: MediaProbe,
+        container: Container,
+        choice: EncoderChoice,
+        settings: EncodeSettings,
+    ) -> None:
+        self._probe = probe
+        self._choice = choice
+        self.time_base = track_time_base(probe, container)
+        self.nudged = 0
+        self._shift: int | None = None
+        self._last: int | None = None
+        self._first_pts = 0
+        self._first_dts: int | None = None
+        self._held: Packet[VideoStream] | None = None
+        self._stream = _added(output, probe, choice, self.time_base)
+        context = self._stream.codec_context
+        context.thread_count = settings.threads
+        if not container.holds_early_times and container.muxer != "matroska":
+            context.max_b_frames = 0
+        if choice.codec == "hevc" and container.muxer in ("mp4", "mov"):
+            context.codec_tag = "hvc1"
+        if container.holds_rotation and probe.display_matrix is not None:
+            self._stream.set_display_matrix(probe.display_matrix)
+        self._turns = probe.turns if container.holds_rotation else 0
+
+    @property
+    def shift_s(self) -> Fraction:
+        """Seconds by which all times are moved; not zero only where the input starts early."""
+        return (self._shift or 0) * self.time_base
+
+    def packets(self, composite: Composite) -> list[Packet[VideoStream]]:
+        """Codes one composite; its packets come now or with later calls."""
+        pts = self._pts(composite)
+        if self._choice.pixel_format == "pal8":
+            frame = _palette_frame(composite.picture, pts, self.time_base, self._turns)
+        else:
+            frame = frame_from_picture(
+                composite.picture, self._choice.pixel_format, self._turns, pts, self.time_base
+            )
+        return self._one_behind(self._stream.encode(frame))
+
+    def rest(self) -> list[Packet[VideoStream]]:
+        """What is left when the last composite was given."""
+        ready = self._one_behind(self._stream.encode(None))
+        if self._held is not None and self._last is not None:
+            self._lengthen(self._held)
+            ready.append(self._held)
+            self._held = None
+        return ready
+
+    def _pts(self, composite: Composite) -> int:
+        if composite.time_base == self.time_base:
+            pts = composite.pts
+        else:
+            pts = round(composite.pts * composite.time_base / self.time_base)
+        if self._shift is None:
+            self._shift = max(0, -pts)
+            self._first_pts = pts + self._shift
+        pts += self._shift
+        if self._last is not None and pts <= self._last:
+            pts = self._last + 1
+            self.nudged += 1
+        self._last = pts
+        return pts
+
+    def _one_behind(self, packets: list[Packet[VideoStream]]) -> list[Packet[VideoStream]]:
+        """Holds the newest packet back, since the last one's length must be set."""
+        if self._first_dts is None and packets:
+            self._first_dts = packets[0].dts
+        ready = packets if self._held is None else [self._held, *packets]
+        self._held = ready.pop() if ready else None
+        return ready
+
+    def _lengthen(self, packet: Packet[VideoStream]) -> None:
+        """Makes the track end one period after its last picture, not after its last dts."""
+        assert self._last is not None
+        if packet.dts is None or self._first_dts is None:
+            return
+        period = max(1, round(1 / (self._probe.shape.rate * self.time_base)))
+        # Muxers count a track's length in decoding time, which runs ahead by the delay of
+        # the first picture.
+        length = self._last + period - self._first_pts
+        packet.duration = max(1, self._first_dts + length - packet.dts)
+
+
+def _added(
+    output: OutputContainer, probe: MediaProbe, choice: EncoderChoice, time_base: Fraction
+) -> VideoStream:
+    stream = output.add_stream(choice.name, rate=probe.shape.rate, options=dict(choice.options))
+    assert isinstance(stream, VideoStream)
+    context = stream.codec_context
+    context.height, context.width = probe.coded_size
+    context.pix_fmt = choice.pixel_format
+    context.time_base = time_base
+    stream.time_base = time_base
+    context.sample_aspect_ratio = probe.sample_aspect
+    _tag(context, probe)
+    if choice.quality is not None:
+        context.qscale = True
+        context.global_quality = choice.quality
+    return stream
+
+
+def _tag(context: VideoCodecContext, probe: MediaProbe) -> None:
+    tags = probe.colour
+    if probe.layout == "bgr" and context.pix_fmt != "pal8":
+        matrix = _MATRIX_TAG["bt601" if probe.shape.height < 720 else "bt709"]
+        tags = ColourTags(tags.primaries, tags.transfer, matrix, 1)
+    context.color_primaries = tags.primaries
+    context.color_trc = tags.transfer
+    context.colorspace = tags.matrix
+    context.color_range = 2 if (context.pix_fmt or "").startswith("yuvj") else tags.range
+
+
+def _palette_frame(picture: Picture, pts: int, time_base: Fraction, turns: int) -> av.VideoFrame:
+    """A frame of at most 256 colours chosen for this picture, without dithering."""
+    bgr = np.rot90(picture.bgr(), -turns)
+    image = Image.fromarray(np.ascontiguousarray(bgr[..., ::-1])).quantize(
+        256, dither=Image.Dither.NONE
+    )
+    colours = np.full((256, 4), 255, np.uint8)
+    flat = np.array(image.getpalette() or [], np.uint8).reshape(-1, 3)
+    colours[: len(flat), :3] = flat[:, ::-1]
+    frame = av.VideoFrame(image.width, image.height, "pal8")
+    indices, palette = frame.planes
+    rows = np.frombuffer(memoryview(indices), np.uint8).reshape(-1, indices.line_size)
+    rows[: image.height, : image.width] = np.asarray(image, np.uint8)
+    palette.update(colours.tobytes())
+    frame.pts, frame.time_base = pts, time_base
+    return frame
