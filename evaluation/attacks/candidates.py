@@ -59,7 +59,7 @@ class Intersection:
     id: ClassVar[str] = "A8"
     question: ClassVar[str] = "How many candidates remain after several releases?"
 
-    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:  # noqa: ARG002
+    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
         """Three releases by the same instance, each with a fresh secret."""
         persons = bench.subjects.probes.persons
         everybody = np.unique(persons)
@@ -96,7 +96,7 @@ class Duplicates:
     id: ClassVar[str] = "A10"
     question: ClassVar[str] = "Does a person who enters twice fill a cluster with himself?"
 
-    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:  # noqa: ARG002
+    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
         """Every probe three times, mirrored and darkened; candidates counted on people."""
         probes = bench.subjects.probes
         darker = (probes.images * 0.9).astype(np.uint8)
@@ -118,7 +118,7 @@ class KnownWeights:
     id: ClassVar[str] = "A11"
     question: ClassVar[str] = "Does one person outweigh the others in a face?"
 
-    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:  # noqa: ARG002
+    def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
         """Reads the weights of the release."""
         persons, mixing = bench.subjects.probes.persons, bench.release.mixing
         effective = effective_people(mixing, persons)

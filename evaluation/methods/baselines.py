@@ -30,7 +30,7 @@ class IdentityMethod:
     def fit(self, donors: Faces) -> None:
         """Learns nothing."""
 
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:  # noqa: ARG002
+    def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """The faces as they are."""
         return alone(faces.images.copy())
 
@@ -54,7 +54,7 @@ class CoverMethod:
     def fit(self, donors: Faces) -> None:
         """Learns nothing."""
 
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:  # noqa: ARG002
+    def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """Paints every face; covers that keep nothing depend on nobody."""
         painted = [
             self._paint(image, points)

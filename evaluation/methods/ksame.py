@@ -56,7 +56,7 @@ class KSamePixel:
         images = np.clip(np.rint(mixed), 0, 255).astype(np.uint8).reshape(faces.images.shape)
         return Release(images, partition.labels.astype(np.int64), mixing)
 
-    def _mix(self, mixing: NDArray[np.float32], rows: Rows, space: FaceSpace) -> Rows:  # noqa: ARG002
+    def _mix(self, mixing: NDArray[np.float32], rows: Rows, space: FaceSpace) -> Rows:
         return mixed_rows(mixing, rows)
 
 

@@ -74,7 +74,7 @@ class DonorImages:
         rows, columns = crop_window()
         self._crops = donors.images[first][:, rows, columns]
 
-    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:  # noqa: ARG002
+    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         """None: there is no generator."""
         return np.zeros((0, 0, 0), np.float32)
 
@@ -108,6 +108,10 @@ class DonorSurrogate:
     _home: dict[int, int] = field(default_factory=dict)
     _slot: dict[int, int] = field(default_factory=dict)
     _clusters: int = 0
+
+    def __copy__(self) -> DonorSurrogate:
+        """Another releaser with the same donors, who has released nothing yet."""
+        return DonorSurrogate(self.k, self.renderer)
 
     def fit(self, donors: Faces) -> None:
         """Gives the renderer its donors."""

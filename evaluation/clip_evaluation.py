@@ -1,0 +1,91 @@
+"""One pair of clips, evaluated and recorded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaluation.clip_controls import run_clip_controls
+from evaluation.clips import paired
+from evaluation.errors import ClipsDiffer
+from evaluation.exposure import FaceFinder, Keep, measure_exposure
+from evaluation.recognisers import Recogniser
+from evaluation.reports.clip_record import CLIP_SCHEMA, Record, exposure_record
+
+__all__ = ["MOST_RECOGNISABLE", "evaluate_clips", "file_record"]
+
+MOST_RECOGNISABLE = 0.005
+"""Share of face-frames that the worst recogniser may still match."""
+
+
+def evaluate_clips(
+    original: Path,
+    anonymized: Path,
+    finder: FaceFinder,
+    judges: Sequence[Recogniser],
+    *,
+    least_px: float = 16,
+    least_score: float = 0.5,
+    keep: Keep | None = None,
+) -> Record:
+    """Runs A12 and A6 with their controls; clips that do not match are a failed verdict.
+
+    Args:
+        original: the clip as recorded.
+        anonymized: what was made of it.
+        finder: detector for the originals.
+        judges: recognisers that took no part in making the anonymized clip.
+        least_px: smaller faces are not counted.
+        least_score: less sure detections are not counted.
+        keep: gets every sighting, for contact sheets.
+
+    Returns:
+        The record, ready for JSON. Where the clips differ in frames, size or time it holds
+        `verdict: failed` and the reason, and no figures: they would be of other moments.
+
+    Raises:
+        FacesUnreadable: one of them is no clip.
+        EngineFault: a network failed.
+    """
+    record: Record = {
+        "schema": CLIP_SCHEMA,
+        "original": file_record(original),
+        "anonymized": file_record(anonymized),
+    }
+    try:
+        exposure = measure_exposure(
+            paired(original, anonymized),
+            finder,
+            judges,
+            least_px=least_px,
+            least_score=least_score,
+            keep=keep,
+        )
+    except ClipsDiffer as fault:
+        return record | {"verdict": "failed", "reasons": [str(fault)]}
+    controls = run_clip_controls(paired(original, original), finder, judges, least_px=least_px)
+    record["A12"] = figures = exposure_record(exposure, controls, judges, finder.name)
+    reasons = []
+    if not controls.hold(judges):
+        reasons.append("the controls do not hold: the figures say nothing")
+    bare = exposure.bare()
+    if bare.hits:
+        reasons.append(f"{bare.hits} of {bare.probes} face-frames are bare")
+    worst = exposure.recognisable(str(figures["worst_recogniser"]))
+    if worst.rate > MOST_RECOGNISABLE:
+        reasons.append(
+            f"{worst.hits} of {worst.probes} face-frames are recognisable by "
+            f"{figures['worst_recogniser']} ({worst.rate:.2%}, more than {MOST_RECOGNISABLE:.1%})"
+        )
+    verdict = "failed" if reasons else "passed"
+    return record | {"verdict": verdict, "reasons": reasons}
+
+
+def file_record(path: Path) -> Record:
+    """Name, size and SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}

@@ -1,0 +1,178 @@
+"""The commands that the laboratory adds to `kveil`: `evaluate` and `dataset`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from evaluation.exposure import FaceFinder
+    from evaluation.finders import FrameFinder, PortraitFinder
+    from evaluation.recognisers import OnnxRecogniser
+    from evaluation.reports.clip_record import Record
+
+__all__ = ["dataset", "evaluate"]
+
+_FAILED_GATE = 6
+
+
+def evaluate(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR | CLIP", help="A folder with one folder per person, or an original clip."
+        ),
+    ],
+    anonymized: Annotated[
+        Path | None, typer.Argument(metavar="ANON", help="The anonymized clip, beside a CLIP.")
+    ] = None,
+    report: Annotated[
+        Path, typer.Option(help="Where the JSON goes; the HTML page is written beside it.")
+    ] = Path("evaluation.json"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer people and methods: minutes, not an hour.")
+    ] = False,
+    people: Annotated[int, typer.Option(min=10, help="Most people in the test, DIR only.")] = 1000,
+    k: Annotated[int, typer.Option(min=2, help="Least people per cluster, DIR only.")] = 5,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only these methods; may be repeated.")
+    ] = None,
+    recogniser: Annotated[
+        list[str] | None,
+        typer.Option(help="TOML of a recogniser, or a preset's name; may be repeated."),
+    ] = None,
+    models: Annotated[
+        Path | None, typer.Option(help="Folder of the presets' networks and of the detector.")
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help="PNG of exposed faces to look at; it holds original faces. CLIP only."),
+    ] = None,
+    show_faces: Annotated[
+        bool,
+        typer.Option("--show-faces", help="Put sample faces into the page; needs their consent."),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 6 when the verdict is not `passed`.")
+    ] = False,
+) -> None:
+    """Attacks anonymized faces and writes a JSON report with an HTML page beside it."""
+    judges = _judges(recogniser or [], models)
+    frames, portraits = _finders(models)
+    if anonymized is not None:
+        record = _evaluate_clips(source, anonymized, frames, judges, sheet)
+    else:
+        record = _evaluate_folder(
+            source, portraits, judges, people, k, method or [], quick=quick, show_faces=show_faces
+        )
+    _write(record, report)
+    typer.echo(f"{record['verdict']}: {report} and {report.with_suffix('.html')}")
+    for reason in _reasons(record):
+        typer.echo(f"  {reason}")
+    if strict and record["verdict"] != "passed":
+        raise typer.Exit(_FAILED_GATE)
+
+
+def dataset(
+    source: Annotated[
+        Path, typer.Argument(metavar="IN_DIR", help="One folder per person, or with --identities.")
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT_DIR", help="New or resumed folder.")],
+    method: Annotated[str, typer.Option(help="How faces are anonymized.")] = "kveil",
+    k: Annotated[int, typer.Option(min=2, help="Least people per cluster.")] = 5,
+    identities: Annotated[
+        Path | None, typer.Option(help="CSV with columns file,person, where folders say nothing.")
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(help="Hex secret of 32 bytes; the same one gives the same output."),
+    ] = None,
+    donors: Annotated[
+        Path | None, typer.Option(help="Folder of faces of other people who lend theirs.")
+    ] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write which output came from whom, sealed with $KVEIL_GALLERY_KEYS."
+        ),
+    ] = None,
+    models: Annotated[Path | None, typer.Option(help="Folder of the detector's network.")] = None,
+) -> None:
+    """Anonymizes a folder of face images so that each face could be any of k people's."""
+    from evaluation.dataset import DatasetJob, anonymize_dataset
+
+    job = DatasetJob(source, target, method, k, identities, seed, donors, mapping)
+    manifest = anonymize_dataset(job, _finders(models)[1], _progress())
+    typer.echo(f"{manifest['images_out']} images of {manifest['people']} people in {target}")
+
+
+def _progress() -> object:
+    raise NotImplementedError
+
+
+def _judges(names: list[str], models: Path | None) -> list[OnnxRecogniser]:
+    from engines.backends.openvino import OpenVino
+    from evaluation.recognisers import models_folder, recognisers_from_names
+
+    return recognisers_from_names(names, OpenVino(), models_folder(models))
+
+
+def _finders(models: Path | None) -> tuple[FrameFinder, PortraitFinder]:
+    from engines.backends.openvino import OpenVino
+    from evaluation.finders import finder_from_models
+    from evaluation.recognisers import models_folder
+
+    return finder_from_models(OpenVino(), models_folder(models))
+
+
+def _evaluate_clips(
+    original: Path,
+    anonymized: Path,
+    finder: FaceFinder,
+    judges: list[OnnxRecogniser],
+    sheet: Path | None,
+) -> Record:
+    from evaluation.clip_evaluation import evaluate_clips
+    from evaluation.sheets import ContactSheet
+
+    faces = ContactSheet()
+    keep = faces.keep_exposed if sheet is not None else None
+    record = evaluate_clips(original, anonymized, finder, judges, keep=keep)
+    if sheet is not None:
+        faces.write(sheet)
+    return record
+
+
+def _evaluate_folder(
+    source: Path,
+    finder: FaceFinder,
+    judges: list[OnnxRecogniser],
+    people: int,
+    k: int,
+    methods: list[str],
+    *,
+    quick: bool,
+    show_faces: bool,
+) -> Record:
+    from evaluation.protocol import Plan, evaluate_folder
+
+    plan = Plan(people=people, k=k, methods=tuple(methods), quick=quick, show_faces=show_faces)
+    return evaluate_folder(source, finder, judges, plan)
+
+
+def _write(record: Record, report: Path) -> None:
+    from evaluation.reports.page import page_from_record
+
+    page = page_from_record(record)
+    for path, text in ((report, json.dumps(record, indent=1)), (report.with_suffix(".html"), page)):
+        beside = path.with_name(path.name + ".part")
+        beside.write_text(text + "\n", "utf-8")
+        beside.replace(path)
+
+
+def _reasons(record: Record) -> list[str]:
+    reasons = record.get("reasons", [])
+    return [str(reason) for reason in reasons] if isinstance(reasons, list) else []

@@ -1,0 +1,97 @@
+"""The evaluator's detector: not kveil's default, and run at a scale that sees small faces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.backend import Backend
+from engines.detectors.detector import Detector
+from engines.detectors.multiscale import DetectionPlan, detect_picture
+from engines.detectors.scrfd import Scrfd
+from engines.errors import ModelMissing
+from engines.pictures import picture_from_bgr
+from engines.types import Face
+
+__all__ = ["FrameFinder", "PortraitFinder", "finder_from_models", "largest_central"]
+
+_NETWORK: Final = "scrfd_500m_bnkps.onnx"
+_INPUT_PX: Final = 640
+_LEAST_SCORE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FrameFinder:
+    """Searches a frame as a whole, and enlarged in tiles of the network's own size.
+
+    Attributes:
+        detector: looks at one image at a time.
+        name: shown in the report.
+        enlarged: factor of the tiled search; at 1.5 a face of 16 px is seen as one of 24.
+        tile_px: side of a tile in the enlarged frame.
+    """
+
+    detector: Detector
+    name: str
+    enlarged: float = 1.5
+    tile_px: int = _INPUT_PX
+
+    def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
+        """Faces of an H×W×3 uint8 BGR image with a score of 0.5 or more, each once."""
+        longest = round(max(image.shape[:2]) * self.enlarged)
+        plan = DetectionPlan(longest, (_INPUT_PX,), self.tile_px, 128, max(1.0, self.enlarged))
+        return detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
+
+
+@dataclass(frozen=True, slots=True)
+class PortraitFinder:
+    """Searches a picture of one person once, at the network's own size.
+
+    Attributes:
+        detector: looks at one image at a time.
+        name: shown in the report.
+    """
+
+    detector: Detector
+    name: str
+
+    def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
+        """Faces of an H×W×3 uint8 BGR image with a score of 0.5 or more."""
+        plan = DetectionPlan(min(_INPUT_PX, 2 * max(image.shape[:2])), (), _INPUT_PX, 0)
+        return detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
+
+
+def finder_from_models(backend: Backend, models: Path) -> tuple[FrameFinder, PortraitFinder]:
+    """Finders for clips and for portraits, from the network in a folder.
+
+    Raises:
+        ModelMissing: it is not there.
+        ModelRejected: it is not a detector of that layout.
+    """
+    path = models / _NETWORK
+    if not path.is_file():
+        message = (
+            f"{_NETWORK} is not in {models}: set KVEIL_EVALUATION_MODELS or --models to the "
+            "folder of the evaluator's networks"
+        )
+        raise ModelMissing(message)
+    detector = Scrfd(backend, path, fixed=(_INPUT_PX, _INPUT_PX))
+    name = f"{path.stem} at {_INPUT_PX} px"
+    return FrameFinder(detector, f"{name}, frame and tiles × 1.5"), PortraitFinder(detector, name)
+
+
+def largest_central(faces: Sequence[Face], height: int, width: int) -> Face | None:
+    """The face a portrait is about: large and near the middle; None without faces."""
+    middle, reach = np.array([width, height]) / 2, float(np.hypot(width, height)) / 2
+
+    def prominence(face: Face) -> float:
+        size = float(np.prod(np.maximum(face.box_px[2:] - face.box_px[:2], 0)))
+        away = float(np.linalg.norm((face.box_px[:2] + face.box_px[2:]) / 2 - middle)) / reach
+        return size * max(0.0, 1 - away)
+
+    return max(faces, key=prominence, default=None)

@@ -1,0 +1,173 @@
+"""Reads a folder of faces: who is there, who plays which part, and their aligned portraits."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.errors import EngineFault
+from evaluation.attacks.attack import Subjects
+from evaluation.errors import FacesUnreadable, TooFewPeople
+from evaluation.exposure import FaceFinder
+from evaluation.faces import PORTRAIT, Faces, portrait_from_image
+from evaluation.finders import largest_central
+
+__all__ = ["Casting", "cast_people", "people_in_folder", "portraits", "read_image", "subjects"]
+
+SUFFIXES: Final = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".pgm", ".tif", ".tiff"})
+_LEAST_PEOPLE = 40
+_PICTURES_EACH = 3
+
+People = Mapping[str, Sequence[Path]]
+Progress = Callable[[str, int, int], None]
+
+
+def people_in_folder(folder: Path, identities: Path | None = None) -> dict[str, list[Path]]:
+    """Pictures of each person: one folder per person, or a CSV with `file` and `person`.
+
+    Args:
+        folder: where the pictures are.
+        identities: CSV whose `file` is relative to `folder`.
+
+    Returns:
+        Sorted pictures by sorted name of the person.
+
+    Raises:
+        FacesUnreadable: there are none, or the CSV lacks a column.
+    """
+    found: dict[str, list[Path]] = {}
+    if identities is not None:
+        with identities.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if not {"file", "person"} <= set(rows.fieldnames or ()):
+                message = f"{identities.name}: columns `file` and `person` are needed"
+                raise FacesUnreadable(message)
+            for row in rows:
+                found.setdefault(row["person"], []).append(folder / row["file"])
+    else:
+        for path in folder.glob("*/*"):
+            if path.suffix.lower() in SUFFIXES:
+                found.setdefault(path.parent.name, []).append(path)
+    if not found:
+        message = f"{folder}: no pictures; give a folder that holds one folder per person"
+        raise FacesUnreadable(message)
+    return {person: sorted(paths) for person, paths in sorted(found.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class Casting:
+    """Who plays which part; no person plays two.
+
+    Attributes:
+        tested: people whose faces are released, or who only are in the gallery when there
+            is a single picture of them.
+        donors: people who lend faces and from whom methods learn.
+        outsiders: people on whom the attacker trains.
+    """
+
+    tested: tuple[str, ...]
+    donors: tuple[str, ...]
+    outsiders: tuple[str, ...]
+
+
+def cast_people(people: People, most: int) -> Casting:
+    """Deals people out by a hash of their names, so that runs agree and order means nothing.
+
+    Those with two pictures or more are tested first: only they have another photograph.
+
+    Args:
+        people: pictures by person.
+        most: tested people at most; donors and outsiders are up to six tenths of that each.
+
+    Raises:
+        TooFewPeople: fewer than 40 people.
+    """
+    if len(people) < _LEAST_PEOPLE:
+        message = f"{len(people)} people are too few to split; {_LEAST_PEOPLE} are needed"
+        raise TooFewPeople(message)
+    dealt = sorted(people, key=lambda name: hashlib.sha256(name.encode()).digest())
+    dealt.sort(key=lambda name: len(people[name]) < 2)
+    tested = dealt[: min(most, len(dealt) * 6 // 10)]
+    rest = dealt[len(tested) :][::-1]
+    share = min(len(rest) // 2, max(20, most * 6 // 10))
+    return Casting(tuple(tested), tuple(rest[:share]), tuple(rest[share : 2 * share]))
+
+
+def read_image(path: Path) -> NDArray[np.uint8]:
+    """A picture as H×W×3 uint8 BGR, upright.
+
+    Raises:
+        FacesUnreadable: it is no picture.
+    """
+    try:
+        decoded = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+    except (OSError, cv2.error) as fault:
+        message = f"{path.name}: {fault}"
+        raise FacesUnreadable(message) from fault
+    if decoded is None:
+        message = f"{path.name}: not a picture; remove it or convert it"
+        raise FacesUnreadable(message)
+    return np.asarray(decoded, np.uint8)
+
+
+def portraits(
+    chosen: Sequence[tuple[int, Path]], finder: FaceFinder, progress: Progress
+) -> tuple[Faces, int]:
+    """Aligned portraits of (person, picture) pairs, and how many had no face to align."""
+    images, points, persons, lost = [], [], [], 0
+    for done, (person, path) in enumerate(chosen):
+        progress("reading", done, len(chosen))
+        image = read_image(path)
+        face = largest_central(finder.find(image), image.shape[0], image.shape[1])
+        if face is None:
+            lost += 1
+            continue
+        try:
+            portrait, marks = portrait_from_image(image, face.landmarks_px)
+        except EngineFault:
+            lost += 1
+            continue
+        images.append(portrait)
+        points.append(marks)
+        persons.append(person)
+    if not images:
+        return Faces(
+            np.zeros((0, PORTRAIT, PORTRAIT, 3), np.uint8),
+            np.zeros((0, 5, 2), np.float32),
+            np.zeros(0, np.int64),
+        ), lost
+    return Faces(np.stack(images), np.stack(points), np.array(persons, np.int64)), lost
+
+
+def subjects(
+    people: People, casting: Casting, finder: FaceFinder, progress: Progress
+) -> tuple[Subjects, int]:
+    """Reads everybody; also returns how many pictures had no face to align.
+
+    The first picture of a tested person is the attacker's, the next two are released.
+    """
+    number = {name: place for place, name in enumerate(sorted(people))}
+    gallery = [(number[name], people[name][0]) for name in casting.tested]
+    probes = [
+        (number[name], path) for name in casting.tested for path in people[name][1:_PICTURES_EACH]
+    ]
+    donors = [(number[name], people[name][0]) for name in casting.donors]
+    outsiders = [(number[name], people[name][0]) for name in casting.outsiders]
+    parts, lost = [], 0
+    for part in (probes, gallery, donors, outsiders):
+        faces, missing = portraits(part, finder, progress)
+        parts.append(faces)
+        lost += missing
+    read = Subjects(*parts)
+    if read.probes.people < _LEAST_PEOPLE // 4:
+        message = "fewer than 10 people have a second picture with a face; add pictures"
+        raise TooFewPeople(message)
+    return read, lost

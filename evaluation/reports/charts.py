@@ -1,0 +1,121 @@
+"""Plots as inline SVG, drawn without a display and small enough for a phone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Chart", "Series", "svg_from_chart"]
+
+_COLOURS = (
+    "#0b6e4f",
+    "#c8553d",
+    "#2d6cdf",
+    "#8a5a9e",
+    "#b58900",
+    "#4d4d4d",
+    "#1b9aaa",
+    "#d1495b",
+    "#7a7a2a",
+    "#5b3758",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line or cloud of a chart.
+
+    Attributes:
+        label: in the legend, or beside the points of a cloud.
+        x: horizontal values.
+        y: vertical values, as many.
+        dashed: drawn as a reference.
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart and its words.
+
+    Attributes:
+        title: what it shows.
+        x_label: with unit.
+        y_label: with unit.
+        series: what is drawn.
+        kind: lines, or labelled points.
+        x_scale: of the horizontal axis.
+        y_limits: ends of the vertical axis; chosen by the data when None.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    kind: Literal["lines", "points"] = "lines"
+    x_scale: Literal["linear", "log"] = "linear"
+    y_limits: tuple[float, float] | None = None
+
+
+def svg_from_chart(chart: Chart) -> str:
+    """Draws a chart as SVG markup that scales with the page."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib.figure import Figure
+
+    settings: Mapping[str, object] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": chart.title,
+        "font.family": "sans-serif",
+        "font.size": 10,
+    }
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+        axes = figure.add_subplot()
+        if chart.kind == "lines":
+            _lines(axes, chart)
+        else:
+            _points(axes, chart)
+        axes.set_xscale(chart.x_scale)
+        axes.set_xlabel(chart.x_label)
+        axes.set_ylabel(chart.y_label)
+        if chart.y_limits is not None:
+            axes.set_ylim(*chart.y_limits)
+        axes.grid(visible=True, alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        output = io.StringIO()
+        figure.savefig(output, format="svg", metadata={"Date": None})
+    text = output.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _lines(axes: Axes, chart: Chart) -> None:
+    for place, series in enumerate(chart.series):
+        style = "--" if series.dashed else "-"
+        colour = "#999999" if series.dashed else _COLOURS[place % len(_COLOURS)]
+        mark = "o" if len(series.x) <= 12 and not series.dashed else ""
+        axes.plot(
+            series.x, series.y, style, marker=mark, ms=4, lw=1.6, color=colour, label=series.label
+        )
+    axes.legend(fontsize=8, frameon=False)
+
+
+def _points(axes: Axes, chart: Chart) -> None:
+    for place, series in enumerate(chart.series):
+        colour = _COLOURS[place % len(_COLOURS)]
+        axes.plot(series.x, series.y, "o", ms=6, color=colour)
+        for x, y in zip(series.x, series.y, strict=True):
+            axes.annotate(
+                series.label, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=8
+            )
+    axes.margins(x=0.18, y=0.12)
