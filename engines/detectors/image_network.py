@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from engines.backends.backend import Backend, Precision, Session, TensorSpec
 from engines.backends.networks import stripped
 from engines.errors import ModelRejected
 from engines.pictures import BgrImage
+
+if TYPE_CHECKING:
+    import onnx
 
 __all__ = ["ImageNetwork", "network_from_images"]
 
@@ -44,6 +47,7 @@ def network_from_images(
     graph = network.graph
     if len(graph.input) != 1 or len(graph.input[0].type.tensor_type.shape.dim) != 4:
         raise ModelRejected("a detector takes one image, 1×3×height×width; this one does not")
+    _free_resizes(network)
     previous = graph.input[0].name
     constants: dict[str, NDArray[np.generic]] = {
         "image_order": np.array([2, 1, 0], np.int64),
@@ -76,6 +80,36 @@ def network_from_images(
         for axis, size in enumerate(value.type.tensor_type.shape.dim):
             size.dim_param = f"{value.name}_{axis}"
     return bytes(network.SerializeToString())
+
+
+def _free_resizes(network: onnx.ModelProto) -> None:
+    """Replaces the fixed sizes of enlargements by factors, in place.
+
+    Exporters that saw one image size write the sizes of every enlarged map into the file,
+    and the network then works at that size alone.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    shaped = onnx.shape_inference.infer_shapes(network).graph
+    known = {value.name: value.type.tensor_type.shape.dim for value in shaped.value_info}
+    constants = {tensor.name: tensor for tensor in network.graph.initializer}
+    for node in network.graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            constants[node.output[0]] = node.attribute[0].t
+    for node in network.graph.node:
+        if node.op_type != "Resize" or len(node.input) != 4 or node.input[3] not in constants:
+            continue
+        before = [size.dim_value for size in known.get(node.input[0], ())]
+        after = numpy_helper.to_array(constants[node.input[3]])
+        if len(before) != after.size or 0 in before:
+            continue
+        name = f"{node.output[0]}_factors"
+        factors = np.asarray(after / np.array(before), np.float32)
+        network.graph.initializer.append(numpy_helper.from_array(factors, name))
+        kept = [node.input[0], node.input[1], name]
+        del node.input[:]
+        node.input.extend(kept)
 
 
 class ImageNetwork:
