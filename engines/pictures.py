@@ -8,6 +8,7 @@ full-frame colour conversion is replaced by one of the small region that changes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import cv2
@@ -125,6 +126,27 @@ class Picture:
                 value = _mean_per_cell(channel, alpha, *self.grid)
             _blend_into(window, value, weight, (1 << self.bit_depth) - 1)
 
+    def overwrite(self, top: int, left: int, patch: BgrImage) -> None:
+        """Writes an opaque h×w×3 uint8 BGR patch over a window, in place.
+
+        The window lies inside the picture and starts on `grid`; a chroma sample at its
+        rim is replaced whole, so no pixel keeps its colour.
+        """
+        height, width = patch.shape[:2]
+        windows = self._windows(top, left, height, width)
+        channels = self._planes_from_bgr(patch.astype(np.float32))
+        largest = (1 << self.bit_depth) - 1
+        for channel, window in zip(channels, windows, strict=True):
+            rows, columns = window.shape[:2]
+            value: NDArray[np.floating | np.integer] = channel
+            if (rows, columns) != (height, width):
+                down, right = self.grid
+                even = cv2.copyMakeBorder(
+                    channel, 0, -height % down, 0, -width % right, cv2.BORDER_REPLICATE
+                )
+                value = cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA)
+            window[...] = np.clip(np.rint(value), 0, largest).astype(window.dtype)
+
     def fill(self, bgr: tuple[int, int, int]) -> None:
         """Overwrites the whole picture with one colour, in place."""
         colour = np.array([[bgr]], np.float32)
@@ -168,11 +190,10 @@ class Picture:
         if self.layout == "bgr":
             return [bgr * scale]
         if self.layout == "gray":
-            return [np.asarray(bgr @ np.array([0.114, 0.587, 0.299], np.float32) * scale)]
-        to_bgr = _bgr_from_yuv(self.matrix, self.is_full_range)
-        to_yuv = np.linalg.inv(to_bgr[:, :3])
-        yuv = (bgr - to_bgr[:, 3]) @ to_yuv.T.astype(np.float32)
-        return [np.asarray(yuv[..., i] * scale, np.float32) for i in range(3)]
+            weights = np.array([[0.114, 0.587, 0.299]]) * scale
+            return [np.asarray(cv2.transform(bgr, weights), np.float32)]
+        to_yuv = _yuv_from_bgr(self.matrix, self.is_full_range) * scale
+        return [np.asarray(plane) for plane in cv2.split(cv2.transform(bgr, to_yuv))]
 
 
 def _resized(plane: Plane, height: int, width: int, how: int) -> Plane:
@@ -193,6 +214,15 @@ def picture_from_bgr(bgr: BgrImage) -> Picture:
     return Picture((bgr,), "bgr", 8, "bt709", True)
 
 
+@cache
+def _yuv_from_bgr(matrix: Matrix, is_full_range: bool) -> NDArray[np.float64]:
+    """3×4 affine map from (B, G, R) in 0…255 to (Y, U, V) in 8-bit code values."""
+    to_bgr = _bgr_from_yuv(matrix, is_full_range)
+    linear = np.linalg.inv(to_bgr[:, :3])
+    return np.hstack([linear, -linear @ to_bgr[:, 3:]])
+
+
+@cache
 def _bgr_from_yuv(matrix: Matrix, is_full_range: bool) -> NDArray[np.float64]:
     """3×4 affine map from (Y, U, V) in 8-bit code values to (B, G, R) in 0…255."""
     red, blue = _LUMA[matrix]
@@ -238,7 +268,9 @@ def _blend_into(
     window: Plane, value: NDArray[np.float32], alpha: NDArray[np.float32], largest: int
 ) -> None:
     weight = alpha if window.ndim == 2 else alpha[..., None]
-    mixed = window.astype(np.float32)
-    mixed += weight * (value - mixed)
+    before = window.astype(np.float32)
+    mixed = value - before
+    mixed *= weight
+    mixed += before
     np.clip(np.rint(mixed, out=mixed), 0, largest, out=mixed)
     window[...] = mixed.astype(window.dtype)

@@ -6,6 +6,7 @@ KveilError                    any failure that kveil reports in one line
     ├── InputUnreadable       missing, empty, damaged beyond use, no video in it     (exit 3)
     ├── OutputNotWritable     no such folder, disk full, encoder refused             (exit 4)
     │   └── OutputExists      a file has that name and `overwrite` was not asked for (exit 4)
+    ├── PrivacyRefused        `strict` was asked for and a promise was not kept      (exit 6)
     └── MailboxClosed         nothing more will be handed over: the sender is done
         └── MailboxCancelled  the hand-off was broken off; what was in it is gone
 
@@ -27,6 +28,7 @@ __all__ = [
     "MailboxClosed",
     "OutputExists",
     "OutputNotWritable",
+    "PrivacyRefused",
     "StreamError",
     "UsageRefused",
     "reading",
@@ -58,6 +60,12 @@ class OutputNotWritable(StreamError):
 
 class OutputExists(OutputNotWritable):
     """A file has the output's name and overwriting was not asked for."""
+
+
+class PrivacyRefused(StreamError):
+    """`strict` was asked for, and a privacy promise could not be kept."""
+
+    exit_code = 6
 
 
 class MailboxClosed(StreamError):

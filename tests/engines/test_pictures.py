@@ -115,3 +115,13 @@ def test_pixels_outside_the_window_are_untouched(
     outside = np.ones((height, width), bool)
     outside[top : top + rows, left : left + columns] = False
     np.testing.assert_array_equal(subject.planes[0][outside], before.planes[0][outside])
+
+
+@pytest.mark.parametrize(("layout", "depth"), LAYOUTS)
+def test_overwrite_equals_an_opaque_blend(layout: Layout, depth: int) -> None:
+    one, other = picture(layout, depth, 33, 47), picture(layout, depth, 33, 47)
+    patch = np.random.default_rng(1).integers(0, 256, (21, 27, 3)).astype(np.uint8)
+    one.overwrite(12, 20, patch)
+    other.blend(12, 20, patch.astype(np.float32), np.ones((21, 27), np.float32))
+    for mine, theirs in zip(one.planes, other.planes, strict=True):
+        assert np.abs(mine.astype(int) - theirs.astype(int)).max() <= 1

@@ -1,0 +1,175 @@
+"""Anonymizes one file: builds its pipeline, runs it, fills its report."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+
+from config.settings import Settings
+from engines.covers import cover_named
+from stream.anonymizer import Anonymizer
+from stream.encoders import EncodeSettings
+from stream.engine_set import EngineSet
+from stream.errors import PrivacyRefused
+from stream.file_sink import FileSink
+from stream.file_source import FileSource
+from stream.finding import FaceFinder
+from stream.jobs import Job
+from stream.media import StreamShape
+from stream.pipeline import run_pipeline
+from stream.replacement import CoverEveryFace, FaceReplacer
+from stream.report import FileIdentity, RunReport, hash_file, installed_versions
+from stream.run_progress import RunProgress
+from stream.stage_clock import StageClock
+from tracker.schedule import DetectionSchedule, ScheduleSettings
+from tracker.settings import TrackerSettings
+from tracker.tracker import Tracker
+
+__all__ = ["run_file"]
+
+_GIVE_UP_AFTER = 25
+"""Frames in a row without a working detector; a second of a common video."""
+
+
+def run_file(
+    job: Job,
+    settings: Settings,
+    engines: EngineSet,
+    report: RunReport,
+    *,
+    resume: bool,
+    progress: RunProgress,
+) -> None:
+    """Anonymizes one file and fills `report`, as far as it got.
+
+    Raises:
+        InputUnreadable: nothing could be decoded.
+        OutputNotWritable: the output could not be written; nothing is left of it.
+        EngineFault: an engine died; nothing is left of the output.
+        PrivacyRefused: `strict`, and a promise was not kept; nothing is left either.
+    """
+    del resume
+    _describe(report, settings, engines)
+    clock = StageClock()
+    source = FileSource(job.source, max_pixels=settings.limits.max_pixels)
+    report.input = _identity(job, source.shape)
+    report.metadata_dropped = list(source.probe.dropped)
+    job.target.parent.mkdir(parents=True, exist_ok=True)
+    sink = FileSink(job.target, source.probe, _encoding(settings))
+    report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
+    replacer: FaceReplacer = CoverEveryFace()
+    anonymizer = _anonymizer(settings, engines, replacer, source.shape, clock)
+    progress.begin(job.source.name, source.shape.frames)
+    start = time.monotonic()
+    try:
+        asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance))
+    finally:
+        report.elapsed_s = round(time.monotonic() - start, 3)
+        report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
+        report.clusters, report.stages = replacer.counts(), clock.summary()
+        report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
+        report.warnings += [*source.report.warnings, *sink.notes]
+    report.output = FileIdentity(
+        name=job.target.name,
+        sha256=hash_file(job.target),
+        size_bytes=job.target.stat().st_size,
+        height=source.shape.height,
+        width=source.shape.width,
+    )
+    report.status = "complete"
+    progress.say(_summary(report))
+
+
+def _describe(report: RunReport, settings: Settings, engines: EngineSet) -> None:
+    report.method = settings.method
+    report.settings = settings.model_dump(mode="json")
+    report.versions = installed_versions()
+    report.machine = {"system": platform.system(), "architecture": platform.machine()}
+    report.engines = list(engines.choices)
+
+
+def _identity(job: Job, shape: StreamShape) -> FileIdentity:
+    return FileIdentity(
+        name=job.source.name,
+        sha256=hash_file(job.source),
+        size_bytes=job.source.stat().st_size,
+        height=shape.height,
+        width=shape.width,
+    )
+
+
+def _encoding(settings: Settings) -> EncodeSettings:
+    wanted = settings.output
+    return EncodeSettings(
+        encoder=wanted.encoder,
+        crf=wanted.quality,
+        preset=wanted.speed,
+        audio=wanted.audio,
+        keep_metadata=wanted.keep_metadata,
+        overwrite=True,
+        threads=settings.limits.threads,
+    )
+
+
+def _anonymizer(
+    settings: Settings,
+    engines: EngineSet,
+    replacer: FaceReplacer,
+    shape: StreamShape,
+    clock: StageClock,
+) -> Anonymizer:
+    detection, tracking = settings.detection, settings.tracking
+    finder = FaceFinder(
+        engines.detector,
+        engines.plans,
+        min_score=detection.low_score,
+        workers=engines.workers,
+        deadline_s=settings.limits.engine_deadline_s,
+        give_up_after=_GIVE_UP_AFTER,
+        clock=clock,
+    )
+    schedule = ScheduleSettings(
+        full_every_s=detection.full_every_s,
+        **({"max_skipped": 0, "max_still_skipped": 0} if detection.schedule == "every" else {}),
+    )
+    lookahead = lookahead_frames(settings, shape)
+    tracker = Tracker(
+        TrackerSettings(
+            lookahead_frames=lookahead,
+            high_score=detection.high_score,
+            low_score=detection.low_score,
+            hold_s=tracking.hold_s,
+            preroll_s=min(tracking.preroll_s, lookahead / float(shape.rate)),
+        )
+    )
+    cover = cover_named("solid" if settings.method == "swap" else settings.method)
+    return Anonymizer(
+        finder,
+        DetectionSchedule(schedule),
+        tracker,
+        replacer,
+        cover,
+        settings.cover.margin,
+        clock,
+    )
+
+
+def lookahead_frames(settings: Settings, shape: StreamShape) -> int:
+    """Frames that a file's look-ahead holds: its time, bounded by its memory."""
+    frame_mb = shape.height * shape.width * 1.5 / 1e6
+    by_time = round(settings.tracking.lookahead_s * float(shape.rate))
+    by_memory = int(settings.limits.lookahead_mb / frame_mb)
+    return max(1, min(by_time, by_memory, 300))
+
+
+def _summary(report: RunReport) -> str:
+    faces, frames = report.faces, report.frames
+    name = report.output.name if report.output else ""
+    parts = [
+        f"{name}: {frames.written} frames, {report.fps:g} fps",
+        f"{faces.tracks} tracks, {faces.swapped} faces swapped, {faces.covered} covered",
+    ]
+    if frames.covered_fully:
+        parts.append(f"{frames.covered_fully} frames covered in full")
+    return "; ".join(parts)
