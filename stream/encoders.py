@@ -95,6 +95,8 @@ _HARDWARE: Final[dict[Codec, tuple[str, ...]]] = {
     "hevc": ("hevc_nvenc", "hevc_qsv", "hevc_videotoolbox"),
     "av1": ("av1_nvenc", "av1_qsv"),
 }
+_SLOW_ENCODER: Final = "libx265"
+"""Takes several times as long as the others, so it is used where it keeps 10 bits."""
 _HARDWARE_FORMATS: Final = ("yuv420p", "nv12", "p010le")
 _MJPEG_QUANTISER: Final = 3
 _LAMBDA: Final = 118
@@ -139,6 +141,8 @@ def _candidates(
         for codec in _codecs(probe, container, settings)
         for name in _names(codec, settings)
     ]
+    if settings.codec == "auto" and probe.bit_depth == 8:
+        pairs.sort(key=lambda pair: pair[1] == _SLOW_ENCODER)
     for pixel_format in _formats(probe):
         for codec, name in pairs:
             spelled = _spelled(name, pixel_format)
@@ -213,7 +217,7 @@ def _options(name: str, settings: EncodeSettings) -> tuple[tuple[str, str], ...]
         chosen = {"crf": str(22 if crf is None else crf), "preset": preset or "superfast"}
         chosen["x265-params"] = "log-level=none"
     elif name == "libsvtav1":
-        chosen = {"crf": str(28 if crf is None else crf), "preset": preset or "10"}
+        chosen = {"crf": str(28 if crf is None else crf), "preset": preset or "9"}
     elif name in ("libvpx-vp9", "libvpx"):
         chosen = {"crf": str(28 if crf is None else crf), "b": "0" if name[-1] == "9" else "8M"}
         chosen |= {"deadline": "realtime", "cpu-used": preset or "6"}
@@ -240,7 +244,9 @@ def _reason(
     if settings.encoder == "auto" and not is_hardware and codec in _HARDWARE:
         kind = "software, since no hardware encoder passed a test encode"
     parts = [f"{name} ({kind})"]
-    if codec != probe.codec:
+    if codec != probe.codec and probe.codec == "hevc" and probe.bit_depth == 8:
+        parts.append("software HEVC takes several times as long; --codec hevc keeps it")
+    elif codec != probe.codec:
         parts.append(f"{probe.codec} is not written into this container in this format")
     if pixel_format == "pal8":
         return "; ".join(parts)

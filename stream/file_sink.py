@@ -21,7 +21,7 @@ from stream.partial_file import PartialFile
 from stream.probe import MediaProbe
 from stream.video_track import VideoTrack, track_time_base
 
-__all__ = ["FileSink", "opened_output", "shaped_for"]
+__all__ = ["FileSink", "checked_composite", "opened_output", "shaped_for"]
 
 
 class FileSink:
@@ -78,7 +78,7 @@ class FileSink:
         Raises:
             OutputNotWritable: disk full, or the encoder refused.
         """
-        _checked(composite)
+        checked_composite(composite)
         if self._is_over:
             raise OutputNotWritable(f"{self._file.final.name} is closed; nothing more is written")
         with writing(self._file.final.name):
@@ -153,7 +153,7 @@ def shaped_for(container: Container, probe: MediaProbe) -> MediaProbe:
     return replace(probe, turns=0, display_matrix=None)
 
 
-def _checked(composite: Composite) -> None:
+def checked_composite(composite: Composite) -> None:
     """Nothing but a composite is ever encoded, whatever the caller's types said."""
     if type(composite) is not Composite:
         message = f"only a Composite may be written, not {type(composite).__name__}"

@@ -1,0 +1,114 @@
+"""Composites into image files, each under its final name only when complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engines.compositor import Composite
+from stream.encoders import EncodeSettings
+from stream.errors import InputUnreadable, OutputNotWritable, UsageRefused, writing
+from stream.file_sink import checked_composite
+from stream.file_source import MAX_PIXELS
+from stream.partial_file import PartialFile
+from stream.stills import IMAGE_ENDINGS, Still, decoded_still, encoded_still
+
+__all__ = ["ImageSink"]
+
+
+class ImageSink:
+    """Writes image `i` of a source from composite `i`.
+
+    Args:
+        path: a file for a single image; for a folder, a folder, which is made and gets
+            the input's names and folders.
+        root: the input, image or folder.
+        sources: the input's images in the order of their frames.
+        settings: quality and overwriting.
+
+    Raises:
+        UsageRefused: the output is the input or lies in it.
+        OutputNotWritable: it exists or cannot be made.
+    """
+
+    def __init__(
+        self, path: Path, root: Path, sources: tuple[Path, ...], settings: EncodeSettings
+    ) -> None:
+        self._settings = settings
+        self._sources = sources
+        self._is_over = False
+        self._waiting: PartialFile | None = None
+        self._is_folder = root.is_dir()
+        if self._is_folder:
+            _check_folder(path, root)
+            self._targets = tuple(path / source.relative_to(root) for source in sources)
+        else:
+            self._targets = (path,)
+            if path.suffix.lower() not in IMAGE_ENDINGS:
+                known = " ".join(sorted(IMAGE_ENDINGS))
+                raise UsageRefused(f"cannot write {path.name} as a picture; use one of: {known}")
+            self._waiting = PartialFile(path, root, overwrite=settings.overwrite)
+
+    def write(self, composite: Composite) -> None:
+        """Encodes one composite; in a folder its file is complete when this returns.
+
+        Raises:
+            OutputNotWritable: disk full, or the format cannot hold the picture.
+        """
+        checked_composite(composite)
+        if self._is_over:
+            raise OutputNotWritable("the output is closed; nothing more is written")
+        source, target = self._sources[composite.index], self._targets[composite.index]
+        still = self._beside(source)
+        with writing(target.name):
+            data = encoded_still(composite.picture, still, target, self._settings.image_quality)
+            if self._waiting is not None:
+                self._waiting.path.write_bytes(data)
+            else:
+                self._write_into_folder(target, source, data)
+
+    def finish(self) -> None:
+        """Gives a single image its final name; a folder's files have theirs."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._waiting is not None:
+            try:
+                self._waiting.publish()
+            except BaseException:
+                self._waiting.discard()
+                raise
+
+    def abort(self) -> None:
+        """Ends at once and removes what is incomplete; idempotent."""
+        if not self._is_over and self._waiting is not None:
+            self._waiting.discard()
+        self._is_over = True
+
+    def _beside(self, source: Path) -> Still:
+        """Opacity, profile and subsampling of the original; its pixels are let go at once."""
+        with writing(source.name):
+            try:
+                return decoded_still(source, MAX_PIXELS)
+            except InputUnreadable as error:
+                message = f"cannot write the picture of {source.name}: the input changed meanwhile"
+                raise OutputNotWritable(message) from error
+
+    def _write_into_folder(self, target: Path, source: Path, data: bytes) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file = PartialFile(target, source, overwrite=self._settings.overwrite)
+        try:
+            file.path.write_bytes(data)
+            file.publish()
+        except BaseException:
+            file.discard()
+            raise
+
+
+def _check_folder(path: Path, root: Path) -> None:
+    output, source = path.resolve(), root.resolve()
+    if output == source or output.is_relative_to(source):
+        raise UsageRefused(f"{path.name} lies in the input folder; name a folder outside it")
+    with writing(path.name):
+        if path.exists() and not path.is_dir():
+            raise OutputNotWritable(f"cannot write into {path.name}: it is a file; name a folder")
+        path.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,227 @@
+"""Single pictures: decoded with what must be kept beside the pixels, encoded without the rest.
+
+EXIF orientation is applied to the pixels, so a picture looks the same without its tags;
+everything else of EXIF, XMP, IPTC and comments (place, time, device, embedded thumbnail)
+is gone. Colour profiles stay, since without them colours would change.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import warnings
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from engines.pictures import Picture, Plane
+from stream.errors import InputUnreadable, OutputNotWritable, reading
+
+__all__ = ["IMAGE_ENDINGS", "Still", "decoded_still", "encoded_still"]
+
+IMAGE_ENDINGS: Final = frozenset(
+    {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".bmp", ".avif"}
+)
+"""File name endings, in lower case, that are read and written as single pictures."""
+
+_FORMATS: Final = ("JPEG", "MPO", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
+_WRITERS: Final = {
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".jpe": "JPEG",
+    ".png": "PNG",
+    ".webp": "WEBP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".bmp": "BMP",
+    ".avif": "AVIF",
+}
+_GRAY_16: Final = ("I;16", "I;16L", "I;16B", "I;16N", "I")
+_PNG_HEADER_END: Final = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A decoded picture and what must return with it.
+
+    Attributes:
+        picture: upright pixels, `gray` or `bgr`, 8 or 16 bits.
+        format: format of the file, such as `JPEG`.
+        alpha: H×W uint8 opacity, None where the picture has none.
+        profile: ICC colour profile, None where there is none.
+        subsampling: chroma subsampling of a JPEG: 0 4:4:4, 1 4:2:2, 2 4:2:0, else -1.
+        dropped: what does not pass, in words without values.
+    """
+
+    picture: Picture
+    format: str
+    alpha: NDArray[np.uint8] | None = None
+    profile: bytes | None = None
+    subsampling: int = -1
+    dropped: tuple[str, ...] = ()
+
+
+def decoded_still(path: Path, max_pixels: int) -> Still:
+    """Reads one picture.
+
+    Raises:
+        InputUnreadable: missing, empty, damaged, too large, or of several pages.
+    """
+    with reading(path.name), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with path.open("rb") as file:
+            data = file.read()
+        if not data:
+            raise InputUnreadable(f"cannot read {path.name}: the file is empty")
+        return _decoded(path, data, max_pixels)
+
+
+def _decoded(path: Path, data: bytes, max_pixels: int) -> Still:
+    # Size is checked here against our own limit, before any pixel is decoded.
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
+        if image.width * image.height > max_pixels:
+            raise InputUnreadable(
+                f"cannot read {path.name}: {image.width}×{image.height} is more than "
+                f"{max_pixels} pixels"
+            )
+        pages = getattr(image, "n_frames", 1)
+        if pages > 1 and image.format != "MPO":
+            raise InputUnreadable(
+                f"cannot read {path.name}: it holds {pages} pictures; split it or make it a video"
+            )
+        image.load()
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+    dropped = _found(image)
+    profile: bytes | None = image.info.get("icc_profile")
+    subsampling = _subsampling(image)
+    name = "JPEG" if image.format == "MPO" else str(image.format)
+    wide = _wide_colour(image, data)
+    if wide is not None:
+        return Still(wide, name, None, profile, -1, dropped)
+    image = ImageOps.exif_transpose(image)
+    if image.mode in ("CMYK", "YCCK", "LAB", "HSV"):
+        profile = None
+    alpha = image.getchannel("A") if image.has_transparency_data and _has_alpha(image) else None
+    picture = _picture(image)
+    opacity = None if alpha is None else np.array(alpha, np.uint8)
+    return Still(picture, name, opacity, profile, subsampling, dropped)
+
+
+def _has_alpha(image: Image.Image) -> bool:
+    return "A" in image.getbands()
+
+
+def _picture(image: Image.Image) -> Picture:
+    if image.mode in _GRAY_16:
+        values = np.clip(np.array(image), 0, 65535).astype(np.uint16)
+        return Picture((values,), "gray", 16, "bt601", True)
+    if image.mode in ("L", "LA", "1"):
+        return Picture((np.array(image.convert("L"), np.uint8),), "gray", 8, "bt601", True)
+    rgb = np.array(image.convert("RGB"), np.uint8)
+    return Picture((np.ascontiguousarray(rgb[..., ::-1]),), "bgr", 8, "bt709", True)
+
+
+def _wide_colour(image: Image.Image, data: bytes) -> Picture | None:
+    """16-bit colour, which Pillow would cut to 8 bits."""
+    is_png = image.format == "PNG" and data[24:25] == b"\x10" and data[25:26] == b"\x02"
+    is_tiff = image.format == "TIFF" and image.mode == "RGB"
+    if not is_png and not is_tiff:
+        return None
+    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if pixels is None or pixels.dtype != np.uint16 or pixels.shape[2:] != (3,):
+        return None
+    return Picture((np.asarray(pixels, np.uint16),), "bgr", 16, "bt709", True)
+
+
+def _subsampling(image: Image.Image) -> int:
+    from PIL import JpegImagePlugin
+
+    if not isinstance(image, JpegImagePlugin.JpegImageFile):
+        return -1
+    return int(JpegImagePlugin.get_sampling(image))
+
+
+def _found(image: Image.Image) -> tuple[str, ...]:
+    """Names of what the file says besides its pixels."""
+    exif = image.getexif()
+    found = ["EXIF"] if exif else []
+    if exif.get_ifd(0x8825):
+        found.append("GPS position")
+    found += [name for name in ("xmp", "comment", "photoshop") if name in image.info]
+    if image.format == "MPO":
+        found.append("embedded pictures")
+    return tuple(found)
+
+
+def encoded_still(picture: Picture, still: Still, path: Path, quality: int) -> bytes:
+    """Codes a picture in the format that its new name asks for.
+
+    Args:
+        picture: the pixels to write.
+        still: what came with the original (opacity, profile, subsampling); its pixels are
+            not used.
+        path: final name; its ending chooses the format.
+        quality: 1…100 for JPEG, WebP and AVIF; larger is truer and bigger.
+
+    Raises:
+        OutputNotWritable: unknown ending, or the format cannot hold the picture.
+    """
+    kind = _WRITERS.get(path.suffix.lower())
+    if kind is None:
+        known = " ".join(sorted(_WRITERS))
+        message = f"cannot write {path.name} as a picture; use one of: {known}"
+        raise OutputNotWritable(message)
+    if picture.bit_depth == 16 and picture.layout == "bgr" and kind in ("PNG", "TIFF"):
+        return _wide(picture, kind, still.profile)
+    image = _image(picture, kind)
+    if still.alpha is not None and kind in ("PNG", "WEBP", "TIFF", "AVIF"):
+        image.putalpha(Image.fromarray(still.alpha))
+    file = io.BytesIO()
+    image.save(file, kind, **_options(kind, still, quality))
+    return file.getvalue()
+
+
+def _image(picture: Picture, kind: str) -> Image.Image:
+    if picture.layout == "gray":
+        values: Plane = picture.planes[0]
+        if picture.bit_depth == 16 and kind in ("PNG", "TIFF"):
+            return Image.fromarray(values.astype(np.uint16))
+        shift = picture.bit_depth - 8
+        return Image.fromarray((values >> shift).astype(np.uint8) if shift else values)
+    return Image.fromarray(np.ascontiguousarray(picture.bgr()[..., ::-1]))
+
+
+def _options(kind: str, still: Still, quality: int) -> dict[str, bytes | int | str]:
+    chosen: dict[str, bytes | int | str] = {}
+    if kind in ("JPEG", "WEBP", "AVIF"):
+        chosen["quality"] = quality
+    if kind == "JPEG":
+        chosen["subsampling"] = still.subsampling if still.subsampling >= 0 else 0
+    if kind == "WEBP" and still.format != "WEBP" and quality >= 100:
+        chosen["lossless"] = 1
+    if kind == "TIFF":
+        chosen["compression"] = "tiff_lzw"
+    if still.profile and kind != "BMP":
+        chosen["icc_profile"] = still.profile
+    return chosen
+
+
+def _wide(picture: Picture, kind: str, profile: bytes | None) -> bytes:
+    fits, coded = cv2.imencode(".png" if kind == "PNG" else ".tiff", picture.planes[0])
+    if not fits:
+        raise OutputNotWritable("the 16-bit picture could not be coded; write it as PNG")
+    data = coded.tobytes()
+    if profile is None or kind != "PNG":
+        return data
+    chunk = b"iCCP" + b"ICC profile\x00\x00" + zlib.compress(profile)
+    framed = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return data[:_PNG_HEADER_END] + framed + data[_PNG_HEADER_END:]
