@@ -23,6 +23,7 @@ __all__ = [
     "cartoon",
     "ellipse",
     "laplace",
+    "mosaic",
     "mouth_only",
     "mouth_only_bw",
     "negative",
@@ -30,7 +31,6 @@ __all__ = [
     "noise_bw",
     "noise_grey",
     "ordinal",
-    "mosaic",
     "solid",
     "t_mask",
     "threshold",
@@ -69,15 +69,14 @@ def solid(crop: BgrImage, box: Box) -> BgrImage:
     True
     """
     is_dark = _stripes(crop.shape[0], crop.shape[1], box)
-    painted = np.where(is_dark[..., None], _DARK, _LIGHT)
-    exchanged = np.where(is_dark[..., None], _LIGHT, _DARK)
+    painted = np.stack([_LIGHT, _DARK])[is_dark.view(np.uint8)]
     middle = _middle(box, crop.shape[0], crop.shape[1])
     difference = _mean_difference(painted[middle], crop[middle])
-    if difference < _CLEARLY_DIFFERENT:
-        return max(
-            (painted, exchanged), key=lambda image: _mean_difference(image[middle], crop[middle])
-        )
-    return painted
+    if difference >= _CLEARLY_DIFFERENT:
+        return painted
+    exchanged = np.stack([_DARK, _LIGHT])[is_dark.view(np.uint8)]
+    is_better = _mean_difference(exchanged[middle], crop[middle]) > difference
+    return exchanged if is_better else painted
 
 
 def ellipse(crop: BgrImage, box: Box) -> BgrImage:
@@ -297,4 +296,4 @@ def _black_or_white(crop: BgrImage) -> BgrImage:
 
 
 def _mean_difference(image: BgrImage, other: BgrImage) -> float:
-    return float(np.abs(image.astype(np.int16) - other.astype(np.int16)).mean())
+    return float(np.mean(cv2.mean(cv2.absdiff(image, other))[:3]))
