@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Final, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engines.alignment import Similarity, sized_region
 from engines.covers import DEFAULT_COVER, Cover, grown_box
@@ -287,12 +286,8 @@ def _cover_face(picture: Picture, track: Track, cover: Cover, margin: float) -> 
     )
     if painted.shape != crop.shape or painted.dtype != np.uint8:
         raise EngineFault(f"cover {cover.name} gave {painted.shape} {painted.dtype}")
-    picture.blend(top, left, painted.astype(np.float32), _cover_alpha(crop, painted, cover))
-
-
-def _cover_alpha(
-    crop: NDArray[np.uint8], painted: NDArray[np.uint8], cover: Cover
-) -> NDArray[np.float32]:
     if not cover.is_partial:
-        return np.ones(crop.shape[:2], np.float32)
-    return np.asarray((crop != painted).any(axis=2), np.float32)
+        picture.overwrite(top, left, painted)
+        return
+    drawn = np.asarray((crop != painted).any(axis=2), np.float32)
+    picture.blend(top, left, painted.astype(np.float32), drawn)
