@@ -26,7 +26,12 @@ __all__ = ["line_fit", "smoothed_face", "track_at"]
 _CALM_SIZES, _CALM_LOG, _CALM_MARKS = 0.04, 0.06, 0.04
 """Deviations from the fit well below these are jitter, well above are movement."""
 _VELOCITY_WINDOW_S = 0.25
+_SPARSE_WINDOW_S = 1.0
 _VELOCITY_POINTS = 8
+"""Detections used for a velocity: near ones, and older ones only to make up three."""
+_JITTER_SIZES = 0.04
+_USUAL_SPEED = 2.0
+"""Standard deviations of a detected centre, sizes, and of heads' speeds, sizes per second."""
 _SURE_POINTS = 3
 """Detections from which a velocity is taken seriously enough to bend an interpolation."""
 _SLOWING_S = 0.25
@@ -103,8 +108,8 @@ def _bend(
     mean = (after.pose - before.pose) / max(gap_s, 1e-9)
     place = bisect_right(seen, before.frame, key=attrgetter("frame"))
     earlier, later = seen[:place], seen[place:]
-    leaving = _velocity(earlier, before) - mean if len(earlier) >= _SURE_POINTS else None
-    coming = _velocity(later, after) - mean if len(later) >= _SURE_POINTS else None
+    leaving = _velocity(earlier, before)[0] - mean if len(earlier) >= _SURE_POINTS else None
+    coming = _velocity(later, after)[0] - mean if len(later) >= _SURE_POINTS else None
     bend = np.zeros(14)
     if leaving is not None:
         bend[:2] += part * (1.0 - part) ** 2 * gap_s * leaving[:2]
@@ -121,12 +126,13 @@ def _extended(
     settings: TrackerSettings,
 ) -> Track:
     away_s = time_s - near.time_s
-    velocity = _velocity(trajectory.observations, near)
+    velocity, deviation = _velocity(trajectory.observations, near)
     score = near.face.score
     keeps_on = face_from_pose(near.pose + away_s * velocity, score)
     slowed_s = math.copysign(_SLOWING_S, away_s) * (1.0 - math.exp(-abs(away_s) / _SLOWING_S))
     slows = face_from_pose(near.pose + slowed_s * velocity, score)
-    face = grow(contain(keeps_on, slows), _growth(abs(away_s), settings))
+    growth = _growth(abs(away_s), settings, 2.0 * deviation)
+    face = grow(contain(keeps_on, slows), growth)
     doubtful = near.is_doubtful
     doubtful |= away_s > 0 and (trajectory.in_doubt or trajectory.is_suspect)
     state = TrackState.DOUBTFUL if doubtful else TrackState.EXTENDED
@@ -145,21 +151,36 @@ def _track(
     return Track(near.track_id, face, state, frame - near.birth_frame, confirmed)
 
 
-def _growth(away_s: float, settings: TrackerSettings) -> float:
-    return min(1.0 + settings.growth_per_s * away_s, settings.growth_max)
+def _growth(away_s: float, settings: TrackerSettings, unsure_per_s: float = 0.0) -> float:
+    rate = settings.growth_per_s + unsure_per_s
+    return min(1.0 + rate * away_s, settings.growth_max)
 
 
-def _velocity(seen: Sequence[Observation], near: Observation) -> Pose:
-    """(14,) change per second of the pose at one end of the track; landmarks hold still."""
-    close = [other for other in seen if abs(other.time_s - near.time_s) <= _VELOCITY_WINDOW_S]
-    close = sorted(close, key=lambda other: abs(other.frame - near.frame))[:_VELOCITY_POINTS]
+def _velocity(seen: Sequence[Observation], near: Observation) -> tuple[Pose, float]:
+    """Speed at one end of a track.
+
+    Returns:
+        (14,) change per second of the pose, landmarks held still; and the centre's standard
+        deviation, sizes per second. Few detections close together tell little: their speed is
+        drawn towards zero and its deviation is large.
+    """
+    nearest = sorted(seen, key=lambda other: abs(other.frame - near.frame))[:_VELOCITY_POINTS]
+    close = [
+        other
+        for place, other in enumerate(nearest)
+        if abs(other.time_s - near.time_s)
+        <= (_VELOCITY_WINDOW_S if place >= _SURE_POINTS else _SPARSE_WINDOW_S)
+    ]
     velocity = np.zeros(14)
+    times = [other.time_s - near.time_s for other in close]
+    mean_s = sum(times) / len(times)
+    spread = sum((time - mean_s) ** 2 for time in times)
+    trust = spread / (spread + (_JITTER_SIZES / _USUAL_SPEED) ** 2)
     if len(close) > 1:
-        times = [other.time_s - near.time_s for other in close]
         _, slope = line_fit(times, [1.0] * len(close))
-        velocity[:4] = slope @ np.array([other.pose[:4] for other in close])
+        velocity[:4] = trust * (slope @ np.array([other.pose[:4] for other in close]))
         velocity[2:4] = np.clip(velocity[2:4], -_LARGEST_GROWTH_RATE, _LARGEST_GROWTH_RATE)
-    return velocity
+    return velocity, _USUAL_SPEED * math.sqrt(1.0 - trust)
 
 
 def smoothed_face(seen: Observation, near: Sequence[Observation], width_s: float) -> Face:

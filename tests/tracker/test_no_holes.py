@@ -1,0 +1,220 @@
+"""Invariant 2 as properties: a track has no holes, whatever the detector misses."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines.types import Face, TrackState
+from tests.tracker.scenes import (
+    Detections,
+    Person,
+    Place,
+    detections,
+    drops,
+    face_at,
+    follow,
+    holes,
+    straight,
+)
+from tracker.settings import TrackerSettings
+from tracker.tracker import FrameTracks, Tracker
+
+pytestmark = pytest.mark.unit
+
+FRAMES = 90
+unit = st.floats(-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Sways and walks at up to about three sizes a second at 25 frames a second."""
+
+    size: float
+    dx: float
+    dy: float
+    sway: float
+    phase: float
+    tempo: float
+    growth: float
+
+    def __call__(self, frame: int) -> Place:
+        wave = self.sway * math.sin(self.tempo * frame + 6 * self.phase)
+        return (
+            1000 + self.size * (0.06 * self.dx * frame + wave),
+            1000 + self.size * (0.06 * self.dy * frame + 0.5 * wave),
+            self.size * math.exp(0.008 * self.growth * frame),
+        )
+
+
+def walkers() -> st.SearchStrategy[Person]:
+    walk = st.builds(
+        Walk,
+        st.floats(12.0, 300.0),
+        unit,
+        unit,
+        st.floats(0.0, 0.8),
+        unit,
+        st.floats(0.01, 0.1),
+        unit,
+    )
+    return st.builds(Person, walk, st.just(0), st.just(FRAMES - 1))
+
+
+@given(person=walkers(), seed=st.integers(0, 10_000), share=st.floats(0.0, 0.5))
+@settings(max_examples=60, deadline=None)
+def test_detections_dropped_at_random_leave_no_hole(
+    person: Person, seed: int, share: float
+) -> None:
+    missed = drops(FRAMES, 8, share, seed)
+    found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
+    assert holes(follow(found), [person]) == []
+
+
+@given(
+    person=walkers(),
+    late=st.integers(0, 9),
+    early=st.integers(0, 9),
+    ahead=st.integers(10, 30),
+)
+@settings(max_examples=40, deadline=None)
+def test_late_first_and_early_last_detections_leave_no_hole(
+    person: Person, late: int, early: int, ahead: int
+) -> None:
+    found = detections([person], FRAMES, lambda _, frame: late <= frame < FRAMES - early, 0.03)
+    released = follow(found, TrackerSettings(lookahead_frames=ahead))
+    assert holes(released, [person]) == []
+
+
+@given(person=walkers(), seed=st.integers(0, 10_000), rate=st.sampled_from([24.0, 30.0, 60.0]))
+@settings(max_examples=30, deadline=None)
+def test_every_second_frame_left_out_leaves_no_hole(person: Person, seed: int, rate: float) -> None:
+    missed = drops(FRAMES, 3, 0.2, seed)
+    found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
+    found = [faces if frame % 2 == 0 else None for frame, faces in enumerate(found)]
+    assert holes(follow(found, rate=rate), [person]) == []
+
+
+def faces_anywhere() -> st.SearchStrategy[Face]:
+    return st.builds(
+        face_at, st.floats(0, 200), st.floats(0, 200), st.floats(1, 200), st.floats(0.0, 1.0)
+    )
+
+
+def soups() -> st.SearchStrategy[Detections]:
+    """Detections without rhyme or reason, with frames left out."""
+    frame = st.none() | st.lists(faces_anywhere(), max_size=5).map(tuple)
+    return st.lists(frame, min_size=1, max_size=25)
+
+
+def holds(frame: FrameTracks, face: Face) -> bool:
+    return any(
+        bool((track.face.box_px[:2] <= face.box_px[:2]).all())
+        and bool((track.face.box_px[2:] >= face.box_px[2:]).all())
+        for track in frame.tracks
+    )
+
+
+@given(found=soups(), ahead=st.integers(0, 12))
+@settings(max_examples=60, deadline=None)
+def test_every_detection_lies_inside_a_released_box(found: Detections, ahead: int) -> None:
+    wanted = TrackerSettings(lookahead_frames=ahead)
+    released = follow(found, wanted)
+    assert [frame.frame_index for frame in released] == list(range(len(found)))
+    for frame, faces in zip(released, found, strict=True):
+        for face in faces or ():
+            assert face.score < wanted.low_score or holds(frame, face)
+
+
+@given(found=soups(), ahead=st.integers(0, 12))
+@settings(max_examples=40, deadline=None)
+def test_ids_are_unique_in_a_frame_and_never_come_back(found: Detections, ahead: int) -> None:
+    spans: dict[int, list[int]] = {}
+    for frame in follow(found, TrackerSettings(lookahead_frames=ahead)):
+        numbers = [track.id for track in frame.tracks]
+        assert numbers == sorted(set(numbers))
+        for number in numbers:
+            spans.setdefault(number, []).append(frame.frame_index)
+    for frames in spans.values():
+        assert frames == list(range(frames[0], frames[-1] + 1))
+
+
+@given(found=soups(), ahead=st.integers(0, 12), stop=st.integers(0, 25))
+@settings(max_examples=40, deadline=None)
+def test_a_run_continued_from_its_saved_state_is_the_same_run(
+    found: Detections, ahead: int, stop: int
+) -> None:
+    wanted = TrackerSettings(lookahead_frames=ahead)
+    tracker = Tracker(wanted)
+    released: list[FrameTracks] = []
+    for index, faces in enumerate(found):
+        if index == stop:
+            tracker = Tracker.from_state(json.loads(json.dumps(tracker.state())), wanted)
+        released.extend(tracker.push(index, index / 25, faces))
+    released.extend(tracker.flush())
+    assert [described(frame) for frame in released] == [
+        described(frame) for frame in follow(found, wanted)
+    ]
+
+
+def described(frame: FrameTracks) -> object:
+    """All of a frame in a form that compares exactly."""
+    return (
+        frame.frame_index,
+        frame.is_unknown,
+        [
+            (
+                track.id,
+                track.state,
+                track.age_frames,
+                track.is_confirmed,
+                track.face.score,
+                track.face.box_px.tolist(),
+                track.face.landmarks_px.tolist(),
+            )
+            for track in frame.tracks
+        ],
+    )
+
+
+def test_a_tracker_without_lookahead_leaves_a_hole_that_the_search_finds() -> None:
+    person = Person(straight(100, 100, 2, 0), 0, 39)
+    found = detections([person], 40, lambda _, frame: frame >= 6)
+    assert [
+        hole.frame for hole in holes(follow(found, TrackerSettings(lookahead_frames=0)), [person])
+    ] == list(range(6))
+
+
+def test_a_tracker_without_hold_leaves_a_hole_that_the_search_finds() -> None:
+    person = Person(straight(100, 100, 2, 0), 0, 39)
+    found = detections([person], 40, lambda _, frame: not 20 <= frame < 30)
+    blind = TrackerSettings(lookahead_frames=3, hold_s=0.0, preroll_s=0.0, min_hold_frames=1)
+    assert holes(follow(found, blind), [person])
+
+
+def test_a_box_beside_the_face_counts_as_a_hole() -> None:
+    person = Person(straight(100, 100, 0, 0), 0, 0)
+    assert holes(follow([(face_at(125, 100, 40),)]), [person])
+
+
+def test_a_fast_head_is_not_left_behind_by_the_smoothing() -> None:
+    person = Person(lambda frame: (300 + 120 * math.sin(frame / 4), 200.0, 40.0), 0, FRAMES - 1)
+    released = follow(detections([person], FRAMES))
+    for frame in released[5:-5]:
+        (track,) = (t for t in frame.tracks if t.state is TrackState.DETECTED)
+        eyes = track.face.landmarks_px[:2].mean(axis=0)
+        assert abs(float(eyes[0]) - person.place(frame.frame_index)[0]) < 0.1 * 40
+
+
+def test_jitter_of_a_still_head_is_calmed() -> None:
+    person = Person(straight(100, 100, 0, 0), 0, FRAMES - 1)
+    found = detections([person], FRAMES, jitter=0.02)
+    given_x = [faces[0].landmarks_px[2, 0] for faces in found if faces]
+    kept_x = [frame.tracks[0].face.landmarks_px[2, 0] for frame in follow(found)]
+    assert float(np.std(kept_x)) < 0.6 * float(np.std(given_x))

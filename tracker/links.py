@@ -1,0 +1,121 @@
+"""One frame's links between tracks and detections, each with its doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Face
+from tracker.association import Matches, associate, price
+from tracker.doubt import exchangeable, has_moved_away, has_resized
+from tracker.motion import Motion, spread_sizes, unseen_log_spread
+from tracker.settings import TrackerSettings
+from tracker.trajectory import Trajectory
+
+__all__ = ["Link", "Links", "link"]
+
+_REACH_S = 0.04
+_REACH_GROWTH = 2.0
+"""The reach holds for 40 ms and doubles for twice that and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A detection that continues a track, or may.
+
+    Attributes:
+        row: of the track.
+        column: of the detection.
+        is_away: so far from where the track was expected that it may be another face.
+        is_resized: its size changed faster than a head can.
+    """
+
+    row: int
+    column: int
+    is_away: bool
+    is_resized: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Outcome of one frame.
+
+    Attributes:
+        links: every track and every detection at most once.
+        crossing: rows of the tracks whose identity could be exchanged with another's,
+            linked or not.
+        free: columns of the detections that are linked to no track.
+    """
+
+    links: tuple[Link, ...]
+    crossing: frozenset[int]
+    free: tuple[int, ...]
+
+
+def link(
+    trajectories: Sequence[Trajectory],
+    motion: Motion,
+    time_s: float,
+    scene: int,
+    faces: Sequence[Face],
+    settings: TrackerSettings,
+) -> Links:
+    """Link one frame's detections to the tracks of its scene.
+
+    Args:
+        trajectories: the tracks.
+        motion: one row for each track, at the frame's time.
+        time_s: the frame's time.
+        scene: number of its scene; tracks of other scenes take no part.
+        faces: detections with finite boxes.
+        settings: scores and reach.
+    """
+    rows = np.array(
+        [row for row, t in enumerate(trajectories) if t.scene == scene and not t.is_bridge],
+        dtype=np.intp,
+    )
+    chosen = [trajectories[row] for row in rows]
+    active = Motion(motion.mean[rows], motion.spread[rows])
+    boxes = np.array([face.box_px for face in faces], dtype=np.float64).reshape(-1, 4)
+    scores = np.array([face.score for face in faces], dtype=np.float64)
+    is_strong = np.array([t.best_score >= settings.high_score for t in chosen], dtype=bool)
+    has_past = np.array([t.hits >= 2 for t in chosen], dtype=bool)
+    prices = price(active.boxes_px, boxes)
+    matches = associate(
+        prices,
+        spread_sizes(active),
+        scores,
+        high_score=settings.high_score,
+        reach_sizes=_reach(chosen, time_s, settings),
+    )
+    is_away = has_moved_away(prices, matches)
+    is_clear = scores >= settings.high_score
+    trusted = ~is_away | is_strong[matches.tracks] | is_clear[matches.faces]
+    matches, is_away = _where(matches, trusted), is_away[trusted]
+    crossing = exchangeable(prices, matches, is_strong & has_past, is_clear)
+    is_resized = has_resized(prices, matches, unseen_log_spread(active))
+    return Links(
+        tuple(
+            Link(int(rows[track]), int(face), bool(away), bool(resized))
+            for track, face, away, resized in zip(
+                matches.tracks, matches.faces, is_away, is_resized, strict=True
+            )
+        ),
+        frozenset(rows[crossing].tolist()),
+        tuple(np.setdiff1d(np.arange(len(faces)), matches.faces).tolist()),
+    )
+
+
+def _where(matches: Matches, keep: NDArray[np.bool_]) -> Matches:
+    return Matches(matches.tracks[keep], matches.faces[keep], matches.is_jump[keep])
+
+
+def _reach(
+    chosen: Sequence[Trajectory], time_s: float, settings: TrackerSettings
+) -> NDArray[np.float64]:
+    """(T,) sizes within which a track may be linked; wider when it was unseen."""
+    unseen_s = np.array([time_s - trajectory.last.time_s for trajectory in chosen])
+    return settings.reach_sizes * np.clip(unseen_s / _REACH_S, 1.0, _REACH_GROWTH)
