@@ -1,0 +1,180 @@
+"""The commands that the gallery adds to `kveil`: `tune`, and the laboratory of clusters."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from gallery.clustering.registry import algorithm_by_name
+from gallery.comparison import candidate_table, compare, quality_table, tuning_table
+from gallery.errors import EmbeddingsRejected, PeopleFolderRejected
+from gallery.faces import (
+    FaceSet,
+    faces_from_archive,
+    faces_from_pictures,
+    pictures_in_folder,
+    values_from_csv,
+)
+from gallery.intersection import independent_releases, simulate, sticky_releases
+from gallery.tuning import Judge, Recommendation, TuningPoint, recommend, sweep
+
+__all__ = ["clusters", "collapse_table", "compare_algorithms", "tune"]
+
+_EPILOG = "IN_DIR: one folder per person, or one picture per person, or an npz of embeddings."
+
+clusters = typer.Typer(
+    help="Compares ways of clustering people.", no_args_is_help=True, epilog=_EPILOG
+)
+
+In = Annotated[
+    Path,
+    typer.Argument(
+        metavar="IN_DIR",
+        help="One folder per person, one picture per person, or an npz with `embeddings`.",
+    ),
+]
+RecogniserFile = Annotated[
+    Path | None,
+    typer.Option(help="ONNX recogniser of the ArcFace family (112 px, RGB); not for an npz."),
+]
+Out = Annotated[Path | None, typer.Option(help="Folder for the plots and the JSON.")]
+
+
+def tune(
+    in_dir: In,
+    recogniser: RecogniserFile = None,
+    judge: Annotated[
+        Path | None,
+        typer.Option(help="A second recogniser, which only measures; else the first judges."),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Cosine from which the judge calls two faces one person.")
+    ] = 0.35,
+    k_max: Annotated[int, typer.Option(min=3, help="Largest k to try.")] = 20,
+    k_min: Annotated[int, typer.Option(min=2, help="Least k to recommend.")] = 2,
+    algorithm: Annotated[str, typer.Option(help="How to cluster.")] = "hierarchical-ward",
+    attributes: Annotated[
+        Path | None, typer.Option(help="CSV: `file` and one column per attribute.")
+    ] = None,
+    people: Annotated[int, typer.Option(min=3, help="Most people to use.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the clustering.")] = 0,
+    out: Out = None,
+) -> None:
+    """Sweeps k and recommends one: information loss, re-identification, homogeneity."""
+    chosen = algorithm_by_name(algorithm)
+    faces = _faces(in_dir, recogniser, attributes, people)
+    judged = faces if judge is None else _faces(in_dir, judge, None, people)
+    view = _view(faces, judged, threshold)
+    points = sweep(faces, range(2, k_max + 1), chosen, seed, view)
+    advice = recommend(points, k_min=k_min)
+    typer.echo(tuning_table(points))
+    typer.echo(f"recommended k = {advice.k}: {advice.reason}")
+    if judge is None:
+        typer.echo("the clustering recogniser judged itself; --judge gives an independent figure")
+    if out is not None:
+        _write_tuning(out, faces, points, advice)
+
+
+@clusters.command(name="compare", epilog=_EPILOG)
+def compare_algorithms(
+    in_dir: In,
+    recogniser: RecogniserFile = None,
+    k: Annotated[int, typer.Option(min=2, help="Fewest people in a cluster.")] = 20,
+    people: Annotated[int, typer.Option(min=3, help="Most people to use.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the clusterings.")] = 0,
+    out: Out = None,
+) -> None:
+    """Measures every clustering algorithm on the same faces (AnonFACES Figs 2 and 3)."""
+    faces = _faces(in_dir, recogniser, None, people)
+    rows = compare(faces, k, seed)
+    typer.echo(f"{faces.n_people} people, {len(faces.persons)} pictures, k = {k}")
+    typer.echo(quality_table(rows))
+    if out is not None and _can_plot():
+        from gallery.tuning_plots import comparison_figure, save
+
+        out.mkdir(parents=True, exist_ok=True)
+        save(comparison_figure(rows), out / "comparison.png")
+
+
+@clusters.command(name="collapse")
+def collapse_table(
+    people: Annotated[int, typer.Option(min=2, help="People in the crowd.")] = 100,
+    k: Annotated[int, typer.Option(min=2, help="People in a cluster.")] = 5,
+    releases: Annotated[int, typer.Option(min=1, help="Releases of each person.")] = 3,
+    trials: Annotated[int, typer.Option(min=2, help="Independent repetitions.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
+) -> None:
+    """Shows what several releases leave of a candidate set, re-clustered and sticky."""
+    strategies = (("re-clustered", independent_releases), ("sticky", sticky_releases))
+    typer.echo(
+        candidate_table(
+            [(name, simulate(s, people, k, releases, trials, seed)) for name, s in strategies]
+        )
+    )
+
+
+def _faces(in_dir: Path, recogniser: Path | None, attributes: Path | None, people: int) -> FaceSet:
+    """Embedded faces of the first `people` people."""
+    if in_dir.suffix == ".npz":
+        return faces_from_archive(in_dir).first_people(people)
+    if recogniser is None:
+        raise PeopleFolderRejected(
+            "pictures need a recogniser: give --recogniser FILE.onnx, or an npz of embeddings"
+        )
+    from engines.backends.openvino import OpenVino
+    from gallery.embedding import embedder_from_models
+
+    pictures = pictures_in_folder(in_dir)
+    wanted = set(sorted({picture.person for picture in pictures})[:people])
+    values = values_from_csv(attributes) if attributes is not None else None
+    return faces_from_pictures(
+        [picture for picture in pictures if picture.person in wanted],
+        embedder_from_models(OpenVino(), recogniser),
+        values,
+    )
+
+
+def _view(faces: FaceSet, judged: FaceSet, threshold: float) -> Judge:
+    if not np.array_equal(judged.persons, faces.persons):
+        raise EmbeddingsRejected("the judge found faces in other pictures than the recogniser")
+    return Judge(judged.embeddings, threshold)
+
+
+def _write_tuning(
+    out: Path, faces: FaceSet, points: Sequence[TuningPoint], advice: Recommendation
+) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    record = {
+        "recommended": dataclasses.asdict(advice),
+        "people": faces.n_people,
+        "pictures": len(faces.persons),
+        "pictures_skipped": faces.skipped,
+        "points": [dataclasses.asdict(point) for point in points],
+    }
+    beside = out / "tuning.json.new"
+    beside.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    beside.replace(out / "tuning.json")
+    if not _can_plot():
+        typer.echo("no plots without matplotlib: pip install kveil[evaluate]")
+        return
+    from gallery import tuning_plots
+
+    tuning_plots.save(tuning_plots.tradeoff_figure(points, advice), out / "tradeoff.png")
+    tuning_plots.save(tuning_plots.dendrogram_figure(faces), out / "dendrogram.png")
+    if points[0].homogeneity:
+        tuning_plots.save(tuning_plots.homogeneity_figure(points), out / "homogeneity.png")
+
+
+def _can_plot() -> bool:
+    return find_spec("matplotlib") is not None
+
+
+if __name__ == "__main__":
+    clusters()

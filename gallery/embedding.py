@@ -1,0 +1,72 @@
+"""Pictures to embeddings: the largest face, aligned as ArcFace recognisers want it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import ARCFACE_SIZE, arcface_from_landmarks, crop_from_picture
+from engines.backends.backend import Backend, Session
+from engines.detectors.detector import Detector
+from engines.models import centerface_path, detector_from_model
+from engines.pictures import BgrImage, picture_from_bgr
+from engines.types import Face
+
+__all__ = ["ArcFaceEmbedder", "embedder_from_models"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArcFaceEmbedder:
+    """A detector and a recogniser in a row.
+
+    Attributes:
+        detector: finds the face.
+        session: takes (1, 3, 112, 112) float32 RGB and gives one vector.
+        pixel_mean: subtracted from the 0…255 values.
+        pixel_scale: divides the result.
+        min_score: faces below are not used; lower uses more and worse pictures.
+    """
+
+    detector: Detector
+    session: Session
+    pixel_mean: float = 127.5
+    pixel_scale: float = 128.0
+    min_score: float = 0.5
+
+    def embed(self, image_bgr: BgrImage) -> NDArray[np.float32] | None:
+        """(D,) float32, unit length, of the largest face; None without a face.
+
+        Raises:
+            EngineFault: a network failed, or the landmarks coincide.
+        """
+        faces = self.detector.detect(image_bgr, min_score=self.min_score)
+        if not faces:
+            return None
+        landmarks = max(faces, key=_area).landmarks_px
+        crop = crop_from_picture(
+            picture_from_bgr(image_bgr), arcface_from_landmarks(landmarks), ARCFACE_SIZE
+        )
+        scaled = (crop[..., ::-1].astype(np.float32) - self.pixel_mean) / self.pixel_scale
+        tensor = np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
+        outputs = self.session.run({self.session.inputs[0].name: tensor})
+        vector = outputs[self.session.outputs[0].name].reshape(-1)
+        return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), dtype=np.float32)
+
+
+def embedder_from_models(backend: Backend, recogniser: Path) -> ArcFaceEmbedder:
+    """The default detector with a recogniser of the ArcFace family.
+
+    Raises:
+        ModelMissing: one of the networks is absent.
+        ModelRejected: one of them cannot be used.
+    """
+    detector = detector_from_model(backend, centerface_path())
+    return ArcFaceEmbedder(detector, backend.load(recogniser))
+
+
+def _area(face: Face) -> float:
+    width, height = face.box_px[2:] - face.box_px[:2]
+    return float(width * height)

@@ -1,0 +1,198 @@
+"""Which k: information loss, re-identification and homogeneity over a range of k.
+
+AnonFACES Sections 3.5 and 4.4. The loss grows with k, steeply at first; after a knee more
+people cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gallery.clustering.partition import ClusteringAlgorithm, Partition
+from gallery.clustering.people import group_means
+from gallery.errors import EmbeddingsRejected, TooFewPeople
+from gallery.faces import FaceSet
+from gallery.knees import knees
+from gallery.quality import centroids, homogeneous_rate, information_loss
+
+__all__ = ["Judge", "Recommendation", "Surrogates", "TuningPoint", "recommend", "sweep"]
+
+Surrogates = Callable[[NDArray[np.float32], Partition], NDArray[np.floating]]
+"""(rows (n, D), clustering) → (n_clusters, D) embedding of each cluster's surrogate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A recogniser's view of the same faces; best one that did not make the clusters.
+
+    Attributes:
+        embeddings: (n, D') float32, the same rows as the clustered faces.
+        threshold: cosine from which two faces match; higher matches less.
+    """
+
+    embeddings: NDArray[np.float32]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class TuningPoint:
+    """What one k costs and protects.
+
+    Attributes:
+        k: fewest people in a cluster.
+        n_clusters: clusters.
+        information_loss: mean distance of faces to their surrogate (AnonFACES Def. 3.2), in
+            the clustering recogniser's unit.
+        rank_one_rate: share of people who are nearest to their own surrogate among everybody;
+            the gallery holds the very pictures that were mixed, which is the worst case. One
+            surrogate has one nearest person, so it is at most n_clusters ÷ people ≤ 1/k.
+        match_rate: share of people whom their surrogate matches at the judge's threshold:
+            what an attacker learns about membership (group disclosure), whatever k is.
+        homogeneity: per attribute, and for all of them under "all", the share of clusters
+            whose people agree.
+    """
+
+    k: int
+    n_clusters: int
+    information_loss: float
+    rank_one_rate: float
+    match_rate: float
+    homogeneity: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A k, and why.
+
+    Attributes:
+        k: the recommended k.
+        knee_ks: where the loss flattens.
+        reason: one sentence.
+    """
+
+    k: int
+    knee_ks: tuple[int, ...]
+    reason: str
+
+
+def sweep(
+    faces: FaceSet,
+    ks: Sequence[int],
+    algorithm: ClusteringAlgorithm,
+    seed: int,
+    judge: Judge,
+    surrogates: Surrogates = centroids,
+) -> list[TuningPoint]:
+    """Clusters the faces at every k and measures.
+
+    Args:
+        faces: who is to be clustered.
+        ks: values of k, each ≥ 1; those above the number of people are left out.
+        algorithm: how to cluster.
+        seed: ≥ 0.
+        judge: who measures re-identification.
+        surrogates: embedding of what each cluster would release, asked once with the
+            clustered rows and once with the judge's. The default is the people's mean in
+            embedding space, which stands in for a generator.
+
+    Raises:
+        TooFewPeople: no k is small enough.
+        EmbeddingsRejected: the judge has other rows, or nothing is left to measure.
+    """
+    if len(judge.embeddings) != len(faces.embeddings):
+        raise EmbeddingsRejected("the judge needs one embedding for each clustered row")
+    usable = sorted({k for k in ks if k <= faces.n_people})
+    if not usable:
+        raise TooFewPeople(f"{faces.n_people} people are fewer than every k; add people")
+    return [_measured(faces, k, algorithm, seed, judge, surrogates) for k in usable]
+
+
+def recommend(
+    points: Sequence[TuningPoint],
+    *,
+    k_min: int = 2,
+    slack: float = 0.01,
+    homogeneity_min: float = 0.0,
+) -> Recommendation:
+    """The largest k that still lies on the plateau after the first knee.
+
+    Args:
+        points: a sweep, at least one.
+        k_min: least k that policy allows.
+        slack: loss above the knee's, as a share of it, that still counts as the plateau;
+            larger recommends larger k.
+        homogeneity_min: least share of clusters that agree in all attributes.
+
+    Raises:
+        TooFewPeople: no k of the sweep meets the conditions.
+    """
+    allowed = [
+        point
+        for point in points
+        if point.k >= k_min and point.homogeneity.get("all", 1.0) >= homogeneity_min
+    ]
+    if not allowed:
+        raise TooFewPeople(
+            f"no k ≥ {k_min} keeps {homogeneity_min:.0%} of the clusters homogeneous; relax one"
+        )
+    losses = np.array([point.information_loss for point in points])
+    found = knees(np.array([point.k for point in points]), losses)
+    knee_ks = tuple(points[position].k for position in found)
+    after = [points[position] for position in found if points[position].k >= allowed[0].k]
+    if not after:
+        return Recommendation(allowed[0].k, knee_ks, "the loss has no knee: the least k is allowed")
+    limit = after[0].information_loss * (1 + slack)
+    on_plateau = [p for p in allowed if p.k <= after[0].k or p.information_loss <= limit]
+    best = max(on_plateau, key=lambda point: point.k)
+    return Recommendation(
+        best.k,
+        knee_ks,
+        f"the loss flattens at k = {after[0].k} and stays within {slack:.0%} up to k = {best.k}",
+    )
+
+
+def _measured(
+    faces: FaceSet,
+    k: int,
+    algorithm: ClusteringAlgorithm,
+    seed: int,
+    judge: Judge,
+    surrogates: Surrogates,
+) -> TuningPoint:
+    partition = algorithm.partition(faces.embeddings, k, seed, faces.persons)
+    released = surrogates(faces.embeddings, partition)[partition.labels]
+    rank_one, match = _reidentified(judge, partition, surrogates)
+    homogeneity = {n: homogeneous_rate(partition, v) for n, v in faces.attributes.items()}
+    if homogeneity:
+        homogeneity["all"] = homogeneous_rate(partition, *faces.attributes.values())
+    return TuningPoint(
+        k,
+        partition.n_clusters,
+        information_loss(faces.embeddings, released),
+        rank_one,
+        match,
+        homogeneity,
+    )
+
+
+def _reidentified(
+    judge: Judge, partition: Partition, surrogates: Surrogates
+) -> tuple[float, float]:
+    """Rank-1 rate and match rate over people, by cosine in the judge's space."""
+    released = _unit(surrogates(judge.embeddings, partition))
+    people = _unit(group_means(judge.embeddings, partition.persons))
+    homes = partition.people_labels
+    similarities = released @ people.T
+    nearest = similarities.argmax(axis=1)
+    rank_one = float((homes[nearest] == np.arange(len(released))).sum()) / len(people)
+    own = similarities[homes, np.arange(len(people))]
+    return rank_one, float((own >= judge.threshold).mean())
+
+
+def _unit(rows: NDArray[np.floating]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float64)
