@@ -12,6 +12,7 @@ KveilError                       any failure that kveil reports in one line
     ├── SealBroken               a sealed value was changed, moved, or its key is unknown (exit 6)
     ├── LedgerBroken             the record of releases cannot be read or trusted        (exit 6)
     ├── BufferBroken             an entry would break a cluster: nothing may be released (exit 6)
+    ├── SettingsConflict         workers that share a store disagree about k or the policy (exit 2)
     ├── StoreError               what workers share could not be used                    (exit 5)
     │   ├── StoreUnavailable     lost, slow, full or failing: faces are covered          (retryable)
     │   └── WindowEnded          the store began anew; everyone is unknown again         (retryable)
@@ -35,6 +36,7 @@ __all__ = [
     "PeopleFolderRejected",
     "SealBroken",
     "SecretMissing",
+    "SettingsConflict",
     "StoreError",
     "StoreUnavailable",
     "TooFewDonors",
@@ -97,6 +99,10 @@ class BufferBroken(GalleryError):
     """An entry would split a person or overfill a cluster: a defect, nothing may be released."""
 
     exit_code = 6
+
+
+class SettingsConflict(GalleryError):
+    """Workers that share a store disagree about k or the policy below k."""
 
 
 class StoreError(GalleryError):

@@ -1,0 +1,106 @@
+"""What the gallery answers: a surrogate or a reason to cover, and a report of it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engines.types import Surrogate
+
+__all__ = ["Assignment", "CoverCause", "GalleryReport"]
+
+CoverCause = Literal[
+    "no_embedding",
+    "unusable_embedding",
+    "below_k",
+    "doubtful_person",
+    "store_unavailable",
+    "store_untrusted",
+    "ledger_unavailable",
+    "broken_promise",
+    "no_surrogate",
+    "shared_face",
+]
+"""Why the gallery lends no surrogate:
+
+- `no_embedding`, `unusable_embedding`: nothing to tell the person by;
+- `below_k`: the cluster is not full and the policy says cover;
+- `doubtful_person`: may be somebody of a full cluster, or of two clusters;
+- `store_unavailable`, `store_untrusted`: the store does not answer, or holds what it must not;
+- `ledger_unavailable`: the release could not be recorded;
+- `broken_promise`: the release would shrink a candidate set; the ledger refused it;
+- `no_surrogate`: the donors could not give one;
+- `shared_face`: two tracks in view would wear the same face (told by `Gallery.visible`).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a track wears.
+
+    Attributes:
+        surrogate: the face; None where the track is covered.
+        cause: why it is covered; None where it is not.
+        face: opaque name of the surrogate, the same whenever it is the same face; "" for none.
+    """
+
+    surrogate: Surrogate | None
+    cause: CoverCause | None
+    face: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.surrogate is None) == (self.cause is None):
+            raise ValueError("an assignment is either a surrogate or a cause to cover")
+
+    @property
+    def is_covered(self) -> bool:
+        """No surrogate: put a solid cover over the face."""
+        return self.surrogate is None
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryReport:
+    """Counts since the gallery was made, and k as the ledger knows it.
+
+    Attributes:
+        k, below_k, scope: the settings.
+        people, records: people and pseudonyms in the present window.
+        clusters_open, clusters_releasable: clusters of the present window.
+        windows: windows followed.
+        releases, people_released: over all windows, as recorded by this process.
+        k_real_min, k_real_median: candidates per released person; 0 where nobody was.
+        k_joint_min, k_joint_median: the same for an observer who reasons jointly.
+        k_present_min, k_present_median: the same for one who knows who was in view.
+        people_below_k: released people with k_real < k.
+        swaps_below_k: tracks that got a surrogate although k_real < k.
+        covers: tracks or frames refused, by cause.
+        merges, suspected: records merged; found to be one person too late to be merged.
+        store_failures: times that the store did not answer.
+        violations: broken promises; anything but 0 is a defect.
+        index_bytes: memory of the people index.
+    """
+
+    k: int
+    below_k: str
+    scope: str
+    people: int = 0
+    records: int = 0
+    clusters_open: int = 0
+    clusters_releasable: int = 0
+    windows: int = 0
+    releases: int = 0
+    people_released: int = 0
+    k_real_min: int = 0
+    k_real_median: float = 0.0
+    k_joint_min: int = 0
+    k_joint_median: float = 0.0
+    k_present_min: int = 0
+    k_present_median: float = 0.0
+    people_below_k: int = 0
+    swaps_below_k: int = 0
+    covers: dict[str, int] = field(default_factory=dict)
+    merges: int = 0
+    suspected: int = 0
+    store_failures: int = 0
+    violations: int = 0
+    index_bytes: int = 0

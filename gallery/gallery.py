@@ -1,0 +1,364 @@
+"""The gallery as the pipeline sees it: a face for a track, or a reason to cover it.
+
+Call `visible` for every frame with the tracks that are in it, then `assign` for tracks that need an
+answer: once when a track's embedding is ready, and again now and then while it is covered or when a
+better embedding is at hand. A track that has a surrogate keeps it, whatever happens.
+
+All streams that share a gallery must measure `time_s` with one clock. Calls may come from several
+threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from engines.types import Embedding, Surrogate
+from gallery.accounts import Release
+from gallery.assignments import Assignment, CoverCause, GalleryReport
+from gallery.buffer import Buffer
+from gallery.errors import (
+    BufferBroken,
+    EmbeddingsRejected,
+    GalleryError,
+    LedgerBroken,
+    SealBroken,
+    SettingsConflict,
+    StoreUnavailable,
+)
+from gallery.ledger import Ledger
+from gallery.people import unit_embedding
+from gallery.presence import Period, Presence, Wearer
+from gallery.roster import Roster
+from gallery.secrets import SecretRing, fresh_key
+from gallery.settings import GallerySettings
+from gallery.stores.memory import MemoryStore
+from gallery.stores.store import Store
+from gallery.surrogates import Face, SurrogateMaker, Surrogates, scope_domain
+
+__all__ = ["Gallery", "open_gallery"]
+
+_FOREVER_S = 30 * 86_400.0
+
+
+class Gallery:
+    """Lends surrogates to tracks under the promise that the ledger can check.
+
+    Args:
+        settings: k, policy, scope and limits.
+        maker: makes latents from donors.
+        store: what workers share; a store of its own in memory if None.
+        ring: keys that seal what the store holds; one that dies with the process if None.
+        ledger: record of releases; kept in memory alone if None.
+        session: name that workers of one session share, for the scopes "session" and "track";
+            random if None.
+        clock: seconds, never going back; times the pause after a failure of the store.
+        make_buffer: makes the buffer of each window.
+    """
+
+    def __init__(
+        self,
+        settings: GallerySettings,
+        maker: SurrogateMaker,
+        store: Store | None = None,
+        ring: SecretRing | None = None,
+        ledger: Ledger | None = None,
+        session: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        make_buffer: Callable[[GallerySettings], Buffer] = Buffer,
+    ) -> None:
+        self.settings = settings
+        self._roster = Roster(
+            settings, store or MemoryStore(), ring or SecretRing.ephemeral(), make_buffer
+        )
+        self._ledger = ledger or Ledger(settings.k, settings.below_k)
+        self._surrogates = Surrogates(maker)
+        self._presence = Presence(settings.period_s, settings.forget_track_s)
+        self._session = session or fresh_key().hex()
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._retry_at = float("-inf")
+        self._covers: Counter[str] = Counter()
+        self._order = 0
+        self._swaps_below_k = 0
+        self._store_failures = 0
+
+    def probe(self) -> None:
+        """Reach the store once, to fail early; without it, failures cover faces.
+
+        Raises:
+            StoreUnavailable, SealBroken, SettingsConflict, BufferBroken: what is wrong.
+        """
+        with self._lock:
+            self._roster.catch_up()
+
+    def assign(
+        self,
+        stream: str,
+        track: int,
+        embedding: Embedding | None,
+        attributes: str | None,
+        time_s: float,
+    ) -> Assignment:
+        """What the track wears.
+
+        Args:
+            stream: name of the stream.
+            track: number of the track within it.
+            embedding: (D,) float32 of the track's sharpest frames; None where there is none.
+            attributes: coarse bin such as "female 30-50"; None where unknown. Used only where
+                at least k people share it.
+            time_s: stream time.
+
+        Returns:
+            The track's surrogate, which stays the same from now on, or a cause to cover it.
+        """
+        with self._lock:
+            wearer = self._presence.wearer(stream, track)
+            if wearer is None:
+                nothing = Assignment(None, "no_embedding")
+                wearer = Wearer(nothing, seen_s=time_s)
+                self._presence.keep(stream, track, wearer)
+            wearer.seen_s = time_s
+            others = self._presence.others(stream, track, time_s)
+            if wearer.surrogate is None:
+                self._dress(wearer, stream, track, embedding, attributes or "", others)
+            elif embedding is not None:
+                self._guarded(lambda: self._reconsider(wearer, embedding, others))
+            return wearer.assignment
+
+    def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
+        """Tell who is in view in a frame, before its faces are composed.
+
+        Returns:
+            Tracks that must be covered in this frame: another one in view wears their face.
+        """
+        with self._lock:
+            self._record(self._presence.over(stream, time_s))
+            hidden = self._presence.see(stream, tracks, time_s)
+            self._covers["shared_face"] += len(hidden)
+            return hidden
+
+    def end(self, stream: str) -> None:
+        """The stream is over: record its last period and forget its tracks."""
+        with self._lock:
+            self._record(self._presence.end(stream))
+
+    def close(self) -> None:
+        """Record what is pending and close the ledger."""
+        with self._lock:
+            for stream in self._presence.streams():
+                self.end(stream)
+            self._surrogates.forget()
+            self._roster.drop()
+            self._ledger.close()
+
+    def purge(self) -> int:
+        """Delete all people from the store and from this process; keys deleted.
+
+        Tracks in view keep what they wear; the ledger keeps its record, which holds no
+        biometrics.
+
+        Raises:
+            StoreUnavailable: the store does not answer; this process has forgotten anyway.
+        """
+        with self._lock:
+            self._surrogates.forget()
+            return self._roster.forget()
+
+    def report(self) -> GalleryReport:
+        """Counts and k so far."""
+        with self._lock:
+            check = self._ledger.check()
+            has_window = bool(self._roster.window)
+            buffer = self._roster.buffer if has_window else None
+            n_open, n_releasable = buffer.states() if buffer else (0, 0)
+            return GalleryReport(
+                k=self.settings.k,
+                below_k=self.settings.below_k,
+                scope=self.settings.scope,
+                people=buffer.people if buffer else 0,
+                records=len(buffer.records) if buffer else 0,
+                clusters_open=n_open,
+                clusters_releasable=n_releasable,
+                windows=self._roster.windows,
+                releases=check.releases,
+                people_released=check.people,
+                k_real_min=check.k_real_min,
+                k_real_median=check.k_real_median,
+                k_joint_min=check.k_joint_min,
+                k_joint_median=check.k_joint_median,
+                k_present_min=check.k_present_min,
+                k_present_median=check.k_present_median,
+                people_below_k=check.people_below_k,
+                swaps_below_k=self._swaps_below_k,
+                covers={cause: n for cause, n in sorted(self._covers.items()) if n},
+                merges=self._roster.merges,
+                suspected=check.suspected,
+                store_failures=self._store_failures,
+                violations=len(check.violations),
+                index_bytes=self._roster.index_bytes,
+            )
+
+    def _dress(
+        self,
+        wearer: Wearer,
+        stream: str,
+        track: int,
+        embedding: Embedding | None,
+        own_bin: str,
+        others: Collection[tuple[str, int]],
+    ) -> None:
+        """Give a track without a surrogate one, or the cause why not."""
+
+        def work() -> CoverCause | None:
+            if cause := self._identify(wearer, embedding, own_bin, others):
+                return cause
+            domain = scope_domain(self.settings.scope, self._session, stream, track)
+            return self._release(wearer, domain)
+
+        cause = self._guarded(work)
+        if cause is not None:
+            wearer.assignment = Assignment(None, cause)
+            self._covers[cause] += 1
+
+    def _identify(
+        self,
+        wearer: Wearer,
+        embedding: Embedding | None,
+        own_bin: str,
+        others: Collection[tuple[str, int]],
+    ) -> CoverCause | None:
+        """Find or make the track's record."""
+        if embedding is None and not wearer.record:
+            return "no_embedding"
+        self._roster.catch_up()
+        if wearer.record and wearer.window == self._roster.window:
+            if embedding is not None:
+                self._reconsider(wearer, embedding, others)
+            wearer.record = self._roster.buffer.resolve(wearer.record)
+            return None
+        if embedding is None:
+            return "no_embedding"
+        enrolment = self._roster.enrol(unit_embedding(embedding), own_bin, others)
+        if enrolment.record is None:
+            return "doubtful_person"
+        wearer.window, wearer.record = self._roster.window, enrolment.record
+        return None
+
+    def _release(self, wearer: Wearer, domain: tuple[str | int | bytes, ...]) -> CoverCause | None:
+        """Record a release of the track's record, then let the track wear it."""
+        buffer, settings = self._roster.buffer, self.settings
+        if settings.below_k == "cover" and not buffer.is_releasable(wearer.record):
+            return "below_k"
+        record = buffer.records[wearer.record]
+        attribute_bin = buffer.clusters[record.cluster].bin
+        face = Face(
+            self._roster.secret, record.cluster, record.slot, settings.slots, domain, attribute_bin
+        )
+        try:
+            latent = self._surrogates.latent(face)
+        except GalleryError:
+            return "no_surrogate"
+        candidates = buffer.candidates(wearer.record)
+        release = Release(
+            wearer.window, record.person, wearer.record, record.cluster, record.slot, candidates
+        )
+        k_real = self._ledger.release(release)
+        if not k_real:
+            return "broken_promise"
+        self._order += 1
+        self._swaps_below_k += k_real < settings.k
+        wearer.person, wearer.cluster, wearer.order = record.person, record.cluster, self._order
+        surrogate = Surrogate(face.cluster_name, latent, k_real)
+        wearer.assignment = Assignment(surrogate, None, face.name)
+        return None
+
+    def _reconsider(
+        self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]
+    ) -> None:
+        """With a better embedding, the track's record may turn out to be a known person."""
+        self._roster.catch_up()
+        if wearer.window != self._roster.window or wearer.is_suspect:
+            return
+        known = self._roster.sight(unit_embedding(embedding), others).known
+        mine = self._roster.buffer.resolve(wearer.record)
+        if known is None or known == mine or self._roster.merge(mine, known):
+            return
+        records = self._roster.buffer.records
+        if self._roster.window == wearer.window and records[mine].person != records[known].person:
+            wearer.is_suspect = True
+            self._ledger.suspect(wearer.window, mine, known)
+
+    def _guarded(self, work: Callable[[], CoverCause | None]) -> CoverCause | None:
+        """Run what needs store or ledger; a failure becomes a cause to cover."""
+        if self._clock() < self._retry_at:
+            return "store_unavailable"
+        try:
+            return work()
+        except StoreUnavailable:
+            self._store_failures += 1
+            self._retry_at = self._clock() + self.settings.retry_s
+            return "store_unavailable"
+        except (BufferBroken, SealBroken, SettingsConflict):
+            self._roster.drop()
+            self._retry_at = self._clock() + self.settings.retry_s
+            return "store_untrusted"
+        except EmbeddingsRejected:
+            return "unusable_embedding"
+        except LedgerBroken:
+            return "ledger_unavailable"
+
+    def _record(self, periods: list[Period]) -> None:
+        """Presence is measured, not promised: a failing disk costs figures, not faces."""
+        try:
+            for period in periods:
+                self._ledger.period(period.window, period.people)
+        except LedgerBroken:
+            self._covers["ledger_unavailable"] += 1
+
+
+def open_gallery(
+    settings: GallerySettings,
+    maker: SurrogateMaker,
+    redis_url: str | None = None,
+    namespace: str = "default",
+    key_file: Path | None = None,
+    ledger_folder: Path | None = None,
+    window_s: float = 86_400.0,
+    session: str | None = None,
+) -> Gallery:
+    """A gallery on the store that the settings of a run name.
+
+    Args:
+        settings: k, policy, scope and limits.
+        maker: makes latents from donors.
+        redis_url: the shared store; None keeps people in this process.
+        namespace: galleries with different names do not see each other.
+        key_file: keys that seal what Redis holds; None takes them from the environment.
+        ledger_folder: where releases are recorded; None keeps the accounts in memory.
+        window_s: people are forgotten, all at once, this long after the window began; with
+            the scope "forever", 30 days after the last newcomer.
+        session: see `Gallery`.
+
+    Raises:
+        SecretMissing: Redis is used and no key is at hand.
+        StoreUnavailable: the URL is malformed, or the redis extra is not installed.
+        LedgerBroken: the folder cannot be used.
+    """
+    is_forever = settings.scope == "forever"
+    lifetime_s = _FOREVER_S if is_forever else window_s
+    ledger = Ledger(settings.k, settings.below_k, ledger_folder)
+    if redis_url is None:
+        store: Store = MemoryStore(lifetime_s, is_renewed=is_forever)
+        return Gallery(settings, maker, store, ledger=ledger, session=session)
+    try:
+        from gallery.stores.redis import RedisStore
+    except ImportError:
+        raise StoreUnavailable("Redis needs the extra: pip install kveil[redis]") from None
+    ring = SecretRing.from_file(key_file) if key_file else SecretRing.from_environment()
+    store = RedisStore(redis_url, namespace, lifetime_s, is_renewed=is_forever)
+    return Gallery(settings, maker, store, ring, ledger, session)

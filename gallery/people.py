@@ -1,0 +1,203 @@
+"""Who is who: from a track's embeddings to a known or a new person.
+
+A track's embedding is the mean over its sharpest frames (`SharpestMean`). `PeopleIndex` holds one
+embedding per record in an HNSW graph (Malkov and Yashunin 2018; usearch), so that a search costs
+about log n, and says who is known, who is perhaps known, and who is new.
+
+The graph is approximate: it can miss a known person, who is then enrolled a second time.
+`python -m gallery.bench` prints how often, on embeddings spread like those of faces.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from usearch.index import Index
+
+from engines.types import Embedding
+from gallery.errors import EmbeddingsRejected
+from gallery.settings import Thresholds
+
+__all__ = ["PeopleIndex", "SharpestMean", "Sighting", "unit_embedding"]
+
+_NEIGHBOURS = 8
+
+
+def unit_embedding(values: NDArray[np.floating]) -> Embedding:
+    """A checked embedding of unit length.
+
+    Args:
+        values: (D,) floating, any length but zero.
+
+    Returns:
+        (D,) float32, unit length, a copy.
+
+    Raises:
+        EmbeddingsRejected: another shape, not finite, or all but zero.
+
+    >>> unit_embedding(np.array([3.0, 4.0])).tolist()
+    [0.6000000238418579, 0.800000011920929]
+    """
+    wide = np.asarray(values, dtype=np.float64)
+    if wide.ndim != 1 or wide.size < 2 or not np.isfinite(wide).all():
+        raise EmbeddingsRejected("an embedding must be one finite vector; check the recogniser")
+    length = float(np.linalg.norm(wide))
+    if length < 1e-6:
+        raise EmbeddingsRejected("an embedding of zero length says nothing; check the recogniser")
+    return (wide / length).astype(np.float32)
+
+
+class SharpestMean:
+    """The embedding of a track: the mean over its sharpest frames, of bounded memory.
+
+    Args:
+        limit: frames that are kept. When it grows, noise averages out, and blurred frames
+            come in.
+
+    >>> mean = SharpestMean(limit=1)
+    >>> mean.add(np.array([1.0, 0.0], np.float32), sharpness=1.0)
+    >>> mean.add(np.array([0.0, 1.0], np.float32), sharpness=5.0)
+    >>> mean.embedding().tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(self, limit: int = 5) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, got {limit}")
+        self._limit = limit
+        self._kept: list[tuple[float, int, Embedding]] = []
+        self._added = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def add(self, embedding: Embedding, sharpness: float) -> None:
+        """Take a frame in, if it is among the sharpest so far.
+
+        Args:
+            embedding: (D,) float32, any length.
+            sharpness: any measure that grows with it; NaN counts as the least.
+
+        Raises:
+            EmbeddingsRejected: not a finite vector.
+        """
+        sharpness = float("-inf") if np.isnan(sharpness) else sharpness
+        self._added += 1
+        item = (sharpness, -self._added, unit_embedding(embedding))
+        if len(self._kept) < self._limit:
+            heapq.heappush(self._kept, item)
+        else:
+            heapq.heappushpop(self._kept, item)
+
+    def embedding(self) -> Embedding:
+        """The mean of the frames kept, of unit length.
+
+        Raises:
+            EmbeddingsRejected: no frame yet, or frames that cancel each other.
+        """
+        if not self._kept:
+            raise EmbeddingsRejected("the track has no frame with a face to embed yet")
+        return unit_embedding(np.mean([kept[2] for kept in self._kept], axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What an embedding tells.
+
+    Attributes:
+        known: the record that it matches; None where nobody does, or all who do are excluded.
+        resembles: records of different people that it may be, best first: excluded ones that
+            match, and any in doubt; empty for a stranger and beside a known one.
+    """
+
+    known: int | None
+    resembles: tuple[int, ...]
+
+
+class PeopleIndex:
+    """Embeddings of one window, one per record.
+
+    Args:
+        thresholds: when two embeddings are one person.
+        search_effort: candidates that a search examines.
+    """
+
+    def __init__(self, thresholds: Thresholds, search_effort: int = 128) -> None:
+        self._thresholds = thresholds
+        self._effort = search_effort
+        self._index: Index | None = None
+        self.dimensions = 0
+
+    def __len__(self) -> int:
+        return 0 if self._index is None else len(self._index)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that the index holds."""
+        return 0 if self._index is None else int(self._index.memory_usage)
+
+    def add(self, records: Collection[int], embeddings: NDArray[np.float32]) -> None:
+        """Take new records in.
+
+        Args:
+            records: n ids, not yet present.
+            embeddings: (n, D) float32, unit length.
+
+        Raises:
+            EmbeddingsRejected: another D than before.
+        """
+        index = self._opened(embeddings.shape[1])
+        keys = np.fromiter(records, dtype=np.uint64, count=len(records))
+        index.add(keys, embeddings, threads=1 if len(keys) < 64 else 0)
+
+    def sight(
+        self,
+        embedding: Embedding,
+        person_of: Callable[[int], tuple[int, int]],
+        excluded: Collection[int] = (),
+    ) -> Sighting:
+        """Who this may be.
+
+        Args:
+            embedding: (D,) float32, unit length.
+            person_of: gives the record that stands for a record, and its person.
+            excluded: records that it cannot be: their owners are in view on other tracks.
+
+        Raises:
+            EmbeddingsRejected: another D than before.
+        """
+        if self._index is None or len(self._index) == 0:
+            return Sighting(None, ())
+        found = self._opened(embedding.size).search(embedding, _NEIGHBOURS, threads=1)
+        scores = (1.0 - np.asarray(found.distances, dtype=np.float64)).tolist()
+        resembles: dict[int, int] = {}
+        for key, score in zip(found.keys.tolist(), scores, strict=True):
+            if score < self._thresholds.doubt:
+                break
+            record, person = person_of(int(key))
+            if score >= self._thresholds.match and record not in excluded:
+                return Sighting(record, ())
+            resembles.setdefault(person, record)
+        return Sighting(None, tuple(resembles.values()))
+
+    def _opened(self, dimensions: int) -> Index:
+        if self._index is None:
+            self._index = Index(
+                ndim=dimensions,
+                metric="cos",
+                dtype="i8",
+                connectivity=32,
+                expansion_add=128,
+                expansion_search=self._effort,
+            )
+            self.dimensions = dimensions
+        if dimensions != self.dimensions:
+            raise EmbeddingsRejected(
+                f"embeddings have {dimensions} numbers, the gallery holds {self.dimensions}; "
+                "use one recogniser, or purge the gallery after a change"
+            )
+        return self._index

@@ -1,0 +1,155 @@
+"""Who is in view: tracks of each stream, what they wear, and who was shown together.
+
+Memory is bounded: tracks not seen for a while are forgotten, and a period's presence is handed over
+when the period is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from engines.types import Surrogate
+from gallery.assignments import Assignment
+
+__all__ = ["Period", "Presence", "Wearer"]
+
+_TRACKS_PER_STREAM = 4096
+
+
+@dataclass(slots=True)
+class Wearer:
+    """A track and what it wears.
+
+    Attributes:
+        assignment: the last answer.
+        seen_s: when it was last in view, stream time.
+        window, record: the pseudonym; "" and 0 where the track has none.
+        person, cluster: those of the pseudonym when it was released; 0 before.
+        order: counts up with each first release, so that the earlier wearer keeps its face.
+        is_suspect: was found to be another record's person too late.
+    """
+
+    assignment: Assignment
+    seen_s: float
+    window: str = ""
+    record: int = 0
+    person: int = 0
+    cluster: int = 0
+    order: int = 0
+    is_suspect: bool = False
+
+    @property
+    def surrogate(self) -> Surrogate | None:
+        """What it wears; None under a cover."""
+        return self.assignment.surrogate
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """People of one cluster who were shown before one camera in one period."""
+
+    window: str
+    people: frozenset[int]
+
+
+@dataclass(slots=True)
+class _View:
+    """One stream."""
+
+    wearers: dict[int, Wearer] = field(default_factory=dict)
+    in_view: frozenset[int] = frozenset()
+    number: int = 0
+    shown: dict[tuple[str, int], set[int]] = field(default_factory=dict)
+    swept_s: float = float("-inf")
+
+
+class Presence:
+    """Tracks in view, by stream.
+
+    Args:
+        period_s: length of a period, seconds of stream time.
+        forget_track_s: tracks unseen for this long are forgotten.
+    """
+
+    def __init__(self, period_s: float, forget_track_s: float) -> None:
+        self._period_s = period_s
+        self._forget_track_s = forget_track_s
+        self._views: dict[str, _View] = {}
+
+    def wearer(self, stream: str, track: int) -> Wearer | None:
+        """What the track wears; None if it is not known, or forgotten."""
+        view = self._views.get(stream)
+        return view.wearers.get(track) if view else None
+
+    def keep(self, stream: str, track: int, wearer: Wearer) -> None:
+        """Remember what a track wears; the longest unseen one goes where there are too many."""
+        wearers = self._view(stream).wearers
+        wearers[track] = wearer
+        if len(wearers) > _TRACKS_PER_STREAM:
+            del wearers[min(wearers, key=lambda t: wearers[t].seen_s)]
+
+    def others(self, stream: str, track: int, time_s: float) -> list[tuple[str, int]]:
+        """Pseudonyms of the other tracks in view, as windows and records."""
+        view = self._view(stream)
+        return [
+            (wearer.window, wearer.record)
+            for other, wearer in view.wearers.items()
+            if other != track and wearer.record
+            and (other in view.in_view or wearer.seen_s == time_s)
+        ]  # fmt: skip
+
+    def see(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
+        """Note who is in view now; tracks that must be covered since their face is taken."""
+        view = self._view(stream)
+        view.in_view = frozenset(tracks)
+        taken: dict[str, int] = {}
+        hidden: list[int] = []
+        seen = [(t, w) for t in view.in_view if (w := view.wearers.get(t)) is not None]
+        for track, wearer in sorted(seen, key=lambda item: item[1].order):
+            wearer.seen_s = time_s
+            if wearer.surrogate is None:
+                continue
+            if taken.setdefault(wearer.assignment.face, track) != track:
+                hidden.append(track)
+            else:
+                view.shown.setdefault((wearer.window, wearer.cluster), set()).add(wearer.person)
+        self._sweep(view, time_s)
+        return frozenset(hidden)
+
+    def over(self, stream: str, time_s: float) -> list[Period]:
+        """Presence of the period that ended before this time, once; empty within a period."""
+        view = self._view(stream)
+        number = int(time_s // self._period_s)
+        if number == view.number:
+            return []
+        view.number = number
+        return self._handed_over(view)
+
+    def end(self, stream: str) -> list[Period]:
+        """Forget a stream; presence of its last period."""
+        view = self._views.pop(stream, None)
+        return self._handed_over(view) if view else []
+
+    def streams(self) -> Iterator[str]:
+        """Names of the streams known."""
+        return iter(list(self._views))
+
+    def _handed_over(self, view: _View) -> list[Period]:
+        shown, view.shown = view.shown, {}
+        return [Period(window, frozenset(people)) for (window, _), people in shown.items()]
+
+    def _sweep(self, view: _View, time_s: float) -> None:
+        """Forget tracks long unseen; at most once a second of stream time."""
+        if abs(time_s - view.swept_s) < 1.0:
+            return
+        view.swept_s = time_s
+        oldest_s = time_s - self._forget_track_s
+        view.wearers = {
+            track: wearer
+            for track, wearer in view.wearers.items()
+            if wearer.seen_s >= oldest_s or track in view.in_view
+        }
+
+    def _view(self, stream: str) -> _View:
+        return self._views.setdefault(stream, _View())

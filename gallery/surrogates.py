@@ -1,0 +1,134 @@
+"""From a place in a cluster to a synthetic face, drawn with the window's secret.
+
+A surrogate depends on the secret, the cluster, a secret permutation of its slots, the scope and the
+attributes that the whole cluster shares: never on the person who wears it. Whoever lacks the secret
+cannot tell which slot of a cluster a face belongs to, nor that two faces belong to one cluster.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from engines.types import Latent
+from gallery.errors import DonorError
+from gallery.secrets import Context, KeyedRandom
+from gallery.settings import Scope
+
+__all__ = ["Face", "SurrogateMaker", "Surrogates", "scope_domain"]
+
+
+class SurrogateMaker(Protocol):
+    """Makes latents from donors; `gallery.donors` has one, tests have another."""
+
+    def make(self, keyed: KeyedRandom, attribute_bin: str) -> Latent:
+        """A new latent, (L, 512) float32, that depends on these two arguments alone.
+
+        Args:
+            keyed: the only source of randomness.
+            attribute_bin: attributes that the face should have; "" for any.
+
+        Raises:
+            GalleryError: none can be made; the face is covered.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """Which surrogate: everything that its latent depends on.
+
+    Attributes:
+        secret: the window's secret.
+        cluster: id of the cluster.
+        slot: place in the cluster, before the secret permutation.
+        slots: places that the cluster has.
+        domain: where the surrogate is the same; see `scope_domain`.
+        attribute_bin: attributes that all the cluster's people share; "" for none.
+    """
+
+    secret: bytes
+    cluster: int
+    slot: int
+    slots: int
+    domain: tuple[Context, ...]
+    attribute_bin: str
+
+    def __repr__(self) -> str:
+        return f"Face(cluster={self.cluster}, slot={self.slot})"
+
+    @property
+    def place(self) -> int:
+        """The slot after the permutation that only the secret tells."""
+        order = KeyedRandom(self.secret, "places", self.cluster, *self.domain)
+        return int(order.permutation(self.slots)[self.slot])
+
+    @property
+    def name(self) -> str:
+        """Opaque name of this very surrogate, 16 hex digits; nothing links it to others."""
+        keyed = KeyedRandom(self.secret, "face name", self.cluster, *self.domain, self.place)
+        return keyed.token(8).hex()
+
+    @property
+    def cluster_name(self) -> str:
+        """Opaque name of the cluster within the scope, 12 hex digits."""
+        keyed = KeyedRandom(self.secret, "cluster name", self.cluster, *self.domain)
+        return keyed.token(6).hex()
+
+    def keyed(self) -> KeyedRandom:
+        """The random stream that the latent is drawn from."""
+        return KeyedRandom(self.secret, "surrogate", self.cluster, *self.domain, self.place)
+
+
+def scope_domain(scope: Scope, session: str, stream: str, track: int) -> tuple[Context, ...]:
+    """What a surrogate's scope adds to its context: same domain, same surrogate.
+
+    >>> scope_domain("camera", "s1", "door", 7) == scope_domain("camera", "s2", "door", 9)
+    True
+    """
+    if scope == "track":
+        return ("track", session, stream, track)
+    if scope == "session":
+        return ("session", session)
+    if scope == "camera":
+        return ("camera", stream)
+    return ("forever",)
+
+
+class Surrogates:
+    """Latents of faces, remembered for as long as they fit.
+
+    Args:
+        maker: makes them.
+        limit: latents kept; a forgotten one is made again, the same.
+    """
+
+    def __init__(self, maker: SurrogateMaker, limit: int = 256) -> None:
+        self._maker = maker
+        self._limit = limit
+        self._kept: OrderedDict[Face, Latent] = OrderedDict()
+
+    def latent(self, face: Face) -> Latent:
+        """The face's latent, (L, 512) float32, not to be written to.
+
+        Raises:
+            DonorError: the maker gave something else.
+            GalleryError: the maker could not make one.
+        """
+        kept = self._kept.pop(face, None)
+        if kept is None:
+            kept = self._maker.make(face.keyed(), face.attribute_bin)
+            if kept.ndim != 2 or kept.dtype != np.float32 or not np.isfinite(kept).all():
+                raise DonorError("a surrogate must be a finite (L, 512) float32 latent")
+            kept.setflags(write=False)
+        self._kept[face] = kept
+        while len(self._kept) > self._limit:
+            self._kept.popitem(last=False)
+        return kept
+
+    def forget(self) -> None:
+        """Forget all latents."""
+        self._kept.clear()
