@@ -5,7 +5,7 @@ Run on the same originals, by the same detector and recognisers, in the same rep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,6 +14,8 @@ import numpy as np
 
 from evaluation.clips import FramePair
 from evaluation.exposure import Exposure, FaceFinder, measure_exposure
+from evaluation.footage_floor import FLOOR_FMR, FootageFloor
+from evaluation.metrics.intervals import Z999, wilson
 from evaluation.recognisers import Recogniser
 
 __all__ = ["ClipControls", "run_clip_controls"]
@@ -41,13 +43,15 @@ class ClipControls:
         """Whether the leak was found and the cover was not called a leak.
 
         Recognition of the leak is asked of faces of at least 32 px: below that, a
-        re-compressed face may be lost to the judge, and A12 has `bare` to find it.
+        re-compressed face may be lost to the judge, and A12 has `bare` to find it. The
+        cover is asked not to match beyond the footage's own floor.
         """
         found = self.leak.bare().rate >= _LEAST_BARE and self.cover.bare().hits == 0
         for judge in judges:
             large = self.leak.recognisable(judge.name, _LEAST_LEAK_PX)
             found &= large.rate >= _LEAST_RECOGNISED or not large.probes
-            found &= self.cover.recognisable(judge.name).hits == 0
+            covered = self.cover.identified(judge.name)
+            found &= wilson(covered.hits, covered.probes, Z999)[0] <= FLOOR_FMR
         return found
 
 
@@ -58,11 +62,23 @@ def run_clip_controls(
     *,
     every: int = 15,
     least_px: float = 16,
+    floors: Mapping[str, FootageFloor] | None = None,
 ) -> ClipControls:
-    """Runs both controls on every `every`-th frame of the original."""
+    """Runs both controls on every `every`-th frame of the original.
+
+    Args:
+        pairs: frames of the original; the other side is not looked at.
+        finder: detector for the originals.
+        judges: recognisers.
+        every: frames between two that are looked at; at most 20 are.
+        least_px: smaller faces are not counted.
+        floors: of the whole clip, which know more pairs than these few frames.
+    """
     sampled = list(islice((pair for pair in pairs if pair.index % every == 0), _MOST_FRAMES))
     leak = measure_exposure(_leaking(sampled), finder, judges, least_px=least_px)
     cover = measure_exposure(_covered(sampled), finder, judges, least_px=least_px)
+    if floors is not None:
+        leak.floors = cover.floors = dict(floors)
     return ClipControls(leak, cover)
 
 

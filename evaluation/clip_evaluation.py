@@ -16,7 +16,7 @@ from evaluation.reports.clip_record import CLIP_SCHEMA, Record, exposure_record
 __all__ = ["MOST_RECOGNISABLE", "evaluate_clips", "file_record"]
 
 MOST_RECOGNISABLE = 0.005
-"""Share of face-frames that the worst recogniser may still match."""
+"""Share of face-frames that the worst recogniser may still match beyond the footage's floor."""
 
 
 def evaluate_clips(
@@ -64,7 +64,8 @@ def evaluate_clips(
         )
     except ClipsDiffer as fault:
         return record | {"verdict": "failed", "reasons": [str(fault)]}
-    controls = run_clip_controls(paired(original, original), finder, judges, least_px=least_px)
+    same = paired(original, original)
+    controls = run_clip_controls(same, finder, judges, least_px=least_px, floors=exposure.floors)
     record["A12"] = figures = exposure_record(exposure, controls, judges, finder.name)
     reasons = []
     if not controls.hold(judges):
@@ -72,10 +73,10 @@ def evaluate_clips(
     bare = exposure.bare()
     if bare.hits:
         reasons.append(f"{bare.hits} of {bare.probes} face-frames are bare")
-    worst = exposure.recognisable(str(figures["worst_recogniser"]))
+    worst = exposure.identified(str(figures["worst_recogniser"]))
     if worst.rate > MOST_RECOGNISABLE:
         reasons.append(
-            f"{worst.hits} of {worst.probes} face-frames are recognisable by "
+            f"{worst.hits} of {worst.probes} face-frames are identified by "
             f"{figures['worst_recogniser']} ({worst.rate:.2%}, more than {MOST_RECOGNISABLE:.1%})"
         )
     verdict = "failed" if reasons else "passed"

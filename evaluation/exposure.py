@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face
-from evaluation.chains import ChainLinker
+from evaluation.chains import ChainLinker, overlap
 from evaluation.clips import FramePair
+from evaluation.footage_floor import FootageFloor
 from evaluation.metrics.intervals import Proportion, clustered
 from evaluation.recognisers import Recogniser
 
 __all__ = ["BARE_GREY_LEVELS", "Exposure", "FaceFinder", "Sighting", "measure_exposure"]
 __all__ += ["SIZE_EDGES_PX", "central_difference", "face_size_px", "size_label"]
 
+_PLAIN_GREY = 128
 BARE_GREY_LEVELS = 8.0
 """Mean absolute change on the central half of the box below which a face is bare."""
 SIZE_EDGES_PX = (16, 24, 32, 48, 64, 96, 160)
@@ -55,6 +57,8 @@ class Sighting:
         cosines: similarity of before and after, by recogniser.
         is_bare: the change is below `BARE_GREY_LEVELS`.
         recognised_by: recognisers whose threshold the similarity exceeds.
+
+    Sizes matter: see `evaluation.footage_floor` for what a match of a small face is worth.
     """
 
     frame: int
@@ -76,6 +80,7 @@ class Exposure:
         sightings: every face in every frame.
         templates: per chain and recogniser the sums of unit vectors before and after, for
             whole-track attacks.
+        floors: per recogniser, what it takes for a match among strangers of this footage.
         strangers: per recogniser, (matches, pairs) between an original face and the
             anonymized place of *another* face in the same frame: the chance floor.
         originals: the same between original faces of one frame: the false match rate of
@@ -85,6 +90,7 @@ class Exposure:
     frames: int = 0
     sightings: list[Sighting] = field(default_factory=list)
     templates: dict[tuple[int, str], NDArray[np.float64]] = field(default_factory=dict)
+    floors: dict[str, FootageFloor] = field(default_factory=dict)
     strangers: dict[str, tuple[int, int]] = field(default_factory=dict)
     originals: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -101,6 +107,20 @@ class Exposure:
         events = [recogniser in seen.recognised_by for seen in chosen]
         return clustered(events, [seen.chain for seen in chosen])
 
+    def identified(
+        self, recogniser: str, least_px: float = 0, most_px: float = np.inf
+    ) -> Proportion:
+        """Share of face-frames matched beyond what strangers on this footage reach."""
+        chosen = [seen for seen in self.sightings if least_px <= seen.size_px < most_px]
+        floor = self.floors.get(recogniser)
+        edges = {size: floor.threshold(size) for size in _FLOOR_SIZES} if floor else {}
+        events = [
+            floor is not None
+            and seen.cosines[recogniser] > edges[max(s for s in _FLOOR_SIZES if s <= seen.size_px)]
+            for seen in chosen
+        ]
+        return clustered(events, [seen.chain for seen in chosen])
+
     def exposed_chains(self) -> Proportion:
         """Share of chains with at least one bare face-frame."""
         chains = sorted({seen.chain for seen in self.sightings})
@@ -108,6 +128,7 @@ class Exposure:
         return clustered([chain in bare for chain in chains], chains)
 
 
+_FLOOR_SIZES = (0.0, 32.0, 64.0)
 Keep = Callable[[Sighting, FramePair], None]
 
 
@@ -230,7 +251,13 @@ def _compare(
         both = np.stack([before[place], after[place]]).astype(np.float64)
         key = (chain, judge.name)
         exposure.templates[key] = exposure.templates.get(key, 0.0) + both
-    apart = ~np.eye(len(faces), dtype=bool)
+    apart = np.array([[overlap(a.box_px, b.box_px) == 0 for b in faces] for a in faces], bool)
+    np.fill_diagonal(apart, val=False)
+    sizes = np.array([face_size_px(face) for face in faces])
+    floor = exposure.floors.setdefault(judge.name, FootageFloor(judge))
+    floor.add((before @ before.T)[apart], np.minimum(sizes[:, None], sizes[None])[apart])
+    nobody = judge.embed([np.full_like(pair.original, _PLAIN_GREY)] * len(faces), points)
+    floor.add(np.asarray((before * nobody).sum(axis=1), np.float32), sizes)
     _count(exposure.strangers, judge, (before @ after.T)[apart])
     _count(exposure.originals, judge, (before @ before.T)[apart])
     return np.asarray((before * after).sum(axis=1), np.float32)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Z95", "Proportion", "clustered", "wilson"]
+__all__ = ["Z95", "Z999", "Proportion", "clustered", "wilson"]
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
+Z999 = 3.290526731491894
+"""Two-sided 99.9 % quantile: for controls, of which a report has many."""
 
 
 @dataclass(frozen=True, slots=True)

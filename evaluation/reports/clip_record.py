@@ -32,6 +32,7 @@ def exposure_record(
         "bare": exposure.bare().as_dict(),
         "chains_with_a_bare_frame": exposure.exposed_chains().as_dict(),
         "recognisable": {judge.name: _judged(exposure, judge) for judge in judges},
+        "identified": {judge.name: exposure.identified(judge.name).as_dict() for judge in judges},
         "worst_recogniser": _worst(exposure, judges),
         "by_size": [_size_row(exposure, judges, *edges) for edges in _size_classes()],
         "per_frame": _frames(exposure),
@@ -50,11 +51,17 @@ def _judged(exposure: Exposure, judge: Recogniser) -> Record:
     return {
         **exposure.recognisable(judge.name).as_dict(),
         "threshold": judge.threshold,
+        "footage_thresholds": _floor(exposure, judge),
         "mean_cosine": float(np.mean(cosines)) if cosines else 0.0,
         "chance_other_faces": _rate(exposure.strangers.get(judge.name, (0, 0))),
         "false_matches_between_originals": _rate(exposure.originals.get(judge.name, (0, 0))),
         "seen_by_kveil": judge.seen_by_kveil,
     }
+
+
+def _floor(exposure: Exposure, judge: Recogniser) -> Record:
+    floor = exposure.floors.get(judge.name)
+    return dict(floor.by_size()) if floor else {}
 
 
 def _rate(counts: tuple[int, int]) -> Record:
@@ -64,7 +71,7 @@ def _rate(counts: tuple[int, int]) -> Record:
 
 
 def _worst(exposure: Exposure, judges: Sequence[Recogniser]) -> str:
-    return max(judges, key=lambda judge: exposure.recognisable(judge.name).rate).name
+    return max(judges, key=lambda judge: exposure.identified(judge.name).rate).name
 
 
 def _size_classes() -> list[tuple[float, float]]:
@@ -77,6 +84,9 @@ def _size_row(exposure: Exposure, judges: Sequence[Recogniser], low: float, high
         "bare": exposure.bare(low, high).as_dict(),
         "recognisable": {
             judge.name: exposure.recognisable(judge.name, low, high).as_dict() for judge in judges
+        },
+        "identified": {
+            judge.name: exposure.identified(judge.name, low, high).as_dict() for judge in judges
         },
     }
 
@@ -127,4 +137,5 @@ def _control(exposure: Exposure, judges: Sequence[Recogniser]) -> Record:
         "recognisable": {
             judge.name: exposure.recognisable(judge.name).as_dict() for judge in judges
         },
+        "identified": {judge.name: exposure.identified(judge.name).as_dict() for judge in judges},
     }

@@ -76,16 +76,16 @@ def _clip_charts(record: Record) -> list[Chart]:
     places = [float(place) for place in range(len(rows))]
     series = [Series("bare", places, [_share(row["bare"]) for row in rows])]
     for name in cast(Record, figures["recognisable"]):
-        shares = [_share(cast(Record, row["recognisable"])[name]) for row in rows]
-        series.append(Series(f"recognisable by {name}", places, shares))
-    classes = ", ".join(f"{place:.0f} = {row['size']}" for place, row in enumerate(rows))
+        shares = [_share(cast(Record, row["identified"])[name]) for row in rows]
+        series.append(Series(f"identified by {name}", places, shares))
     return [
         Chart(
             "Exposure by face size",
-            f"size class ({classes})" if len(rows) < 4 else "size class, small to large",
+            "size of the face",
             "share of face-frames, %",
             series,
             y_limits=(-2, 102),
+            x_names=[str(row["size"]) for row in rows],
         )
     ]
 
