@@ -1,0 +1,125 @@
+"""Which runtime and arithmetic the detector gets on this machine, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from engines.backends.backend import Backend, Precision
+from engines.backends.networks import model_bytes
+from engines.backends.onnxruntime import OnnxRuntime
+from engines.backends.openvino import OpenVino
+from engines.detectors.detector import Detector
+from engines.detectors.gate import gate_precision
+from engines.errors import BackendMissing
+from engines.models import detector_from_model
+
+__all__ = ["BackendName", "Choice", "Chosen", "choose_backend", "choose_detector"]
+
+BackendName = Literal["auto", "openvino", "onnxruntime", "tensorrt"]
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A runtime and why it was taken.
+
+    Attributes:
+        backend: ready to load networks.
+        reason: one line for `kveil doctor` and the report.
+    """
+
+    backend: Backend
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A detector ready to run, and how it runs.
+
+    Attributes:
+        detector: loaded.
+        backend: name of the runtime.
+        precision: its arithmetic.
+        reason: why both were taken.
+    """
+
+    detector: Detector
+    backend: str
+    precision: Precision
+    reason: str
+
+
+def choose_backend(
+    name: BackendName = "auto", device: Device = "auto", *, threads: int = 0
+) -> Choice:
+    """Picks the runtime.
+
+    Args:
+        name: a runtime, or `auto` for the fastest that is installed.
+        device: `cuda` asks for an NVIDIA GPU, `cpu` refuses one; `auto` stays on the
+            processor unless a GPU runtime is named.
+        threads: processor threads per run; 0 takes all cores.
+
+    Raises:
+        BackendMissing: the runtime that was asked for is not installed, or device and
+            runtime contradict each other.
+    """
+    if name == "tensorrt" and device == "cpu":
+        raise BackendMissing("tensorrt needs a GPU; drop --device cpu or choose openvino")
+    if name == "tensorrt" or (name == "auto" and device == "cuda"):
+        return _gpu()
+    if device == "cuda":
+        raise BackendMissing(f"{name} runs on the processor; use --device cpu or tensorrt")
+    if name == "onnxruntime":
+        return Choice(OnnxRuntime(threads=threads), "onnxruntime was asked for")
+    if name == "openvino":
+        return Choice(OpenVino(threads=threads), "openvino was asked for")
+    try:
+        backend = OpenVino(threads=threads)
+    except BackendMissing as fault:
+        return Choice(OnnxRuntime(threads=threads), f"the processor; {fault}")
+    return Choice(backend, f"the processor ({backend.processor}); OpenVINO is its default")
+
+
+def choose_detector(
+    model: Path | bytes,
+    choice: Choice,
+    *,
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto",
+    cache: Path | None = None,
+) -> Chosen:
+    """Loads the detector in the fastest arithmetic that passes its gate.
+
+    Args:
+        model: ONNX file or its bytes, of any layout that `engines.models` knows.
+        choice: the runtime, from `choose_backend`.
+        precision: what was asked for; bf16 too must pass the gate.
+        cache: file of the gate's verdicts; the user's cache folder where None.
+
+    Raises:
+        ModelMissing: there is no such file.
+        ModelRejected: it is no detector, or the runtime cannot read it.
+    """
+    content, backend = model_bytes(model), choice.backend
+    load: Callable[[Precision], Detector] = partial(detector_from_model, backend, content)
+    if not isinstance(backend, OpenVino):
+        used: Precision = "fp16" if backend.name == "tensorrt" and precision == "fp16" else "fp32"
+        reason = f"{choice.reason}; {backend.name} runs it in {used}"
+        return Chosen(load(used), backend.name, used, reason)
+    wanted = "fp32" if precision == "fp16" else precision
+    gate = gate_precision(load, content, backend, wanted=wanted, cache=cache)
+    reason = f"{choice.reason}; {gate.reason}"
+    return Chosen(load(gate.precision), backend.name, gate.precision, reason)
+
+
+def _gpu() -> Choice:
+    if not (find_spec("tensorrt_rtx") or find_spec("tensorrt")):
+        raise BackendMissing("TensorRT is absent; pip install 'kveil[gpu]', or use --device cpu")
+    from engines.backends.tensorrt import TensorrtBackend
+
+    return Choice(TensorrtBackend(), "a GPU was asked for")

@@ -1,0 +1,208 @@
+"""Whether a detector may run in bf16: parity with fp32 on drawn faces, judged once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+import numpy as np
+
+from engines.backends.backend import Backend, Precision
+from engines.backends.networks import model_sha256
+from engines.detectors.detector import Detector, overlaps_of
+from engines.detectors.drawn_faces import drawn_scene
+from engines.errors import EngineError
+from engines.pictures import BgrImage
+from engines.types import Face
+
+__all__ = ["GateResult", "HardwareBackend", "gate_precision", "gates_file", "parity_defect"]
+
+_REVISION: Final = "1"
+"""Goes up when scenes or tolerances change, so that older verdicts are judged anew."""
+_LEAST_SCORE: Final = 0.3
+_LEAST_OVERLAP: Final = 0.85
+_SCORE_SLACK: Final = 0.08
+_LANDMARK_SLACK: Final = 0.06
+_LEAST_SPEEDUP: Final = 1.05
+_SCENES: Final = ((1, 200.0), (2, 120.0), (5, 60.0), (9, 26.0), (14, 16.0))
+_TIMED_RUNS: Final = 5
+
+
+class HardwareBackend(Backend, Protocol):
+    """A runtime that knows the processor it runs on."""
+
+    @property
+    def version(self) -> str:
+        """Release of the runtime."""
+
+    @property
+    def processor(self) -> str:
+        """What the processor calls itself."""
+
+    @property
+    def has_bf16(self) -> bool:
+        """Whether the processor computes in bf16 natively."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """The precision to use, and why.
+
+    Attributes:
+        precision: passed the gate, or fp32.
+        reason: one line for `kveil doctor` and the report.
+    """
+
+    precision: Precision
+    reason: str
+
+
+def gate_precision(
+    load: Callable[[Precision], Detector],
+    model: Path | bytes,
+    backend: HardwareBackend,
+    *,
+    wanted: Literal["auto", "fp32", "bf16"] = "auto",
+    cache: Path | None = None,
+) -> GateResult:
+    """Decides between bf16 and fp32 for a detector.
+
+    bf16 is taken where the processor has it, the detector gives the same faces in both, and
+    (for `auto`) it is faster. The verdict is kept in a file under model, processor and
+    versions, so that only the first start pays for it.
+
+    Args:
+        load: loads the detector in a precision.
+        model: its file, for the hash.
+        backend: the runtime.
+        wanted: `fp32` asks nothing; `bf16` skips the comparison of speed.
+        cache: file of verdicts; `gates_file()` where None.
+
+    Returns:
+        The precision and the reason.
+    """
+    if wanted == "fp32":
+        return GateResult("fp32", "fp32 was asked for")
+    if not backend.has_bf16:
+        return GateResult("fp32", "this processor has no bf16")
+    path = cache or gates_file()
+    key = _key(model, backend, wanted)
+    verdicts = _verdicts(path)
+    if key in verdicts:
+        precision, reason = verdicts[key]
+        return GateResult("bf16" if precision == "bf16" else "fp32", reason)
+    result = _judged(load, is_speed_asked=wanted == "auto")
+    _keep(path, {**verdicts, key: (result.precision, result.reason)})
+    return result
+
+
+def parity_defect(exact: Sequence[Face], quick: Sequence[Face], slack: float = 1.0) -> str:
+    """How the faces of a quick detector differ from those of an exact one.
+
+    Args:
+        exact: faces in fp32.
+        quick: faces of the same image in the other precision, found down to a lower score.
+        slack: factor on the tolerances; larger accepts more difference.
+
+    Returns:
+        One line, or an empty string where every exact face has its quick twin.
+
+    >>> parity_defect([], [])
+    ''
+    """
+    if not exact:
+        return ""
+    if not quick:
+        return f"finds none of {len(exact)} faces"
+    boxes = np.stack([face.box_px for face in exact])
+    others = np.stack([face.box_px for face in quick])
+    overlaps = overlaps_of(boxes, others)
+    for number, face in enumerate(exact):
+        best = int(overlaps[number].argmax())
+        overlap, twin = float(overlaps[number, best]), quick[best]
+        if overlap < 1 - (1 - _LEAST_OVERLAP) * slack:
+            return f"a face's box agrees by {overlap:.2f} only"
+        if abs(twin.score - face.score) > _SCORE_SLACK * slack:
+            return f"a face's score is {twin.score:.2f} instead of {face.score:.2f}"
+        side = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
+        shift = float(np.linalg.norm(twin.landmarks_px - face.landmarks_px, axis=1).max()) / side
+        if shift > _LANDMARK_SLACK * slack:
+            return f"a face's landmark lies {100 * shift:.0f} % of its size away"
+    return ""
+
+
+def gates_file() -> Path:
+    """Where verdicts are kept: the user's cache folder."""
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "kveil" / "gates.json"
+
+
+def _judged(load: Callable[[Precision], Detector], *, is_speed_asked: bool) -> GateResult:
+    scenes = [
+        drawn_scene(320, 480, faces, side_px=side, seed=number)[0]
+        for number, (faces, side) in enumerate(_SCENES)
+    ]
+    try:
+        exact = load("fp32")
+        quick = load("bf16")
+        found = 0
+        for scene in scenes:
+            truth = exact.detect(scene, min_score=_LEAST_SCORE)
+            twins = quick.detect(scene, min_score=_LEAST_SCORE - 1.5 * _SCORE_SLACK)
+            defect = parity_defect(truth, twins)
+            if defect:
+                return GateResult("fp32", f"bf16 failed its gate: {defect}")
+            found += len(truth)
+        if not found:
+            return GateResult("fp32", "bf16 failed its gate: no drawn face is found in fp32")
+        speedup = _speedup(exact, quick, scenes[0])
+    except EngineError as fault:
+        return GateResult("fp32", f"bf16 failed its gate: {fault}")
+    if is_speed_asked and speedup < _LEAST_SPEEDUP:
+        return GateResult("fp32", f"bf16 agrees, but is {speedup:.2f} times as fast as fp32")
+    return GateResult(
+        "bf16", f"bf16 gives the same {found} faces as fp32, {speedup:.2f} times as fast"
+    )
+
+
+def _speedup(exact: Detector, quick: Detector, scene: BgrImage) -> float:
+    """Ratio of median times, taken in turn so that other load falls on both."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(_TIMED_RUNS):
+        for detector, into in zip((exact, quick), times, strict=True):
+            start = time.perf_counter()
+            detector.detect(scene, min_score=_LEAST_SCORE)
+            into.append(time.perf_counter() - start)
+    return statistics.median(times[0]) / max(statistics.median(times[1]), 1e-9)
+
+
+def _key(model: Path | bytes, backend: HardwareBackend, wanted: str) -> str:
+    parts = [_REVISION, model_sha256(model), backend.name, backend.version, backend.processor]
+    return hashlib.sha256("\n".join([*parts, wanted]).encode()).hexdigest()
+
+
+def _verdicts(path: Path) -> dict[str, tuple[str, str]]:
+    """What is kept; nothing where the file is absent or damaged."""
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        return {str(key): (str(pair[0]), str(pair[1])) for key, pair in kept.items()}
+    except (OSError, ValueError, AttributeError, TypeError, IndexError, KeyError):
+        return {}
+
+
+def _keep(path: Path, verdicts: dict[str, tuple[str, str]]) -> None:
+    """Writes beside the file and renames; a read-only home costs the next start a second."""
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(verdicts, indent=1), "utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
