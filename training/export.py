@@ -26,7 +26,7 @@ from engines.stylegan.shape import canonical_from_points, pose_from_points
 from training.checkpoint import load_full, load_small
 from training.data import Crops
 from training.landmarker import SIZE, Landmarker
-from training.networks import CODE, LATENT, Encoder, Generator, Mapping
+from training.networks import CODE, LATENT, Encoder, Generator, Mapping, ModulatedConv
 
 OPSET: Final = 18
 DONORS: Final = 1024
@@ -46,8 +46,7 @@ class ControlEncoder(nn.Module):
 
     def forward(self, image: Tensor) -> Tensor:
         """See the class."""
-        mean, _ = self.encoder(image)
-        latents: Tensor = self.mapping(mean)[:, None].expand(-1, self.layers, -1)
+        latents: Tensor = self.mapping(self.encoder(image))[:, None].expand(-1, self.layers, -1)
         return latents
 
 
@@ -111,7 +110,7 @@ def encode_all(encoder: Encoder, mapping: Mapping, crops: Crops) -> Float32:
     """Return w of every crop of the split, float32[N, LATENT]."""
     with torch.no_grad():
         parts = crops.rows.split(128)
-        found = [mapping(encoder(crops.at(rows, 64).image)[0]).numpy() for rows in parts]
+        found = [mapping(encoder(crops.at(rows, 64).image)).numpy() for rows in parts]
     return np.concatenate(found)
 
 
@@ -132,6 +131,9 @@ def export(run: Path, landmarker: Path, shape: Path, data: Path, out: Path) -> N
     generator, mapping, encoder, facts = load_nets(run)
     finder = Landmarker()
     finder.load_state_dict(load_full(landmarker, torch.device("cpu"))["net"])
+    for module in generator.modules():
+        if isinstance(module, ModulatedConv):
+            module.freeze()
     latents = torch.randn(2, generator.layers, LATENT)
     image = torch.randn(2, 3, SIZE, SIZE)
     jobs: dict[str, tuple[nn.Module, dict[str, Tensor], list[str]]] = {

@@ -44,11 +44,6 @@ def feature_loss(made: list[Tensor], real: list[Tensor]) -> Tensor:
     return total / len(made)
 
 
-def kl_per_crop(mean: Tensor, logvar: Tensor) -> Tensor:
-    """Divergence of the code from the standard normal, in nats, averaged over the batch."""
-    return 0.5 * (mean.square() + logvar.exp() - 1.0 - logvar).sum(dim=1).mean()
-
-
 def generator_loss(fake: Tensor) -> Tensor:
     """Non-saturating loss from scores float[N]."""
     return functional.softplus(-fake).mean()
@@ -65,12 +60,6 @@ def r1_penalty(scores: Tensor, image: Tensor) -> Tensor:
     return gradient.square().sum(dim=(1, 2, 3)).mean()
 
 
-def code_loss(mean: Tensor, code: Tensor, activity: Tensor) -> Tensor:
-    """Distance of a re-encoded code from the one that was drawn, on active entries only.
-
-    Args:
-        mean: float[N, CODE] re-encoded.
-        code: float[N, CODE] drawn.
-        activity: float[CODE] in [0, 1], one minus the posterior's variance.
-    """
-    return ((mean - code).square() * activity).sum(dim=1).mean() / (activity.sum() + 1.0)
+def code_loss(found: Tensor, drawn: Tensor) -> Tensor:
+    """Squared distance of re-encoded codes from the drawn ones, float[N, CODE] each; scalar."""
+    return (found - drawn).square().mean()

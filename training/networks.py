@@ -19,7 +19,7 @@ from torch.nn import functional
 from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
 
 LATENT: Final = 512
-CODE: Final = 256
+CODE: Final = 96
 """Size of z, the encoder's code; w = mapping(z) has LATENT entries."""
 LIGHT_CHANNELS: Final = 3
 GAIN: Final = math.sqrt(2.0)
@@ -126,6 +126,15 @@ class ModulatedConv(nn.Module):
         self.scale = 1.0 / math.sqrt(inputs * kernel * kernel)
         self.pad = kernel // 2
         self.demodulate = demodulate
+        self.energy: Tensor | None = None
+
+    def freeze(self) -> None:
+        """Compute the kernel's energy once; the weights must not change any more."""
+        self.energy = self._energy(self.weight * self.scale).detach()
+
+    @staticmethod
+    def _energy(kernel: Tensor) -> Tensor:
+        return kernel.float().square().sum(dim=(2, 3))
 
     def forward(self, x: Tensor, w: Tensor) -> Tensor:
         """([N, inputs, H, W], [N, LATENT]) -> [N, outputs, H, W].
@@ -136,7 +145,7 @@ class ModulatedConv(nn.Module):
         kernel = self.weight * self.scale
         x = functional.conv2d(x * style[:, :, None, None].to(x.dtype), kernel, padding=self.pad)
         if self.demodulate:
-            energy = kernel.float().square().sum(dim=(2, 3))
+            energy = self._energy(kernel) if self.energy is None else self.energy
             demod = torch.rsqrt(functional.linear(style.float().square(), energy) + 1e-6)
             x = x * (demod * GAIN)[:, :, None, None].to(x.dtype)
         x = x + self.bias[None, :, None, None].to(x.dtype)
@@ -216,7 +225,7 @@ class Generator(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Crop to the mean and log-variance of its code z; sees 64 px."""
+    """Crop to its code z, each entry of zero mean and unit variance over crops; sees 64 px."""
 
     def __init__(self, size: int = 64) -> None:
         super().__init__()
@@ -230,15 +239,16 @@ class Encoder(nn.Module):
             EqualConv(192, 192),
             EqualConv(192, 256, stride=2),
         )
-        self.head = EqualLinear(256 * 16, CODE * 2)
+        self.head = EqualLinear(256 * 16, CODE)
+        self.norm = nn.BatchNorm1d(CODE, affine=False, momentum=0.02)
 
-    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
-        """float[N, 3, S, S] RGB in [-1, 1], S a multiple of 64 -> two float[N, CODE]."""
+    def forward(self, image: Tensor) -> Tensor:
+        """float[N, 3, S, S] RGB in [-1, 1], S a multiple of 64 -> float[N, CODE]."""
         if image.shape[-1] > self.size:
             image = functional.avg_pool2d(image, image.shape[-1] // self.size)
         features = self.body(image).flatten(1)
-        mean, logvar = self.head(features).float().chunk(2, dim=1)
-        return mean, logvar.clamp(-8.0, 2.0)
+        code: Tensor = self.norm(self.head(features).float())
+        return code
 
 
 class Discriminator(nn.Module):

@@ -11,24 +11,30 @@ from training.networks import CODE
 
 
 @torch.no_grad()
-def save_sheet(
-    path: Path, generator: nn.Module, mapping: nn.Module, encoder: nn.Module, fixed: Batch
-) -> None:
-    """Write rows of crops, reconstructions, and six drawn people under the same control."""
+def save_sheet(path: Path, nets: nn.ModuleDict, covariance: Tensor, fixed: Batch) -> None:
+    """Write rows of crops, reconstructions, and six drawn people under the same control.
+
+    Args:
+        path: of the picture.
+        nets: the averaged networks `g_ema`, `m_ema`, `e_ema`.
+        covariance: float[CODE, CODE] of the codes.
+        fixed: crops that every sheet shows.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     count = len(fixed.image)
     device = fixed.image.device
-    layers = int(generator.layers)
+    generator, encoder = nets["g_ema"], nets["e_ema"].eval()
 
     def paint(codes: Tensor) -> Tensor:
-        latents = mapping(codes)[:, None].expand(-1, layers, -1)
+        latents = nets["m_ema"](codes)[:, None].expand(-1, generator.layers, -1)
         made: Tensor = generator(latents, fixed.maps, fixed.light)
         return made
 
-    rows = [fixed.image, paint(encoder(fixed.image)[0])]
+    rows = [fixed.image, paint(encoder(fixed.image))]
     random = torch.Generator().manual_seed(7)
+    root = torch.linalg.cholesky(covariance + 1e-3 * torch.eye(CODE, device=device))
     for _ in range(6):
-        code = torch.randn(1, CODE, generator=random).to(device)
+        code = torch.randn(1, CODE, generator=random).to(device) @ root.T
         rows.append(paint(code.expand(count, -1)))
     save_grid(path, torch.stack(rows))
 

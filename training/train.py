@@ -25,7 +25,6 @@ from training.losses import (
     discriminator_loss,
     feature_loss,
     generator_loss,
-    kl_per_crop,
     pyramid_loss,
     r1_penalty,
 )
@@ -43,7 +42,8 @@ class Recipe:
         size: output height and width, px.
         batch: real crops per step; half as many are painted with drawn codes.
         warm_crops: crops seen before the adversary joins.
-        kl_target: nats per crop that the code may carry; beta is steered towards it.
+        noise: standard deviation of the noise on codes, whose own is 1; more makes a code
+            say less and its neighbours look alike.
         adversarial: weight of the adversary; rises linearly over `ramp_crops`.
         ema_crops: half-life of the averaged weights, crops.
     """
@@ -59,7 +59,7 @@ class Recipe:
     adversarial: float = 0.5
     light: float = 4.0
     code: float = 0.5
-    kl_target: float = 90.0
+    noise: float = 0.25
     r1_gamma: float = 0.1
     r1_every: int = 16
     ema_crops: float = 5000.0
@@ -100,10 +100,9 @@ class Trainer:
             self.nets["d"].parameters(), lr=recipe.lr, betas=(0.0, 0.99), eps=1e-8
         )
         self.augment = AdaptiveAugment(recipe.ada_target)
-        self.beta = 2e-3
         self.crops = 0
         self.steps = 0
-        self.activity = torch.ones(CODE, device=device)
+        self.covariance = torch.eye(CODE, device=device)
         self.random = torch.Generator(device=data.rows.device)
         self.random.manual_seed(int(time.time()))
 
@@ -139,10 +138,10 @@ class Trainer:
         nets["d"].requires_grad_(False)
         self.g_opt.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, torch.bfloat16):
-            mean, logvar = nets["e"](real.image)
-            code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+            clean = nets["e"](real.image)
+            code = clean + torch.randn_like(clean) * recipe.noise
             if weight > 0:
-                drawn = self._drawn_codes(code.detach(), len(other.image))
+                drawn = self._drawn_codes(clean.detach(), len(other.image))
                 both = Batch(
                     real.image,
                     torch.cat([real.maps, other.maps]),
@@ -154,10 +153,9 @@ class Trainer:
         count = len(real.image)
         again = made[:count]
         pixel = pyramid_loss(again, real.image, real.maps)
-        kl = kl_per_crop(mean, logvar)
-        loss = recipe.pixel * pixel + self.beta * kl
-        facts = {"pixel": pixel.item(), "kl": kl.item()}
-        self._steer(mean, logvar, kl.item())
+        loss = recipe.pixel * pixel
+        facts = {"pixel": pixel.item()}
+        self._observe(clean.detach())
         if weight > 0:
             extra, more = self._adversarial_terms(made, real, both, drawn, weight)
             loss = loss + extra
@@ -165,25 +163,26 @@ class Trainer:
         loss.backward()
         self.g_opt.step()
         maps = both.maps if weight > 0 else real.maps
-        return facts, Batch(made.detach(), maps, real.light)
+        judged = slice(count // 2, None)
+        return facts, Batch(made.detach()[judged], maps[judged], real.light)
 
     def _adversarial_terms(
         self, made: Tensor, real: Batch, both: Batch, drawn: Tensor, weight: float
     ) -> tuple[Tensor, dict[str, float]]:
         recipe, nets, count = self.recipe, self.nets, len(real.image)
-        seen, maps = self.augment(made, both.maps)
+        seen, maps = self.augment(made[count:], both.maps[count:])
         with torch.autocast(self.device.type, torch.bfloat16):
-            scores, _ = nets["d"](seen, maps)
-            _, features = nets["d"](made[:count], real.maps)
+            painted, _ = nets["d"](seen, maps)
+            again, features = nets["d"](made[:count], real.maps)
             with torch.no_grad():
                 _, wanted = nets["d"](real.image, real.maps)
-            nets["e"].requires_grad_(False)
-            back, _ = nets["e"](made[count:])
-            nets["e"].requires_grad_(True)
-        adversarial = generator_loss(scores)
+            nets["e"].requires_grad_(False).eval()
+            back = nets["e"](made[count:])
+            nets["e"].requires_grad_(True).train()
+        adversarial = generator_loss(painted) + 0.5 * generator_loss(again)
         feature = feature_loss(features, wanted)
         lit = (light_from_images(made[count:]) - both.light[count:]).abs().mean()
-        code = code_loss(back, drawn, self.activity)
+        code = code_loss(back, drawn)
         share = weight / recipe.adversarial
         extra = (
             weight * adversarial
@@ -199,8 +198,9 @@ class Trainer:
         return extra, facts
 
     def _drawn_codes(self, code: Tensor, count: int) -> Tensor:
-        """Half from the prior, half other crops' codes mixed in pairs."""
-        drawn = torch.randn(count, CODE, device=self.device)
+        """Half from the Gaussian fitted to all codes, half other crops' codes mixed in pairs."""
+        root = torch.linalg.cholesky(self.covariance + 1e-3 * torch.eye(CODE, device=self.device))
+        drawn = torch.randn(count, CODE, device=self.device) @ root.T
         mixed = count // 2
         share = torch.rand(mixed, 1, device=self.device)
         a, b = code[:mixed], code[mixed : 2 * mixed]
@@ -208,10 +208,8 @@ class Trainer:
         drawn[:mixed] = (share * a + (1 - share) * b) / norm
         return drawn
 
-    def _steer(self, mean: Tensor, logvar: Tensor, kl: float) -> None:
-        self.beta = min(max(self.beta * (1.02 if kl > self.recipe.kl_target else 0.98), 1e-5), 0.1)
-        now = (1.0 - logvar.detach().exp().mean(dim=0)).clamp(0.0, 1.0)
-        self.activity = self.activity.lerp(now, 0.02)
+    def _observe(self, codes: Tensor) -> None:
+        self.covariance = self.covariance.lerp(codes.T @ codes / len(codes), 0.01)
 
     def _discriminator_step(self, real: Batch, fakes: Batch) -> dict[str, float]:
         recipe, d = self.recipe, self.nets["d"]
@@ -247,6 +245,9 @@ class Trainer:
             ema = self.nets[f"{name}_ema"].parameters()
             for slow, fast in zip(ema, self.nets[name].parameters(), strict=True):
                 slow.lerp_(fast, 1.0 - keep)
+        pairs = zip(self.nets["e_ema"].buffers(), self.nets["e"].buffers(), strict=True)
+        for slow, fast in pairs:
+            slow.copy_(fast)
 
     def state(self) -> dict[str, object]:
         """Everything that a resumed run needs."""
@@ -255,7 +256,7 @@ class Trainer:
             "g_opt": self.g_opt.state_dict(),
             "d_opt": self.d_opt.state_dict(),
             "facts": self.facts(),
-            "activity": self.activity,
+            "covariance": self.covariance,
         }
 
     def facts(self) -> dict[str, float]:
@@ -263,7 +264,6 @@ class Trainer:
         return {
             "crops": self.crops,
             "steps": self.steps,
-            "beta": self.beta,
             "p": self.augment.p,
             "size": self.recipe.size,
         }
@@ -271,7 +271,7 @@ class Trainer:
     def restore(self, facts: dict[str, float]) -> None:
         """Take over the numbers of an earlier run."""
         self.crops, self.steps = int(facts["crops"]), int(facts["steps"])
-        self.beta, self.augment.p = facts["beta"], facts["p"]
+        self.augment.p = facts["p"]
 
     def load(self, run: Path) -> None:
         """Continue from `run`: its full checkpoint, or else its small one."""
@@ -280,19 +280,26 @@ class Trainer:
             state = load_full(full, self.device)
             facts: dict[str, float] = state["facts"]  # type: ignore[assignment]
             same = int(facts["size"]) == self.recipe.size
-            self.nets.load_state_dict(state["nets"], strict=same)
+            self._take(state["nets"])  # type: ignore[arg-type]
             if same:
                 self.g_opt.load_state_dict(state["g_opt"])
                 self.d_opt.load_state_dict(state["d_opt"])
                 self._set_lr()
-            self.activity = state["activity"].to(self.device)  # type: ignore[attr-defined]
+            self.covariance = state["covariance"].to(self.device)  # type: ignore[attr-defined]
         elif (run / "small").exists():
             weights, facts = load_small(run / "small")
-            self.nets.load_state_dict(weights, strict=False)
+            self.covariance = weights.pop("covariance").to(self.device)
+            self._take(weights)
         else:
             return
         self.restore(facts)
         log.info("resumed at %d crops", self.crops)
+
+    def _take(self, weights: dict[str, Tensor]) -> None:
+        """Load what fits: a network of another size keeps the layers that both have."""
+        own = self.nets.state_dict()
+        fits = {k: v for k, v in weights.items() if k in own and own[k].shape == v.shape}
+        self.nets.load_state_dict(own | fits)
 
     def _set_lr(self) -> None:
         self.g_opt.param_groups[0]["lr"] = self.recipe.lr
@@ -319,7 +326,7 @@ def run(trainer: Trainer, out: Path, crops: int, minutes: float, sheet_every: in
                 now = time.monotonic()
                 speed = (trainer.crops - mark_crops) / (now - mark)
                 line = {k: round(v / seen, 4) for k, v in totals.items()}
-                line |= {"crops": trainer.crops, "speed": round(speed, 2), "beta": trainer.beta}
+                line |= {"crops": trainer.crops, "speed": round(speed, 2)}
                 curve.write(json.dumps(line) + "\n")
                 curve.flush()
                 mark, mark_crops, totals, seen = now, trainer.crops, {}, 0
@@ -335,10 +342,10 @@ def _minutes_since(started: float) -> float:
 
 def _save(trainer: Trainer, out: Path, fixed: Batch) -> None:
     save_full(out / "full.pt", trainer.state())
-    save_small(out / "small", dict(trainer.nets.state_dict()), trainer.facts())
-    nets = trainer.nets
-    save_sheet(out / "sheets" / f"{trainer.crops:09d}.png", nets["g_ema"], nets["m_ema"],
-               nets["e_ema"], fixed)  # fmt: skip
+    weights = dict(trainer.nets.state_dict()) | {"covariance": trainer.covariance}
+    save_small(out / "small", weights, trainer.facts())
+    sheet = out / "sheets" / f"{trainer.crops:09d}.png"
+    save_sheet(sheet, trainer.nets, trainer.covariance, fixed)
     log.info("saved at %d crops", trainer.crops)
 
 

@@ -1,0 +1,77 @@
+"""The gate that a reduced precision must pass before it may paint faces."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.backends.backend import Precision, Session
+from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
+
+COSINE_FLOOR: Final = 0.99
+ERROR_CEILING: Final = 0.35
+"""Largest difference of any value, where pictures span -1 to 1; edges shift it most."""
+
+Float32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """How a reduced precision compares with fp32.
+
+    Attributes:
+        precision: the one that was tried.
+        cosine: least cosine over the probes between what the two paint, after the part
+            that all probes share is taken out: what is left is identity.
+        max_error: largest difference of a value, pictures in [-1, 1].
+    """
+
+    precision: Precision
+    cosine: float
+    max_error: float
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the precision may be used."""
+        return self.cosine >= COSINE_FLOOR and self.max_error <= ERROR_CEILING
+
+    def told(self) -> str:
+        """Return one line for people."""
+        verdict = "used" if self.is_passed else "refused, fp32 is used instead"
+        return (
+            f"{self.precision} {verdict}: identity cosine {self.cosine:.4f} "
+            f"(at least {COSINE_FLOOR}), largest error {self.max_error:.3f}"
+        )
+
+
+def compare_sessions(
+    reference: Session, reduced: Session, latents: Float32, precision: Precision
+) -> GateResult:
+    """Paint probes with both and compare.
+
+    Args:
+        reference: the generator in fp32.
+        reduced: the same generator in `precision`.
+        latents: float32[N, L, 512] of different people, N >= 2.
+        precision: of `reduced`.
+
+    Raises:
+        EngineFault: one of them failed.
+    """
+    count = len(latents)
+    fed = {
+        "latents": np.ascontiguousarray(latents, np.float32),
+        "maps": np.zeros((count, MAP_CHANNELS, MAP_SIZE, MAP_SIZE), np.float32),
+        "light": np.zeros((count, 3, LIGHT_SIZE, LIGHT_SIZE), np.float32),
+    }
+    wanted = reference.run(fed)["image"].reshape(count, -1)
+    made = reduced.run(fed)["image"].reshape(count, -1)
+    shared = wanted.mean(axis=0)
+    cosine = min(_cosine(a - shared, b - shared) for a, b in zip(wanted, made, strict=True))
+    return GateResult(precision, cosine, float(np.abs(wanted - made).max()))
+
+
+def _cosine(a: Float32, b: Float32) -> float:
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norm if norm > 0 else 0.0

@@ -1,0 +1,126 @@
+"""The model pack: files named in a manifest with their hashes, and engines made from them."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from engines.backends.backend import Backend, Precision, Session
+from engines.errors import ModelMissing, ModelRejected
+from engines.stylegan.gate import GateResult, compare_sessions
+from engines.stylegan.shape import load_shape_model
+from engines.swapper import Swapper
+
+__all__ = ["Pack", "bundled_pack", "read_pack", "swapper_from_pack"]
+
+MANIFEST: Final = "manifest.json"
+FORMAT: Final = "kveil pack 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A folder of model files and what its manifest says of them.
+
+    Attributes:
+        folder: where the files lie.
+        name: of the pack.
+        sha256: by file name, hexadecimal.
+    """
+
+    folder: Path
+    name: str
+    sha256: dict[str, str]
+
+    def path(self, name: str) -> Path:
+        """Return the file `name` once its hash is verified.
+
+        Raises:
+            ModelMissing: the manifest or the folder lacks it.
+            ModelRejected: its content is not what the manifest says.
+        """
+        if name not in self.sha256:
+            raise ModelMissing(f"the pack {self.name} has no {name}; use a complete pack")
+        path = self.folder / name
+        if not path.is_file():
+            raise ModelMissing(f"{name} of the pack {self.name} is absent; reinstall kveil")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256[name]:
+            raise ModelRejected(f"{name} of the pack {self.name} is damaged; reinstall kveil")
+        return path
+
+
+def bundled_pack() -> Path:
+    """Return the folder of the pack that comes with kveil."""
+    return Path(__file__).resolve().parents[1] / "weights"
+
+
+def read_pack(folder: Path) -> Pack:
+    """Read a pack's manifest; files are verified when they are asked for.
+
+    Raises:
+        ModelMissing: there is no manifest.
+        ModelRejected: the manifest is damaged or of another format.
+    """
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ModelMissing(f"no model pack in {folder.name}; reinstall kveil") from error
+    except (OSError, ValueError) as error:
+        raise ModelRejected("the model pack's manifest is damaged; reinstall kveil") from error
+    files = content.get("files") if isinstance(content, dict) else None
+    if not isinstance(files, dict) or content.get("format") != FORMAT:
+        raise ModelRejected(f"the model pack's manifest is not of the format {FORMAT!r}")
+    hashes = {str(name): str(entry.get("sha256", "")) for name, entry in files.items()}
+    if any(Path(name).name != name for name in hashes):
+        raise ModelRejected("the model pack names files outside its folder; refuse it")
+    return Pack(folder, str(content.get("name", folder.name)), hashes)
+
+
+def swapper_from_pack(
+    backend: Backend, folder: Path | None = None, *, precision: Precision = "fp32"
+) -> tuple[Swapper, GateResult | None]:
+    """Load landmark network, generator and shape model; gate a reduced precision.
+
+    Args:
+        backend: the runtime.
+        folder: of the pack; the bundled one by default.
+        precision: of the generator. The landmark network always runs in fp32: it is small,
+            and its errors would shake the face.
+
+    Returns:
+        The swapper and, for a reduced precision, what the gate measured. Where the gate
+        fails the swapper computes in fp32 and the result says so.
+
+    Raises:
+        ModelMissing: a file is absent.
+        ModelRejected: a file is damaged or of wrong shape.
+    """
+    pack = read_pack(folder or bundled_pack())
+    landmarker = backend.load(pack.path("landmarker.onnx"))
+    generator = backend.load(pack.path("generator.onnx"))
+    shape = load_shape_model(pack.path("shape.npz"))
+    if precision == "fp32":
+        return Swapper(landmarker, generator, shape), None
+    reduced = backend.load(pack.path("generator.onnx"), precision=precision)
+    donors = _donor_latents(pack)
+    result = compare_sessions(generator, reduced, donors, precision)
+    chosen, spare = (reduced, generator) if result.is_passed else (generator, reduced)
+    spare.close()
+    return Swapper(landmarker, chosen, shape), result
+
+
+def _donor_latents(pack: Pack) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    with np.load(pack.path("donors.npz"), allow_pickle=False) as file:
+        return np.asarray(file["latents"][:8], np.float32)
+
+
+def load_role(backend: Backend, pack: Pack, role: str, precision: Precision = "fp32") -> Session:
+    """Load another network of the pack, such as `encoder` or `mapping`.
+
+    Raises:
+        ModelMissing: the pack has none.
+        ModelRejected: it is damaged.
+    """
+    return backend.load(pack.path(f"{role}.onnx"), precision=precision)
