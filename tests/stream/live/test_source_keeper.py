@@ -27,9 +27,7 @@ def keeper_of(
             raise lost("script over")
         return attempt()
 
-    keeper = SourceKeeper(
-        connect, delivered.append, persistence or Persistence(), clock, counters
-    )
+    keeper = SourceKeeper(connect, delivered.append, persistence or Persistence(), clock, counters)
     return keeper, delivered, counters
 
 

@@ -1,0 +1,189 @@
+"""Decodes RTSP, RTMP, SRT, HTTP, HLS, cameras, and files in real time, one connection each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+
+import av
+from av.container import InputContainer
+from av.error import InvalidDataError
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from engines.errors import KveilError
+from engines.types import Frame
+from stream.live.address import Address, Gate
+from stream.live.clock import Clock
+from stream.live.errors import SourceLost
+from stream.live.transports import RtspTransport, Transport, transport_for
+from stream.media import StreamShape
+from stream.planes import picture_format, picture_from_frame
+
+__all__ = ["NetworkSource", "SourceOptions"]
+
+_MOST_BAD_PACKETS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """How to read a source.
+
+    Attributes:
+        rtsp: `tcp` loses nothing and may lag behind; `udp` loses packets and does not.
+        timeout_s: silence after which a read fails; connecting may take three times that.
+        max_pixels: larger pictures are refused.
+    """
+
+    rtsp: RtspTransport = "tcp"
+    timeout_s: float = 5.0
+    max_pixels: int = 8192 * 4320
+
+
+class NetworkSource:
+    """One connection to a live source; opened by the constructor.
+
+    Args:
+        address: where it is.
+        gate: decides whether it may be reached.
+        clock: paces files.
+        options: how to read it.
+
+    Raises:
+        AddressRefused: the gate does not let it through.
+        SourceLost: unreachable, silent, refusing, or without video.
+    """
+
+    def __init__(
+        self, address: Address, gate: Gate, clock: Clock, options: SourceOptions | None = None
+    ) -> None:
+        self._address = address
+        self._options = options or SourceOptions()
+        self._clock = clock
+        self._closed = threading.Event()
+        self._is_reading = False
+        self._transport = transport_for(address, gate, self._options.timeout_s, self._options.rtsp)
+        self._container = self._opened(self._transport)
+        try:
+            self._stream = self._video_of(self._container)
+        except BaseException:
+            self._container.close()
+            self._transport.close()
+            raise
+
+    @property
+    def shape(self) -> StreamShape:
+        """Size and clock as the source announced them; frames may differ later."""
+        stream = self._stream
+        context = stream.codec_context
+        rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+        base = stream.time_base or Fraction(1, 90_000)
+        return StreamShape(context.height, context.width, Fraction(rate), base, None)
+
+    def frames(self) -> Iterator[Frame]:
+        """Decoded frames as they come; a file's are held back to real time.
+
+        Raises:
+            SourceLost: the connection broke, fell silent, or sends what cannot be decoded.
+        """
+        self._is_reading = True
+        try:
+            yield from self._decoded_frames()
+        except KveilError:
+            raise
+        except Exception as error:
+            if not self._closed.is_set():
+                raise self._lost(error) from None
+        finally:
+            self._container.close()
+            self._transport.close()
+
+    def close(self) -> None:
+        """Ends `frames` soon; idempotent, callable from any thread."""
+        self._closed.set()
+        self._transport.close()
+        if not self._is_reading:
+            with suppress(av.FFmpegError):
+                self._container.close()
+
+    def _opened(self, transport: Transport) -> InputContainer:
+        try:
+            return transport.open()
+        except KveilError:
+            transport.close()
+            raise
+        except Exception as error:
+            lost = self._lost(error)
+            transport.close()
+            raise lost from None
+
+    def _video_of(self, container: InputContainer) -> VideoStream:
+        if not container.streams.video:
+            raise SourceLost(f"{self._address} has no video track")
+        stream = container.streams.video[0]
+        stream.codec_context.thread_type = "SLICE"
+        return stream
+
+    def _decoded_frames(self) -> Iterator[Frame]:
+        bad, index, start = 0, 0, None
+        for packet in self._container.demux(self._stream):
+            if self._closed.is_set():
+                return
+            decoded = _decoded_or_none(packet.decode)
+            bad = bad + 1 if decoded is None else 0
+            if bad > _MOST_BAD_PACKETS:
+                raise SourceLost(f"{self._address} sends video that cannot be decoded")
+            for picture in decoded or ():
+                frame = self._frame(picture, index)
+                start = self._paced(frame, start)
+                index += 1
+                yield frame
+        if self._address.is_network and not self._closed.is_set():
+            raise SourceLost(f"{self._address} ended the stream")
+
+    def _frame(self, decoded: VideoFrame, index: int) -> Frame:
+        if decoded.width * decoded.height > self._options.max_pixels:
+            raise SourceLost(f"{self._address} sends pictures larger than limits.max_pixels")
+        picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
+        base = decoded.time_base or self._stream.time_base or Fraction(1, 90_000)
+        pts = decoded.pts if decoded.pts is not None else int(self._clock.now() / base)
+        return Frame(picture, pts, base, index, is_damaged=decoded.is_corrupt)
+
+    def _paced(self, frame: Frame, start: float | None) -> float | None:
+        """Holds a file's frame back until its time has come."""
+        if self._address.kind != "file":
+            return None
+        if start is None:
+            return self._clock.now() - frame.time_s
+        ahead_s = start + frame.time_s - self._clock.now()
+        if ahead_s > 0:
+            self._clock.wait(self._closed, min(ahead_s, 10.0))
+        return start
+
+    def _lost(self, error: Exception) -> SourceLost:
+        """One line; the library's own text is left out because it repeats the URL."""
+        reason = self._transport.failure or _reason(error)
+        return SourceLost(f"cannot read {self._address}: {reason}")
+
+
+def _decoded_or_none(decode: Callable[[], Sequence[VideoFrame]]) -> Sequence[VideoFrame] | None:
+    """The frames of a packet; None where it cannot be decoded."""
+    try:
+        return decode()
+    except InvalidDataError:
+        return None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, av.error.ExitError):
+        return "it is silent; check the camera and the network"
+    if isinstance(error, av.error.HTTPUnauthorizedError):
+        return "it wants other credentials"
+    if isinstance(error, av.error.HTTPError):
+        return "it refuses; check the path of the address"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return f"the stream broke off ({type(error).__name__})"

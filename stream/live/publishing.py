@@ -1,0 +1,208 @@
+"""The ends that a network sink writes encoded pictures to; each can be cut at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+import av
+from av.container import OutputContainer
+
+from stream.live.address import Address, Gate
+from stream.live.errors import AddressRefused
+from stream.live.live_encoder import EncodedPicture
+from stream.live.packet_muxer import PacketMuxer
+from stream.live.publisher import HEADER
+from stream.live.relay import Relay
+from stream.live.transports import end_process, srt_bridge
+
+__all__ = ["Outgoing", "outgoing_to"]
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_GOODBYE_S: Final = 4.0
+_FORMATS: Final = {
+    "rtsp": ("rtsp", {"rtsp_transport": "tcp"}),
+    "rtmp": ("flv", {"flvflags": "no_duration_filesize"}),
+}
+_HLS: Final = {
+    "hls_segment_type": "fmp4",
+    "hls_time": "1",
+    "hls_list_size": "8",
+    "hls_flags": "delete_segments+independent_segments+program_date_time+temp_file",
+    "hls_fmp4_init_filename": "init.mp4",
+}
+
+
+class Outgoing(Protocol):
+    """One connection that takes encoded pictures."""
+
+    def write(self, picture: EncodedPicture) -> None:
+        """Sends one picture; may block until `cut`.
+
+        Raises:
+            OSError: the other end is gone.
+        """
+
+    def finish(self) -> None:
+        """Says goodbye and waits until that is done."""
+
+    def cut(self) -> None:
+        """Breaks off at once; idempotent, callable from any thread."""
+
+    @property
+    def failure(self) -> str:
+        """What is known about why it failed; empty if nothing."""
+
+
+def outgoing_to(
+    address: Address, gate: Gate, metadata: Mapping[str, str], timeout_s: float
+) -> Outgoing:
+    """The way out to an address; the gate is asked here.
+
+    Raises:
+        AddressRefused: the gate does not let it through, or nothing can be published there.
+    """
+    ips = gate.admit(address)
+    if address.kind in ("rtsp", "rtmp"):
+        return _Published(address, Relay(address, ips, timeout_s), metadata)
+    if address.kind == "srt":
+        return _Bridged(srt_bridge("file://con", address.url(ips[0])), metadata)
+    if address.kind == "file" and address.path.endswith(".m3u8"):
+        return _Segmented(Path(address.path), metadata)
+    raise AddressRefused(f"cannot publish to {address}; use rtsp, rtmp, srt or a name in .m3u8")
+
+
+class _Published:
+    def __init__(self, address: Address, relay: Relay, metadata: Mapping[str, str]) -> None:
+        self._relay = relay
+        form, options = _FORMATS[address.kind]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "stream.live.publisher"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_ROOT,
+            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+        )
+        order = {
+            "url": address.url("127.0.0.1", relay.port, address.kind),
+            "format": form,
+            "options": options,
+            "metadata": dict(metadata),
+        }
+        self._send(json.dumps(order).encode() + b"\n")
+
+    @property
+    def failure(self) -> str:
+        if self._relay.failure:
+            return self._relay.failure
+        stdout = self._process.stdout
+        if stdout is None or stdout.closed or self._process.poll() is None:
+            return ""
+        return stdout.readline(200).decode(errors="replace").strip()
+
+    def write(self, picture: EncodedPicture) -> None:
+        header = HEADER.pack(picture.pts, picture.is_key, len(picture.data))
+        self._send(header + picture.data)
+
+    def finish(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_GOODBYE_S)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError("the server does not answer") from None
+
+    def cut(self) -> None:
+        end_process(self._process)
+        self._relay.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+            raise
+
+
+class _Bridged:
+    def __init__(self, process: subprocess.Popen[bytes], metadata: Mapping[str, str]) -> None:
+        self._process = process
+        self._metadata = metadata
+        self._muxer = PacketMuxer(self._opened)
+        self.failure = ""
+
+    def write(self, picture: EncodedPicture) -> None:
+        self._muxer.write(picture.data, picture.pts, picture.is_key)
+
+    def finish(self) -> None:
+        self._muxer.close()
+        self.cut()
+
+    def cut(self) -> None:
+        end_process(self._process)
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+    def _opened(self) -> OutputContainer:
+        assert self._process.stdin is not None
+        options = {"flush_packets": "1", "muxdelay": "0"}
+        container = av.open(
+            _Unseekable(self._process), "w", format="mpegts", container_options=options
+        )
+        container.metadata.update(self._metadata)
+        return container
+
+
+class _Unseekable:
+    """The bridge's input as a file that is only written."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        self._pipe = process.stdin
+        self.name = "srt"
+
+    def write(self, data: bytes) -> int:
+        """Hands bytes to the bridge at once."""
+        written = self._pipe.write(data)
+        self._pipe.flush()
+        return written
+
+
+class _Segmented:
+    def __init__(self, playlist: Path, metadata: Mapping[str, str]) -> None:
+        self._playlist = playlist
+        self._metadata = metadata
+        self._muxer = PacketMuxer(self._opened)
+        self.failure = ""
+
+    def write(self, picture: EncodedPicture) -> None:
+        self._muxer.write(picture.data, picture.pts, picture.is_key)
+
+    def finish(self) -> None:
+        self._muxer.close()
+
+    def cut(self) -> None:
+        """Files need no cutting: a new connection writes them anew."""
+
+    def _opened(self) -> OutputContainer:
+        self._playlist.parent.mkdir(parents=True, exist_ok=True)
+        names = {"hls_segment_filename": str(self._playlist.with_suffix("")) + "-%05d.m4s"}
+        container = av.open(str(self._playlist), "w", format="hls", container_options=_HLS | names)
+        container.metadata.update(self._metadata)
+        return container

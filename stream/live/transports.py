@@ -1,0 +1,182 @@
+"""How bytes reach the media library: each way can be cut from another thread."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from contextlib import suppress
+from typing import Final, Literal, Protocol
+
+import av
+from av.container import InputContainer
+
+from stream.live.address import Address, Gate
+from stream.live.errors import SourceLost
+from stream.live.http_reader import HttpOpener
+from stream.live.relay import Relay
+
+__all__ = ["RtspTransport", "Transport", "end_process", "srt_bridge", "transport_for"]
+
+RtspTransport = Literal["tcp", "udp"]
+_CONTAINERS: Final = (
+    "hls,applehttp,mpegts,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,flv,live_flv,avi,mpjpeg,mjpeg,"
+    "h264,hevc,ivf,mpeg,mpegvideo,yuv4mpegpipe,ogg,aac,mp3"
+)
+_PROBE: Final = {"fflags": "nobuffer", "analyzeduration": "1000000", "probesize": "1000000"}
+
+
+class Transport(Protocol):
+    """One connection."""
+
+    def open(self) -> InputContainer:
+        """Connects; blocks until there is something to decode or the time is up."""
+
+    def close(self) -> None:
+        """Cuts the connection at once; idempotent, callable from any thread."""
+
+    @property
+    def failure(self) -> str:
+        """What the transport knows about why it failed; empty if nothing."""
+
+
+def transport_for(address: Address, gate: Gate, timeout_s: float, rtsp: RtspTransport) -> Transport:
+    """The way to an address; the gate is asked here.
+
+    Raises:
+        AddressRefused: the gate does not let it through.
+        SourceLost: the name does not resolve, or a program is missing.
+    """
+    if address.kind == "http":
+        gate.admit(address)
+        return _Http(address, HttpOpener(address, gate, timeout_s), timeout_s)
+    ips = gate.admit(address)
+    if address.kind in ("rtsp", "rtmp"):
+        return _Relayed(address, Relay(address, ips, timeout_s), timeout_s, rtsp)
+    if address.kind == "srt":
+        return _Piped(srt_bridge(address.url(ips[0]), "file://con"), timeout_s)
+    return _Local(address, timeout_s)
+
+
+class _Relayed:
+    def __init__(
+        self, address: Address, relay: Relay, timeout_s: float, rtsp: RtspTransport
+    ) -> None:
+        self._address, self._relay, self._timeout_s = address, relay, timeout_s
+        self._options = dict(_PROBE)
+        if address.kind == "rtsp":
+            self._options |= {
+                "rtsp_transport": rtsp,
+                "allowed_media_types": "video",
+                "protocol_whitelist": "rtsp,tcp,udp,rtp",
+                "timeout": str(int(timeout_s * 1e6)),
+                "reorder_queue_size": "64",
+                "max_delay": "200000",
+            }
+        else:
+            self._options["protocol_whitelist"] = "rtmp,tcp"
+
+    @property
+    def failure(self) -> str:
+        return self._relay.failure
+
+    def open(self) -> InputContainer:
+        scheme = self._address.kind
+        url = self._address.url("127.0.0.1", self._relay.port, scheme)
+        form = "rtsp" if scheme == "rtsp" else "flv"
+        return _opened(url, form, self._options, self._timeout_s)
+
+    def close(self) -> None:
+        self._relay.close()
+
+
+class _Http:
+    def __init__(self, address: Address, opener: HttpOpener, timeout_s: float) -> None:
+        self._address, self._opener, self._timeout_s = address, opener, timeout_s
+        self.failure = ""
+
+    def open(self) -> InputContainer:
+        options = {
+            **_PROBE,
+            "format_whitelist": _CONTAINERS,
+            "protocol_whitelist": "http,https,tls,tcp,crypto",
+            "http_persistent": "0",
+            "http_multiple": "0",
+        }
+        return av.open(
+            self._address.url(),
+            container_options=options,
+            timeout=(3 * self._timeout_s, self._timeout_s),
+            io_open=self._opener,
+        )
+
+    def close(self) -> None:
+        self._opener.close()
+
+
+class _Piped:
+    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+        self._process, self._timeout_s = process, timeout_s
+        self.failure = ""
+
+    def open(self) -> InputContainer:
+        assert self._process.stdout is not None
+        return av.open(
+            self._process.stdout,
+            "r",
+            format="mpegts",
+            container_options=dict(_PROBE),
+            timeout=(3 * self._timeout_s, self._timeout_s),
+        )
+
+    def close(self) -> None:
+        end_process(self._process)
+
+
+class _Local:
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self._address, self._timeout_s = address, timeout_s
+        self.failure = ""
+
+    def open(self) -> InputContainer:
+        if self._address.kind == "camera":
+            return _opened(self._address.path, "v4l2", {}, self._timeout_s)
+        options = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,crypto"}
+        return _opened(self._address.path, None, options, self._timeout_s)
+
+    def close(self) -> None:
+        """Reads of files and cameras end by themselves."""
+
+
+def srt_bridge(source: str, target: str) -> subprocess.Popen[bytes]:
+    """Starts the SRT program between an SRT address and standard input or output.
+
+    Raises:
+        SourceLost: it is not installed.
+    """
+    program = shutil.which("srt-live-transmit")
+    if program is None:
+        raise SourceLost("SRT needs the program srt-live-transmit; apt-get install srt-tools")
+    return subprocess.Popen(  # noqa: S603 - no shell; both addresses were read and admitted
+        [program, "-q", "-loglevel:fatal", source, target],
+        stdin=subprocess.PIPE if source == "file://con" else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if target == "file://con" else subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Ends a bridge and waits until it is gone; idempotent."""
+    with suppress(OSError):
+        process.terminate()
+    try:
+        process.wait(2.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(2.0)
+
+
+def _opened(
+    url: str, form: str | None, options: dict[str, str], timeout_s: float
+) -> InputContainer:
+    timeout = (3 * timeout_s, timeout_s)
+    return av.open(url, format=form, container_options=options, timeout=timeout)

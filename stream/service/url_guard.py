@@ -1,0 +1,163 @@
+"""Which addresses the service may connect to, so that nobody reaches inside through it.
+
+Names are resolved once and the connection goes to the addresses that were checked: a name
+that changes its answer in between gains nothing. Cloud metadata and other link-local
+addresses are refused whatever the allow-list says.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stream.live.address import Address
+from stream.live.errors import AddressRefused, SourceLost
+
+__all__ = ["Allowance", "OpenGate", "Resolve", "UrlGuard", "resolve"]
+
+Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Sequence[str]]
+_METADATA = tuple(
+    ipaddress.ip_network(text)
+    for text in ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32")
+)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may be reached.
+
+    Attributes:
+        hosts: host names, `*` standing for any part, such as `*.cameras.example`.
+        networks: address ranges such as `10.20.0.0/16`; without a matching name, every
+            address of a host must lie in one of them.
+        schemes: URL schemes.
+        folders: files beneath them may be played; none by default.
+        devices: cameras such as `/dev/video0`; none by default.
+    """
+
+    hosts: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ("rtsp", "rtsps", "rtmp", "rtmps", "srt", "http", "https")
+    folders: tuple[Path, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+class UrlGuard:
+    """Admits what the allowance names and nothing else.
+
+    Args:
+        allowance: what may be reached.
+        resolve_name: gives the IP addresses of a name; tests pass a fake.
+
+    >>> from stream.live.address import address_from_text
+    >>> guard = UrlGuard(Allowance(networks=("10.0.0.0/8",)))
+    >>> guard.admit(address_from_text("rtsp://10.1.2.3/live"))
+    ('10.1.2.3',)
+    """
+
+    def __init__(self, allowance: Allowance, resolve_name: Resolve | None = None) -> None:
+        self._allowance = allowance
+        self._resolve = resolve_name or resolve
+        self._networks = tuple(ipaddress.ip_network(text) for text in allowance.networks)
+
+    def admit(self, address: Address) -> tuple[str, ...]:
+        """IP addresses to connect to; none for files and cameras.
+
+        Raises:
+            AddressRefused: not in the allow-list.
+            SourceLost: the name does not resolve.
+        """
+        if address.kind == "file":
+            return self._admit_file(address)
+        if address.kind == "camera":
+            return self._admit_camera(address)
+        if address.scheme not in self._allowance.schemes:
+            raise AddressRefused(f"{address.scheme} is not among the schemes allowed")
+        found = tuple(self._resolve(address.host, address.port))
+        if not found:
+            raise SourceLost(f"{address} does not resolve; check the name")
+        is_named = any(fnmatch.fnmatchcase(address.host, host) for host in self._allowance.hosts)
+        for text in found:
+            self._admit_ip(address, ipaddress.ip_address(text.split("%")[0]), is_named)
+        return found
+
+    def _admit_ip(self, address: Address, ip: Ip, is_named: bool) -> None:
+        inner = _unwrapped(ip)
+        if any(inner in network for network in _METADATA) or inner.is_multicast:
+            raise AddressRefused(f"{address} leads to a link-local or metadata address")
+        if inner.is_unspecified or inner.is_reserved:
+            raise AddressRefused(f"{address} leads to an address that no camera has")
+        is_listed = any(inner in network for network in self._networks)
+        if not is_listed and not (is_named and (inner.is_global or _is_literal(address.host))):
+            raise AddressRefused(
+                f"{address} is not allowed; add its name to sources.hosts and, where its "
+                "address is private, its network to sources.networks"
+            )
+
+    def _admit_file(self, address: Address) -> tuple[str, ...]:
+        path = Path(address.path).resolve()
+        if not any(path.is_relative_to(folder.resolve()) for folder in self._allowance.folders):
+            raise AddressRefused("that file is outside sources.folders")
+        return ()
+
+    def _admit_camera(self, address: Address) -> tuple[str, ...]:
+        if address.path not in self._allowance.devices:
+            raise AddressRefused(f"{address} is not in sources.devices")
+        return ()
+
+
+class OpenGate:
+    """Admits what the person at the command line asks for; still resolves names once."""
+
+    def admit(self, address: Address) -> tuple[str, ...]:
+        """IP addresses of the host.
+
+        Raises:
+            SourceLost: the name does not resolve.
+        """
+        if not address.is_network:
+            return ()
+        found = tuple(resolve(address.host, address.port))
+        if not found:
+            raise SourceLost(f"{address} does not resolve; check the name")
+        return found
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """Every IP address of a name, in the system's order; none when it does not resolve.
+
+    >>> resolve("127.0.0.1", 554)
+    ['127.0.0.1']
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _unwrapped(ip: Ip) -> Ip:
+    """The IPv4 address that an IPv6 one stands for, where it does."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return ip
+    if ip.ipv4_mapped is not None:
+        return ip.ipv4_mapped
+    if ip.sixtofour is not None:
+        return ip.sixtofour
+    if ip in _NAT64:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip
+
+
+def _is_literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

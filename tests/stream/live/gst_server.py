@@ -1,0 +1,165 @@
+"""A real RTSP server for the tests: a camera that burns the time into its picture, and a
+place to publish to and watch from. Runs under the system's Python, which has GStreamer:
+
+    /usr/bin/python3 gst_server.py --port 8554 --fps 15 --size 1280x720 [--base FRAMES.i420]
+
+`/camera` plays; `/out` takes a publication (ANNOUNCE, RECORD) that `/watch` plays again.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
+
+BITS = 40
+BAR_ROWS = 32
+
+
+class Camera(GstRtspServer.RTSPMediaFactory):
+    """Pushes raw pictures whose top rows hold the monotonic time in ms as black and white."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.options = options
+        width, height = options.width, options.height
+        encode = {
+            "h264": "x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 bitrate=3000 "
+            "! rtph264pay config-interval=1 pt=96",
+            "jpeg": "jpegenc quality=85 ! rtpjpegpay pt=26",
+        }[options.codec]
+        loss = f"! identity drop-probability={options.drop} " if options.drop else ""
+        last = encode.rpartition("!")[2].strip()
+        chain = encode[: len(encode) - len(last)]
+        if options.drop:
+            tail = f"{last} {loss} ! capsfilter name=pay0"
+        else:
+            tail = f"{last} name=pay0"
+        self.set_launch(
+            "( appsrc name=src is-live=true format=time do-timestamp=true block=false "
+            f"caps=video/x-raw,format=I420,width={width},height={height},"
+            f"framerate={options.fps}/1 ! queue max-size-buffers=2 leaky=downstream ! "
+            f"{chain} {tail} )"
+        )
+        self.set_shared(True)
+        self.set_latency(0)
+        size = width * height * 3 // 2
+        raw = Path(options.base).read_bytes() if options.base else bytes([90]) * size
+        self.pictures = [raw[at : at + size] for at in range(0, len(raw) - size + 1, size)]
+        self.count = 0
+        self.connect("media-configure", self.configured)
+
+    def configured(self, _factory, media):
+        source = media.get_element().get_by_name("src")
+        state = {"on": True}
+        media.connect("unprepared", lambda *_: state.update(on=False))
+        GLib.timeout_add(1000 // self.options.fps, self.push, source, state)
+
+    def push(self, source, state):
+        if not state["on"]:
+            return False
+        picture = self.pictures[self.count % len(self.pictures)]
+        self.count += 1
+        row = bar_row(int(time.monotonic() * 1000), self.options.width)
+        burnt = row * BAR_ROWS + picture[self.options.width * BAR_ROWS :]
+        source.emit("push-buffer", Gst.Buffer.new_wrapped(burnt))
+        return True
+
+
+def bar_row(number, width):
+    cell = width // BITS
+    row = b"".join((b"\xeb" if number >> bit & 1 else b"\x10") * cell for bit in range(BITS))
+    return row + b"\x10" * (width - len(row))
+
+
+class Desk:
+    """Hands what is published to whoever watches."""
+
+    def __init__(self):
+        self.watchers = []
+        self.caps = "video/x-h264,stream-format=byte-stream,alignment=au"
+        self.take = GstRtspServer.RTSPMediaFactory()
+        self.take.set_transport_mode(GstRtspServer.RTSPTransportMode.RECORD)
+        self.take.set_launch(
+            "( rtph264depay name=depay0 ! h264parse config-interval=-1 "
+            f"! {self.caps} ! appsink name=sink emit-signals=true sync=false max-buffers=8 "
+            "drop=true )"
+        )
+        self.take.connect("media-configure", self.taking)
+        self.give = GstRtspServer.RTSPMediaFactory()
+        self.give.set_launch(
+            f"( appsrc name=src is-live=true format=time do-timestamp=true caps={self.caps} "
+            "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=1 )"
+        )
+        self.give.set_shared(True)
+        self.give.connect("media-configure", self.giving)
+
+    def taking(self, _factory, media):
+        media.get_element().get_by_name("sink").connect("new-sample", self.passed)
+
+    def giving(self, _factory, media):
+        source = media.get_element().get_by_name("src")
+        self.watchers.append(source)
+        media.connect("unprepared", lambda *_: self.watchers.remove(source))
+
+    def passed(self, sink):
+        buffer = sink.emit("pull-sample").get_buffer()
+        data = buffer.extract_dup(0, buffer.get_size())
+        for source in list(self.watchers):
+            source.emit("push-buffer", Gst.Buffer.new_wrapped(data))
+        return Gst.FlowReturn.OK
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", default="8554")
+    parser.add_argument("--size", default="640x360")
+    parser.add_argument("--fps", type=int, default=15)
+    parser.add_argument("--codec", default="h264")
+    parser.add_argument("--drop", type=float, default=0.0)
+    parser.add_argument("--base")
+    parser.add_argument("--user")
+    options = parser.parse_args()
+    options.width, options.height = map(int, options.size.split("x"))
+    Gst.init(None)
+    server = GstRtspServer.RTSPServer()
+    server.set_address("127.0.0.1")
+    server.set_service(options.port)
+    server.get_thread_pool().set_max_threads(8)
+    mounts = server.get_mount_points()
+    camera, desk = Camera(options), Desk()
+    mounts.add_factory("/camera", camera)
+    mounts.add_factory("/out", desk.take)
+    mounts.add_factory("/watch", desk.give)
+    if options.user:
+        guard(server, (camera,), options.user)
+    server.attach(None)
+    sys.stdout.write(f"ready {server.get_bound_port()}\n")
+    sys.stdout.flush()
+    GLib.MainLoop().run()
+
+
+def guard(server, factories, user):
+    auth = GstRtspServer.RTSPAuth()
+    token = GstRtspServer.RTSPToken()
+    token.set_string(GstRtspServer.RTSP_TOKEN_MEDIA_FACTORY_ROLE, "viewer")
+    name, _, password = user.partition(":")
+    auth.add_basic(GstRtspServer.RTSPAuth.make_basic(name, password), token)
+    server.set_auth(auth)
+    for factory in factories:
+        permissions = GstRtspServer.RTSPPermissions()
+        permissions.add_permission_for_role("viewer", "media.factory.access", True)
+        permissions.add_permission_for_role("viewer", "media.factory.construct", True)
+        factory.set_permissions(permissions)
+
+
+if __name__ == "__main__":
+    main()
