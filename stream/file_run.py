@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import platform
 import time
 
@@ -11,16 +12,16 @@ from engines.covers import cover_named
 from stream.anonymizer import Anonymizer
 from stream.encoders import EncodeSettings
 from stream.engine_set import EngineSet
-from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
-from stream.file_source import FileSource
 from stream.finding import FaceFinder
 from stream.jobs import Job
-from stream.media import StreamShape
+from stream.media import Sink, StreamShape
+from stream.opening import RecordedSource, open_sink, open_source
 from stream.pipeline import run_pipeline
 from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.report import FileIdentity, RunReport, hash_file, installed_versions
 from stream.run_progress import RunProgress
+from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
 from tracker.schedule import DetectionSchedule, ScheduleSettings
 from tracker.settings import TrackerSettings
@@ -49,27 +50,19 @@ def run_file(
         EngineFault: an engine died; nothing is left of the output.
         PrivacyRefused: `strict`, and a promise was not kept; nothing is left either.
     """
-    del resume
     _describe(report, settings, engines)
-    clock = StageClock()
-    source = FileSource(job.source, max_pixels=settings.limits.max_pixels)
+    source = open_source(job.source, max_pixels=settings.limits.max_pixels)
     report.input = _identity(job, source.shape)
     report.metadata_dropped = list(source.probe.dropped)
-    job.target.parent.mkdir(parents=True, exist_ok=True)
-    sink = FileSink(job.target, source.probe, _encoding(settings))
-    report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
-    replacer: FaceReplacer = CoverEveryFace()
-    anonymizer = _anonymizer(settings, engines, replacer, source.shape, clock)
-    progress.begin(job.source.name, source.shape.frames)
-    start = time.monotonic()
     try:
-        asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance))
-    finally:
-        report.elapsed_s = round(time.monotonic() - start, 3)
-        report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
-        report.clusters, report.stages = replacer.counts(), clock.summary()
-        report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
-        report.warnings += [*source.report.warnings, *sink.notes]
+        job.target.parent.mkdir(parents=True, exist_ok=True)
+        words = _settings_hash(settings, engines) if resume else None
+        sink = open_sink(job.target, source, _encoding(settings), resume=words)
+    except BaseException:
+        source.close()
+        raise
+    progress.begin(job.source.name, source.shape.frames)
+    _run(job, settings, engines, report, source, sink, progress)
     report.output = FileIdentity(
         name=job.target.name,
         sha256=hash_file(job.target),
@@ -79,6 +72,39 @@ def run_file(
     )
     report.status = "complete"
     progress.say(_summary(report))
+
+
+def _run(
+    job: Job,
+    settings: Settings,
+    engines: EngineSet,
+    report: RunReport,
+    source: RecordedSource,
+    sink: Sink,
+    progress: RunProgress,
+) -> None:
+    """Runs the pipeline and notes what it did, also when it fails."""
+    clock = StageClock()
+    replacer: FaceReplacer = CoverEveryFace()
+    anonymizer = _anonymizer(job, settings, engines, replacer, source.shape, clock)
+    start = time.monotonic()
+    try:
+        asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance))
+    finally:
+        report.elapsed_s = round(time.monotonic() - start, 3)
+        report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
+        report.clusters, report.stages = replacer.counts(), clock.summary()
+        report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
+        report.warnings += source.report.warnings
+        if isinstance(sink, FileSink | SegmentSink):
+            report.warnings += sink.notes
+            report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
+
+
+def _settings_hash(settings: Settings, engines: EngineSet) -> str:
+    """What a resumed output depends on besides its input."""
+    words = [settings.model_dump_json(), *(repr(choice) for choice in engines.choices)]
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
 
 def _describe(report: RunReport, settings: Settings, engines: EngineSet) -> None:
@@ -113,6 +139,7 @@ def _encoding(settings: Settings) -> EncodeSettings:
 
 
 def _anonymizer(
+    job: Job,
     settings: Settings,
     engines: EngineSet,
     replacer: FaceReplacer,
@@ -133,12 +160,14 @@ def _anonymizer(
         full_every_s=detection.full_every_s,
         **({"max_skipped": 0, "max_still_skipped": 0} if detection.schedule == "every" else {}),
     )
-    lookahead = lookahead_frames(settings, shape)
+    is_still = job.kind == "image"
+    lookahead = 0 if is_still else lookahead_frames(settings, shape)
     tracker = Tracker(
         TrackerSettings(
             lookahead_frames=lookahead,
             high_score=detection.high_score,
             low_score=detection.low_score,
+            confirm_hits=1 if is_still else 3,
             hold_s=tracking.hold_s,
             preroll_s=min(tracking.preroll_s, lookahead / float(shape.rate)),
         )

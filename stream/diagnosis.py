@@ -1,0 +1,91 @@
+"""What this machine offers, what of it is used, and why the rest is not."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import psutil
+
+from engines.backends.cuda_memory import open_stream
+from engines.backends.openvino import OpenVino
+from engines.backends.tensorrt_build import tensorrt_module
+from engines.errors import KveilError
+from engines.models import centerface_path, layout_of
+from stream.encoders import hardware_encoders
+from stream.report import installed_versions
+
+__all__ = ["Diagnosis", "diagnose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One line of the doctor's report.
+
+    Attributes:
+        topic: what was looked at.
+        state: `used`, `unused` (there, but not taken) or `missing`.
+        detail: what it is, and where it is not used, why and what to do.
+    """
+
+    topic: str
+    state: Literal["used", "unused", "missing"]
+    detail: str
+
+
+def diagnose() -> Iterator[Diagnosis]:
+    """Looks at machine, runtimes, models and encoders, one after the other."""
+    versions = ", ".join(f"{name} {version}" for name, version in installed_versions().items())
+    yield Diagnosis("versions", "used", versions)
+    memory_gb = psutil.virtual_memory().total / 1e9
+    yield Diagnosis("machine", "used", f"{os.cpu_count()} cores, {memory_gb:.0f} GB, {_system()}")
+    yield from _processor()
+    yield _gpu()
+    yield _detector()
+    yield from _encoders()
+
+
+def _system() -> str:
+    return f"{platform.system()} {platform.machine()}"
+
+
+def _processor() -> Iterator[Diagnosis]:
+    try:
+        backend = OpenVino()
+    except KveilError as fault:
+        yield Diagnosis("openvino", "missing", str(fault))
+        return
+    yield Diagnosis("openvino", "used", f"{backend.version} on {backend.processor}")
+    if backend.has_bf16:
+        yield Diagnosis("bf16", "used", "the processor computes it; each network passes a gate")
+    else:
+        yield Diagnosis("bf16", "missing", "the processor has no bf16 units; fp32 is used")
+
+
+def _gpu() -> Diagnosis:
+    try:
+        module = tensorrt_module()
+        open_stream().close()
+    except KveilError as fault:
+        return Diagnosis("gpu", "missing", str(fault))
+    return Diagnosis("gpu", "used", f"{module.__name__} {module.__version__}")
+
+
+def _detector() -> Diagnosis:
+    try:
+        path = centerface_path()
+        return Diagnosis("detector", "used", f"{path.name}, {layout_of(path)} layout")
+    except KveilError as fault:
+        return Diagnosis("detector", "missing", str(fault))
+
+
+def _encoders() -> Iterator[Diagnosis]:
+    for name, works in hardware_encoders().items():
+        if works:
+            yield Diagnosis("encoder", "used", f"{name} passed a test encode")
+        else:
+            yield Diagnosis("encoder", "unused", f"{name} failed a test encode: no such hardware")
+    yield Diagnosis("encoder", "used", "libx264, libx265, libsvtav1, libvpx-vp9 (software)")
