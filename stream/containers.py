@@ -98,7 +98,9 @@ def container_of(path: Path) -> Container:
     return found
 
 
-def muxer_options(container: Container, time_base: Fraction) -> dict[str, str]:
+def muxer_options(
+    container: Container, time_base: Fraction, *, keep_metadata: bool = False
+) -> dict[str, str]:
     """Options under which timestamps pass unchanged and no trace of the writer is left.
 
     `bitexact` leaves out the muxer's name and the time of writing, so that the same
@@ -113,7 +115,7 @@ def muxer_options(container: Container, time_base: Fraction) -> dict[str, str]:
         # the track's.
         ticks = str(_ticks(time_base))
         options |= {"video_track_timescale": ticks, "movie_timescale": ticks}
-        options["movflags"] = "+faststart"
+        options["movflags"] = "+faststart" + ("+use_metadata_tags" if keep_metadata else "")
     elif container.muxer == "mpegts":
         options |= {"mpegts_copyts": "1", "avoid_negative_ts": "make_non_negative"}
     return options

@@ -1,4 +1,4 @@
-"""The picture track of an output: composites in, coded packets out, times unchanged."""
+"""The picture track of an output: pictures in, coded packets out, times unchanged."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from PIL import Image
 from engines.compositor import Composite
 from engines.pictures import Picture
 from stream.containers import Container
-from stream.encoders import EncoderChoice, EncodeSettings
+from stream.encoders import EncoderChoice
 from stream.planes import frame_from_picture
 from stream.probe import ColourTags, MediaProbe
 
-__all__ = ["VideoTrack", "track_time_base"]
+__all__ = ["PictureClock", "TrackEnd", "VideoTrack", "track_time_base"]
 
 _GIF_TICK: Final = Fraction(1, 100)
-_MILLISECOND: Final = Fraction(1, 1000)
-_RGB: Final = 0
 _MATRIX_TAG: Final = {"bt601": 6, "bt709": 1, "bt2020": 9}
 
 
@@ -37,16 +35,49 @@ def track_time_base(probe: MediaProbe, container: Container) -> Fraction:
     return probe.shape.time_base
 
 
+class PictureClock:
+    """Turns composites' times into ticks of the output that always grow.
+
+    Args:
+        time_base: seconds per tick of the output.
+    """
+
+    def __init__(self, time_base: Fraction) -> None:
+        self.time_base = time_base
+        self.nudged = 0
+        self._shift: int | None = None
+        self._last: int | None = None
+
+    @property
+    def shift_s(self) -> Fraction:
+        """Seconds added to all times; not zero only where the input starts before zero."""
+        return (self._shift or 0) * self.time_base
+
+    def ticks(self, composite: Composite) -> int:
+        """Presentation time of the next composite, ticks, at least 0."""
+        if composite.time_base == self.time_base:
+            pts = composite.pts
+        else:
+            pts = round(composite.pts * composite.time_base / self.time_base)
+        if self._shift is None:
+            self._shift = max(0, -pts)
+        pts += self._shift
+        if self._last is not None and pts <= self._last:
+            pts = self._last + 1
+            self.nudged += 1
+        self._last = pts
+        return pts
+
+
 class VideoTrack:
-    """Codes composites into one track of an open output.
+    """Codes pictures for one track of an open output.
 
     Args:
         output: the open output; the track is added to it.
         probe: format of the input.
         container: kind of the output.
         choice: the encoder.
-        settings: number of threads.
-        shift: ticks added to every time.
+        threads: encoder threads, 0 for as many as there are processors.
     """
 
     def __init__(
@@ -55,86 +86,76 @@ class VideoTrack:
         probe: MediaProbe,
         container: Container,
         choice: EncoderChoice,
-        settings: EncodeSettings,
+        threads: int,
     ) -> None:
-        self._probe = probe
         self._choice = choice
-        self.time_base = track_time_base(probe, container)
-        self.nudged = 0
-        self._shift: int | None = None
-        self._last: int | None = None
-        self._first_pts = 0
-        self._first_dts: int | None = None
-        self._held: Packet[VideoStream] | None = None
-        self._stream = _added(output, probe, choice, self.time_base)
-        context = self._stream.codec_context
-        context.thread_count = settings.threads
+        self._time_base = track_time_base(probe, container)
+        self.stream = _added(output, probe, choice, self._time_base)
+        context = self.stream.codec_context
+        context.thread_count = threads
         if not container.holds_early_times and container.muxer != "matroska":
             context.max_b_frames = 0
         if choice.codec == "hevc" and container.muxer in ("mp4", "mov"):
             context.codec_tag = "hvc1"
         if container.holds_rotation and probe.display_matrix is not None:
-            self._stream.set_display_matrix(probe.display_matrix)
+            self.stream.set_display_matrix(probe.display_matrix)
         self._turns = probe.turns if container.holds_rotation else 0
 
-    @property
-    def shift_s(self) -> Fraction:
-        """Seconds by which all times are moved; not zero only where the input starts early."""
-        return (self._shift or 0) * self.time_base
-
-    def packets(self, composite: Composite) -> list[Packet[VideoStream]]:
-        """Codes one composite; its packets come now or with later calls."""
-        pts = self._pts(composite)
+    def packets(self, picture: Picture, pts: int) -> list[Packet[VideoStream]]:
+        """Codes one picture; its packets come now or with later calls."""
         if self._choice.pixel_format == "pal8":
-            frame = _palette_frame(composite.picture, pts, self.time_base, self._turns)
+            frame = _palette_frame(picture, pts, self._time_base, self._turns)
         else:
-            frame = frame_from_picture(
-                composite.picture, self._choice.pixel_format, self._turns, pts, self.time_base
-            )
-        return self._one_behind(self._stream.encode(frame))
+            form = self._choice.pixel_format
+            frame = frame_from_picture(picture, form, self._turns, pts, self._time_base)
+        return self.stream.encode(frame)
 
     def rest(self) -> list[Packet[VideoStream]]:
-        """What is left when the last composite was given."""
-        ready = self._one_behind(self._stream.encode(None))
-        if self._held is not None and self._last is not None:
-            self._lengthen(self._held)
-            ready.append(self._held)
-            self._held = None
-        return ready
+        """What is left when the last picture was given."""
+        return self.stream.encode(None)
 
-    def _pts(self, composite: Composite) -> int:
-        if composite.time_base == self.time_base:
-            pts = composite.pts
-        else:
-            pts = round(composite.pts * composite.time_base / self.time_base)
-        if self._shift is None:
-            self._shift = max(0, -pts)
-            self._first_pts = pts + self._shift
-        pts += self._shift
-        if self._last is not None and pts <= self._last:
-            pts = self._last + 1
-            self.nudged += 1
-        self._last = pts
-        return pts
 
-    def _one_behind(self, packets: list[Packet[VideoStream]]) -> list[Packet[VideoStream]]:
-        """Holds the newest packet back, since the last one's length must be set."""
-        if self._first_dts is None and packets:
-            self._first_dts = packets[0].dts
+class TrackEnd:
+    """Sees to it that a track ends one period after its last picture.
+
+    Muxers count a track's length in decoding time, which runs ahead of the pictures by the
+    encoder's delay, and take the last packet's length from the nominal rate; with variable
+    rates the end would be cut off. So the newest packet is held back until it is known to
+    be the last, and is then given its length.
+
+    Args:
+        period: ticks of one nominal frame.
+    """
+
+    def __init__(self, period: int) -> None:
+        self._period = period
+        self._held: Packet[VideoStream] | None = None
+        self._first_dts: int | None = None
+        self._first_pts: int | None = None
+        self._last_pts = 0
+
+    def passed(self, packets: list[Packet[VideoStream]]) -> list[Packet[VideoStream]]:
+        """Packets that are surely not the last."""
+        for packet in packets:
+            if packet.pts is None:
+                continue
+            if self._first_pts is None:
+                self._first_pts, self._first_dts = packet.pts, packet.dts
+            self._first_pts = min(self._first_pts, packet.pts)
+            self._last_pts = max(self._last_pts, packet.pts)
         ready = packets if self._held is None else [self._held, *packets]
         self._held = ready.pop() if ready else None
         return ready
 
-    def _lengthen(self, packet: Packet[VideoStream]) -> None:
-        """Makes the track end one period after its last picture, not after its last dts."""
-        assert self._last is not None
-        if packet.dts is None or self._first_dts is None:
-            return
-        period = max(1, round(1 / (self._probe.shape.rate * self.time_base)))
-        # Muxers count a track's length in decoding time, which runs ahead by the delay of
-        # the first picture.
-        length = self._last + period - self._first_pts
-        packet.duration = max(1, self._first_dts + length - packet.dts)
+    def last(self) -> list[Packet[VideoStream]]:
+        """The last packet, with its length."""
+        packet, self._held = self._held, None
+        if packet is None:
+            return []
+        if packet.dts is not None and self._first_dts is not None:
+            length = self._last_pts + self._period - (self._first_pts or 0)
+            packet.duration = max(1, self._first_dts + length - packet.dts)
+        return [packet]
 
 
 def _added(

@@ -1,0 +1,76 @@
+"""The two doors of a recording: a path becomes a source, a path and a source a sink."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from stream.encoders import EncodeSettings
+from stream.errors import UsageRefused
+from stream.file_sink import FileSink
+from stream.file_source import MAX_PIXELS, FileSource
+from stream.image_sink import ImageSink
+from stream.image_source import ImageSource
+from stream.media import Sink, Source
+from stream.probe import MediaProbe, SourceReport
+from stream.segments import SegmentSink
+from stream.stills import IMAGE_ENDINGS
+
+__all__ = ["RecordedSource", "open_sink", "open_source"]
+
+
+class RecordedSource(Source, Protocol):
+    """A source that knows its format and tells afterwards what it met."""
+
+    @property
+    def probe(self) -> MediaProbe:
+        """Format of the input."""
+
+    @property
+    def report(self) -> SourceReport:
+        """What was met so far; complete when `frames` has ended."""
+
+
+def open_source(
+    path: Path, *, is_upright: bool = True, max_pixels: int = MAX_PIXELS
+) -> RecordedSource:
+    """Opens a video file, an image, or a folder of images.
+
+    Args:
+        path: what to read; a local file or folder.
+        is_upright: turn the pictures of a rotated video upright, so that a detector sees
+            upright faces; the sink turns them back and keeps the rotation tag.
+        max_pixels: larger pictures are refused.
+
+    Raises:
+        InputUnreadable: missing, empty, damaged beyond use, or no pictures in it.
+    """
+    if path.is_dir() or path.suffix.lower() in IMAGE_ENDINGS:
+        return ImageSource(path, max_pixels=max_pixels)
+    return FileSource(path, is_upright=is_upright, max_pixels=max_pixels)
+
+
+def open_sink(
+    path: Path, source: RecordedSource, settings: EncodeSettings, *, resume: str | None = None
+) -> Sink:
+    """Opens the output that belongs to a source.
+
+    Args:
+        path: final name; its ending chooses the format, except for a folder of images.
+        source: what the composites are made of.
+        settings: how to write.
+        resume: what the result depends on besides the input and `settings`, such as a hash
+            of all settings; the output is then written in segments that survive a crash,
+            and those left by an earlier run under the same words are used. None: no resume.
+
+    Raises:
+        UsageRefused: the output is the input, or cannot be of this kind.
+        OutputNotWritable: it exists, cannot be made, or no encoder works.
+    """
+    if isinstance(source, ImageSource):
+        return ImageSink(path, source.probe.path, source.paths, settings)
+    if path.suffix.lower() in IMAGE_ENDINGS:
+        raise UsageRefused(f"{path.name} is a picture's name; a video needs one such as .mp4")
+    if resume is not None:
+        return SegmentSink(path, source.probe, settings, resume)
+    return FileSink(path, source.probe, settings)

@@ -1,0 +1,165 @@
+"""An output video under construction: picture packets and the input's sound into one file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import av
+from av.container import OutputContainer
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from stream.audio import SideTracks
+from stream.containers import Container, muxer_options
+from stream.encoders import EncoderChoice, EncodeSettings
+from stream.errors import writing
+from stream.inspection import opened_input
+from stream.metadata import copied_metadata
+from stream.partial_file import PartialFile
+from stream.probe import MediaProbe
+from stream.video_track import TrackEnd, VideoTrack, track_time_base
+
+__all__ = ["OutputFile", "shaped_for"]
+
+
+def shaped_for(container: Container, probe: MediaProbe) -> MediaProbe:
+    """The format as it can be stored: upright pixels where a rotation cannot be tagged.
+
+    Turned upright, the picture looks the same in every player.
+    """
+    if container.holds_rotation or not probe.turns:
+        return probe
+    return replace(probe, turns=0, display_matrix=None)
+
+
+class OutputFile:
+    """A video file on its way to its final name.
+
+    Args:
+        path: final name.
+        probe: format of the input, from `shaped_for`.
+        container: kind of the file.
+        choice: the encoder of the picture track.
+        settings: overwriting, sound, metadata and threads.
+
+    Raises:
+        UsageRefused: the output is the input.
+        OutputNotWritable: it exists or cannot be made.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        probe: MediaProbe,
+        container: Container,
+        choice: EncoderChoice,
+        settings: EncodeSettings,
+    ) -> None:
+        time_base = track_time_base(probe, container)
+        self._file = PartialFile(path, probe.path, overwrite=settings.overwrite)
+        self._is_over = False
+        self._sides: SideTracks | None = None
+        self._output: OutputContainer | None = None
+        self._end = TrackEnd(max(1, round(1 / (probe.shape.rate * time_base))))
+        self.shift_s = Fraction(0)
+        try:
+            with writing(path.name):
+                self._output = _opened(self._file.path, container, time_base, settings)
+                self.video = VideoTrack(self._output, probe, container, choice, settings.threads)
+                self._add_sides(self._output, probe, container, settings)
+                self._output.start_encoding()
+        except BaseException:
+            self.abort()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The final name, for messages."""
+        return self._file.final.name
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was finished or aborted."""
+        return self._is_over
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What became of each track beside the picture, one line each."""
+        return self._sides.notes if self._sides is not None else ()
+
+    def mux(self, packets: list[Packet[VideoStream]]) -> None:
+        """Writes picture packets in decoding order, and the sound that belongs before them.
+
+        Raises:
+            OutputNotWritable: disk full.
+        """
+        with writing(self.name):
+            self._mux(self._end.passed(packets))
+
+    def finish(self) -> None:
+        """Writes what is left, makes it durable and gives the file its final name.
+
+        Raises:
+            OutputNotWritable: disk full; nothing is left under either name.
+        """
+        if self._is_over or self._output is None:
+            return
+        try:
+            with writing(self.name):
+                self._mux(self._end.last())
+                if self._sides is not None:
+                    self._sides.finish(self.shift_s)
+                self._output.close()
+            self._file.publish()
+        except BaseException:
+            self.abort()
+            raise
+        self._is_over = True
+        if self._sides is not None:
+            self._sides.close()
+
+    def abort(self) -> None:
+        """Ends at once and removes what was written; idempotent."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._sides is not None:
+            self._sides.close()
+        try:
+            if self._output is not None:
+                self._output.close()
+        except (av.FFmpegError, OSError, ValueError):
+            return  # what could not be written is removed all the same
+        finally:
+            self._file.discard()
+
+    def _mux(self, packets: list[Packet[VideoStream]]) -> None:
+        assert self._output is not None
+        for packet in packets:
+            if self._sides is not None and packet.dts is not None:
+                self._sides.mux_until(packet.dts * packet.time_base, self.shift_s)
+            self._output.mux(packet)
+
+    def _add_sides(
+        self,
+        output: OutputContainer,
+        probe: MediaProbe,
+        container: Container,
+        settings: EncodeSettings,
+    ) -> None:
+        if probe.kind != "video" or not (probe.audio or settings.keep_metadata):
+            return
+        source = opened_input(probe.path)
+        copied_metadata(source, output, keep=settings.keep_metadata)
+        self._sides = SideTracks(source, output, container, settings)
+
+
+def _opened(
+    path: Path, container: Container, time_base: Fraction, settings: EncodeSettings
+) -> OutputContainer:
+    options = muxer_options(container, time_base, keep_metadata=settings.keep_metadata)
+    return av.open(
+        f"file:{path.absolute()}", "w", format=container.muxer, container_options=options
+    )
