@@ -13,6 +13,7 @@ from fractions import Fraction
 import av
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
+from av.stream import Stream
 from av.video.stream import VideoStream
 
 __all__ = ["PacketMuxer"]
@@ -52,7 +53,7 @@ class PacketMuxer:
                 return
             self._begin(data, pts)
         assert self._container is not None
-        packet = Packet(data)
+        packet: Packet[Stream] = Packet(data)
         packet.pts = packet.dts = pts - self._first_pts
         packet.time_base = TICKS
         packet.is_keyframe = is_key
@@ -78,7 +79,7 @@ class PacketMuxer:
         self._template = av.open(io.BytesIO(key_frame), "r", format="h264")
         container = self._open()
         template = self._template.streams.video[0]
-        stream = container.add_stream_from_template(template, opaque=True)
+        stream: Stream = container.add_stream_from_template(template, opaque=True)
         assert isinstance(stream, VideoStream)
         self._stream = stream
         self._container, self._first_pts = container, pts

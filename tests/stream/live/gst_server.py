@@ -39,10 +39,7 @@ class Camera(GstRtspServer.RTSPMediaFactory):
         loss = f"! identity drop-probability={options.drop} " if options.drop else ""
         last = encode.rpartition("!")[2].strip()
         chain = encode[: len(encode) - len(last)]
-        if options.drop:
-            tail = f"{last} {loss} ! capsfilter name=pay0"
-        else:
-            tail = f"{last} name=pay0"
+        tail = f"{last} {loss} ! capsfilter name=pay0" if loss else f"{last} name=pay0"
         self.set_launch(
             "( appsrc name=src is-live=true format=time do-timestamp=true block=false "
             f"caps=video/x-raw,format=I420,width={width},height={height},"

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from stream.live.address import address_from_text
+from stream.live.clock import SystemClock
+from stream.live.errors import AddressRefused, SourceLost
+from stream.live.network_sink import NetworkSink
+from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.transports import RtspTransport
+from stream.service.url_guard import Allowance, OpenGate, UrlGuard
+from tests.stream.live.fakes import slate
+from tests.stream.live.redirecting_server import redirecting_server
+from tests.stream.live.rtsp_peer import burnt_ms, eventually, rtsp_peer
+
+pytestmark = pytest.mark.rtsp
+FAST = SourceOptions(timeout_s=2.0)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_rtsp_camera_gives_frames_within_half_a_second(transport: RtspTransport) -> None:
+    with rtsp_peer("--size", "320x180") as peer:
+        options = SourceOptions(rtsp=transport)
+        source = NetworkSource(peer.address("camera"), OpenGate(), SystemClock(), options)
+        first = itertools.islice(source.frames(), 30)
+        delays = [time.monotonic() * 1000 - burnt_ms(frame.picture) for frame in first]
+        source.close()
+        assert source.shape.width == 320
+        assert 0 <= sorted(delays)[15] < 500
+
+
+def test_wrong_password_is_one_line_without_the_password() -> None:
+    with rtsp_peer("--user", "me:right") as peer:
+        with pytest.raises(SourceLost) as lost:
+            NetworkSource(peer.address("camera", "me:wr0ng"), OpenGate(), SystemClock(), FAST)
+        assert "credentials" in str(lost.value)
+        assert "wr0ng" not in str(lost.value)
+        assert "\n" not in str(lost.value)
+        assert lost.value.__cause__ is None
+
+
+def test_right_password_gives_frames() -> None:
+    with rtsp_peer("--user", "me:right", "--size", "320x180") as peer:
+        source = NetworkSource(peer.address("camera", "me:right"), OpenGate(), SystemClock(), FAST)
+        assert next(iter(source.frames())).picture.width == 320
+        source.close()
+
+
+def test_nothing_listening_is_told_at_once() -> None:
+    address = address_from_text("rtsp://me:secret@127.0.0.1:9/x")
+    with pytest.raises(SourceLost, match="connection refused") as lost:
+        NetworkSource(address, OpenGate(), SystemClock(), FAST)
+    assert "secret" not in str(lost.value)
+
+
+def test_close_from_another_thread_frees_a_stuck_read() -> None:
+    with rtsp_peer("--size", "320x180") as peer:
+        options = SourceOptions(timeout_s=60.0)
+        source = NetworkSource(peer.address("camera"), OpenGate(), SystemClock(), options)
+        frames = source.frames()
+        next(frames)
+        peer.process.send_signal(19)
+        reader = threading.Thread(target=lambda: [None for _ in frames])
+        reader.start()
+        source.close()
+        reader.join(5.0)
+        peer.process.send_signal(18)
+        assert not reader.is_alive()
+
+
+def test_rtsp_redirect_to_another_host_is_not_followed() -> None:
+    with redirecting_server("RTSP/1.0 302 Found\r\nCSeq: {cseq}\r\nLocation: {elsewhere}") as trap:
+        guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+        address = address_from_text(f"rtsp://127.0.0.1:{trap.port}/cam")
+        with pytest.raises(SourceLost, match="redirects"):
+            NetworkSource(address, guard, SystemClock(), FAST)
+        assert trap.visits_elsewhere == 0
+
+
+def test_http_redirect_to_a_refused_host_is_not_followed() -> None:
+    with redirecting_server("HTTP/1.1 302 Found\r\nLocation: {elsewhere}") as trap:
+        guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+        address = address_from_text(f"http://127.0.0.1:{trap.port}/live.m3u8")
+        with pytest.raises((AddressRefused, SourceLost)):
+            NetworkSource(address, guard, SystemClock(), FAST)
+        assert trap.visits_elsewhere == 0
+
+
+def test_published_stream_can_be_watched_and_says_goodbye() -> None:
+    with rtsp_peer() as peer:
+        sink = NetworkSink(peer.address("out"), OpenGate())
+        stop = threading.Event()
+
+        def publish() -> None:
+            for number in itertools.count():
+                if stop.wait(1 / 30):
+                    return
+                sink.write(slate(180, 320, number * 3000))
+
+        writer = threading.Thread(target=publish)
+        writer.start()
+        seen: list[int] = []
+
+        def can_watch() -> bool:
+            try:
+                source = NetworkSource(peer.address("watch"), OpenGate(), SystemClock(), FAST)
+            except SourceLost:
+                return False
+            seen.extend(f.picture.width for f in itertools.islice(source.frames(), 10))
+            source.close()
+            return True
+
+        assert eventually(can_watch)
+        stop.set()
+        writer.join()
+        sink.finish()
+        assert seen == [320] * 10
