@@ -197,6 +197,8 @@ class SideTracks:
 
 def can_copy(track: Stream, container: Container) -> bool:
     """Whether a container takes a track's coding as it is, tried on a header in memory."""
+    if container.sounds and track.codec_context.name not in container.sounds:
+        return False
     try:
         with av.open(io.BytesIO(), "w", format=container.muxer) as trial:
             trial.add_stream_from_template(track)

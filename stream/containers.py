@@ -24,6 +24,7 @@ class Container:
         muxer: the muxer's name.
         codecs: video codings it takes, the preferred one first.
         audio: audio encoder to fall back on, empty where it holds no sound.
+        sounds: sound codings that it takes and players find; empty where its muxer knows.
         holds_rotation: it can carry a display matrix.
         holds_early_times: decoding times before the first picture, and sound before zero,
             survive; else no B-frames are used and early sound is cut.
@@ -33,18 +34,26 @@ class Container:
     muxer: str
     codecs: tuple[Codec, ...]
     audio: str = ""
+    sounds: tuple[str, ...] = ()
     holds_rotation: bool = False
     holds_early_times: bool = False
     holds_subtitles: bool = False
 
 
-_MP4: Final = Container("mp4", ("h264", "hevc", "av1", "vp9", "mjpeg"), "aac", True, True, True)
-_MOV: Final = Container("mov", ("h264", "hevc", "mjpeg"), "aac", True, True, True)
+_ALL_HELD: Final = {"holds_rotation": True, "holds_early_times": True, "holds_subtitles": True}
+_MP4: Final = Container("mp4", ("h264", "hevc", "av1", "vp9", "mjpeg"), "aac", **_ALL_HELD)
+_MOV: Final = Container("mov", ("h264", "hevc", "mjpeg"), "aac", **_ALL_HELD)
 _MATROSKA: Final = Container(
-    "matroska", ("h264", "hevc", "av1", "vp9", "vp8", "mjpeg"), "aac", True, False, True
+    "matroska",
+    ("h264", "hevc", "av1", "vp9", "vp8", "mjpeg"),
+    "aac",
+    holds_rotation=True,
+    holds_subtitles=True,
 )
-_WEBM: Final = Container("webm", ("vp9", "av1", "vp8"), "libopus", True, False)
-_TS: Final = Container("mpegts", ("h264", "hevc"), "aac")
+_WEBM: Final = Container("webm", ("vp9", "av1", "vp8"), "libopus", holds_rotation=True)
+_TS: Final = Container(
+    "mpegts", ("h264", "hevc"), "aac", sounds=("aac", "mp2", "mp3", "mp3float", "ac3", "eac3")
+)
 _AVI: Final = Container("avi", ("h264", "mjpeg"), "libmp3lame")
 
 _BY_ENDING: Final[Mapping[str, Container]] = MappingProxyType(
@@ -60,7 +69,7 @@ _BY_ENDING: Final[Mapping[str, Container]] = MappingProxyType(
         ".m2ts": _TS,
         ".avi": _AVI,
         ".flv": Container("flv", ("h264",), "aac"),
-        ".3gp": Container("3gp", ("h264",), "aac", True, True),
+        ".3gp": Container("3gp", ("h264",), "aac", holds_rotation=True, holds_early_times=True),
         ".gif": Container("gif", ("gif",)),
         ".h264": Container("h264", ("h264",)),
         ".264": Container("h264", ("h264",)),

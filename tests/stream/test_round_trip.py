@@ -1,0 +1,232 @@
+"""Every frame leaves under its own number, time, size and tags, whatever the format."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import pytest
+
+from engines.compositor import compose, compose_unknown
+from stream.encoders import EncodeSettings
+from stream.file_sink import FileSink
+from stream.file_source import FileSource
+from tests.clips import Clip, click_time_s, decoded, made_clip
+
+pytestmark = pytest.mark.unit
+
+MILLISECOND = Fraction(1, 1000)
+VARIABLE = (0, 512, 1024, 3000, 3100, 5000, 9000, 9512, 10024, 20000)
+LATE = tuple(pts + 1001 for pts in VARIABLE)
+
+
+def passed_through(
+    source: Path, target: Path, settings: EncodeSettings | None = None
+) -> tuple[FileSource, FileSink]:
+    """Reads and writes a clip without touching a face."""
+    reader = FileSource(source)
+    writer = FileSink(target, reader.probe, settings or EncodeSettings())
+    for frame in reader.frames():
+        whole = compose_unknown(frame, "damaged") if frame.is_damaged else compose(frame, [], {})
+        writer.write(whole)
+    writer.finish()
+    return reader, writer
+
+
+CASES: dict[str, tuple[str, Clip]] = {
+    "h264 with b-frames": ("a.mp4", Clip(frames=40, options={"bf": "3", "b-pyramid": "normal"})),
+    "h264 variable rate": ("a.mp4", Clip(times=VARIABLE)),
+    "h264 late start": ("a.mp4", Clip(times=LATE)),
+    "h264 in mov": ("a.mov", Clip(times=VARIABLE)),
+    "h264 in matroska, variable": ("a.mkv", Clip(times=VARIABLE, time_base=Fraction(1, 1000))),
+    "h264 in ts": ("a.ts", Clip(time_base=Fraction(1, 90000), options={"bf": "0"})),
+    "h264 10 bit": ("a.mp4", Clip(pixel_format="yuv420p10le")),
+    "h264 4:2:2 10 bit": ("a.mov", Clip(pixel_format="yuv422p10le")),
+    "h264 odd size": ("a.mp4", Clip(height=65, width=97, pixel_format="yuv444p")),
+    "hevc 10 bit hdr": (
+        "a.mp4",
+        Clip(codec="libx265", pixel_format="yuv420p10le", tags=(9, 16, 9, 1)),
+    ),
+    "hevc 8 bit": ("a.mkv", Clip(codec="libx265", frames=12)),
+    "vp9 odd size": ("a.webm", Clip(height=65, width=97, codec="libvpx-vp9")),
+    "vp9 in mp4": ("a.mp4", Clip(codec="libvpx-vp9")),
+    "vp8": ("a.webm", Clip(codec="libvpx")),
+    "av1 10 bit, odd size": (
+        "a.mp4",
+        Clip(height=65, width=97, frames=8, codec="libsvtav1", pixel_format="yuv420p10le"),
+    ),
+    "mjpeg": ("a.avi", Clip(codec="mjpeg", pixel_format="yuvj420p", time_base=Fraction(1, 25))),
+    "mjpeg 4:2:2 in mov": ("a.mov", Clip(codec="mjpeg", pixel_format="yuvj422p")),
+    "gif variable rate": (
+        "a.gif",
+        Clip(
+            codec="gif", pixel_format="rgb8", times=(0, 4, 12, 20, 50), time_base=Fraction(1, 100)
+        ),
+    ),
+    "one pixel": ("a.mp4", Clip(height=1, width=1, frames=3, pixel_format="yuv444p")),
+    "one frame": ("a.mp4", Clip(frames=1)),
+    "full range": ("a.mp4", Clip(pixel_format="yuvj420p", tags=(1, 1, 1, 2))),
+    "anamorphic": ("a.mp4", Clip(sample_aspect=Fraction(4, 3))),
+    "bt709 tags": ("a.mp4", Clip(tags=(1, 1, 1, 1))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_same_container_keeps_number_time_size_and_tags(case: str, tmp_path: Path) -> None:
+    name, clip = CASES[case]
+    source = made_clip(tmp_path / name, clip)
+    target = tmp_path / f"out{source.suffix}"
+    passed_through(source, target)
+    before, after = decoded(source), decoded(target)
+    assert after.times_s == before.times_s
+    assert after.sizes == before.sizes
+    if clip.height > 1:
+        assert after.numbers == before.numbers == list(range(len(before.numbers)))
+    tags = ("color_primaries", "color_trc", "colorspace", "color_range")
+    assert [getattr(after.first, tag) for tag in tags] == [
+        getattr(before.first, tag) for tag in tags
+    ]
+    if clip.codec != "gif":
+        assert after.pixel_format == before.pixel_format
+
+
+@pytest.mark.parametrize("ending", [".mkv", ".mov", ".webm", ".ts", ".avi", ".gif", ".flv"])
+def test_other_container_keeps_every_frame_within_its_tick(ending: str, tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(options={"bf": "2"}))
+    target = tmp_path / f"out{ending}"
+    passed_through(source, target)
+    before, after = decoded(source), decoded(target)
+    assert after.numbers == before.numbers
+    assert after.sizes == before.sizes
+    if ending != ".avi":  # its readers count the decoder's delay as time
+        late = max(abs(a - b) for a, b in zip(after.times_s, before.times_s, strict=True))
+        assert late <= Fraction(1, 200)
+
+
+@pytest.mark.parametrize("rotation", [90, 180, 270])
+@pytest.mark.parametrize("name", ["a.mp4", "a.mov", "a.mkv"])
+def test_rotation_tag_is_kept_and_frames_come_upright(
+    name: str, rotation: int, tmp_path: Path
+) -> None:
+    source = made_clip(tmp_path / name, Clip(rotation=rotation, frames=3))
+    target = tmp_path / f"out{source.suffix}"
+    reader, _ = passed_through(source, target)
+    before, after = decoded(source), decoded(target)
+    assert after.first.rotation == before.first.rotation != 0
+    assert after.sizes == before.sizes
+    assert after.numbers == before.numbers
+    assert (reader.shape.height, reader.shape.width) == ((96, 64) if rotation % 180 else (64, 96))
+
+
+def test_container_without_rotation_tag_gets_upright_pixels(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(rotation=90, frames=30))
+    target = tmp_path / "out.ts"
+    passed_through(source, target)
+    assert decoded(target).sizes == {(96, 64)}
+
+
+def test_sample_aspect_survives(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(sample_aspect=Fraction(4, 3), frames=3))
+    passed_through(source, tmp_path / "out.mp4")
+    with av.open(str(tmp_path / "out.mp4")) as output:
+        assert output.streams.video[0].sample_aspect_ratio == Fraction(4, 3)
+
+
+def test_track_ends_one_period_after_its_last_picture(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(times=VARIABLE))
+    passed_through(source, tmp_path / "out.mp4")
+    with av.open(str(tmp_path / "out.mp4")) as output:
+        track = output.streams.video[0]
+        assert track.duration is not None
+        assert track.time_base is not None
+        end_s = track.duration * track.time_base
+    assert end_s > Fraction(20000, 12800)
+
+
+@pytest.mark.parametrize(
+    ("name", "sound", "target_name"),
+    [
+        ("a.mp4", "aac", "out.mp4"),
+        ("a.mkv", "libopus", "out.mkv"),
+        ("a.mov", "pcm_s16le", "out.mov"),
+        ("a.mp4", "aac", "out.mkv"),
+        ("a.mp4", "aac", "out.webm"),
+        ("a.mkv", "flac", "out.ts"),
+        ("a.mp4", "aac", "out.ts"),
+    ],
+)
+def test_click_stays_within_one_audio_frame(
+    name: str, sound: str, target_name: str, tmp_path: Path
+) -> None:
+    source = made_clip(tmp_path / name, Clip(frames=40, sound=sound, click_s=0.7))
+    target = tmp_path / target_name
+    _, sink = passed_through(source, target)
+    assert any("copied" in note or "transcoded" in note for note in sink.notes)
+    one_frame_s = 1024 / 48000
+    assert click_time_s(target) == pytest.approx(click_time_s(source), abs=one_frame_s)
+    assert click_time_s(target) == pytest.approx(0.7, abs=2 * one_frame_s)
+
+
+def test_sound_is_dropped_on_request(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=5, sound="aac", click_s=0.1))
+    passed_through(source, tmp_path / "out.mp4", EncodeSettings(audio="drop"))
+    with av.open(str(tmp_path / "out.mp4")) as output:
+        assert not output.streams.audio
+
+
+def test_raw_stream_without_times_gets_them_from_the_rate(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.h264", Clip(frames=30, muxer="h264"))
+    reader, _ = passed_through(source, tmp_path / "out.mp4")
+    after = decoded(tmp_path / "out.mp4")
+    assert not reader.probe.has_timestamps
+    assert after.numbers == list(range(30))
+    assert after.times_s == [Fraction(number, 25) for number in range(30)]
+
+
+def test_raw_stream_to_raw_stream_keeps_every_frame(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.h265", Clip(frames=12, codec="libx265", muxer="hevc"))
+    passed_through(source, tmp_path / "out.h265")
+    after = decoded(tmp_path / "out.h265")
+    assert after.codec == "hevc"
+    assert after.numbers == list(range(12))
+
+
+def test_resolution_change_is_fitted_into_the_first_size(tmp_path: Path) -> None:
+    small = made_clip(tmp_path / "small.h264", Clip(frames=6, muxer="h264"))
+    large = made_clip(tmp_path / "large.h264", Clip(height=128, width=192, frames=6, muxer="h264"))
+    source = tmp_path / "a.h264"
+    source.write_bytes(small.read_bytes() + large.read_bytes())
+    reader, _ = passed_through(source, tmp_path / "out.mp4")
+    after = decoded(tmp_path / "out.mp4")
+    assert after.numbers == [*range(6), *range(6)]
+    assert after.sizes == {(64, 96)}
+    assert reader.report.rescaled == 6
+    assert any("another size" in warning for warning in reader.report.warnings)
+
+
+PRIVATE = {"title": "Anna at home", "comment": "call me", "location": "+48.137+011.575/"}
+PRIVATE |= {"creation_time": "2024-05-06T07:08:09.000000Z", "com.apple.quicktime.make": "Acme"}
+
+
+@pytest.mark.parametrize("ending", [".mp4", ".mkv", ".mov"])
+def test_places_titles_and_times_are_dropped(ending: str, tmp_path: Path) -> None:
+    clip = Clip(frames=3, metadata=PRIVATE, has_chapters=True)
+    source = made_clip(tmp_path / f"a{ending}", clip)
+    target = tmp_path / f"out{ending}"
+    reader, _ = passed_through(source, target)
+    content = target.read_bytes()
+    for value in (b"Anna", b"call me", b"48.137", b"2024", b"Acme", b"at home"):
+        assert value not in content
+    assert any("title" in name.lower() for name in reader.probe.dropped)
+    with av.open(str(target)) as output:
+        assert not output.chapters()
+
+
+def test_metadata_is_kept_on_request(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=3, metadata=PRIVATE, has_chapters=True))
+    passed_through(source, tmp_path / "out.mp4", EncodeSettings(keep_metadata=True))
+    with av.open(str(tmp_path / "out.mp4")) as output:
+        assert output.metadata["title"] == "Anna at home"
+        assert output.metadata["com.apple.quicktime.make"] == "Acme"
+        assert len(output.chapters()) == 1
