@@ -124,7 +124,8 @@ class Lifecycle:
         """Whether the track can reach beyond the released frame."""
         last = trajectory.last
         away_s = time_s - last.time_s
-        return is_within(frame - last.frame, away_s, self._settings.hold_s, self._settings)
+        limit_s = trajectory.reach_s(self._settings, is_forward=True)
+        return is_within(frame - last.frame, away_s, limit_s, self._settings)
 
     def _go_on(self, frame: int, time_s: float, face: Face, one: Link, found: Links) -> None:
         """Continue a track, under a new id where the old one is not trusted."""

@@ -15,6 +15,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "confirm_hits": (1, 100),
     "hold_s": (0.0, 10.0),
     "preroll_s": (0.0, 10.0),
+    "blip_hold_s": (0.0, 10.0),
     "min_hold_frames": (1, 100),
     "reach_sizes": (0.5, 10.0),
     "doubt_gap_s": (0.0, 60.0),
@@ -46,7 +47,10 @@ class TrackerSettings:
         hold_s: cover kept after a track's last detection. Longer: turned and half-hidden
             heads stay covered; cover lingers where a face has left.
         preroll_s: cover before a track's first detection, as far as the look-ahead reaches.
-        min_hold_frames: the same two, at least this many frames, for low frame rates.
+        blip_hold_s: the same two for a track with fewer than `confirm_hits` detections, all
+            below `high_score`. Longer: faces that are hardly detected stay covered; so does
+            what is no face.
+        min_hold_frames: these, at least this many frames, for low frame rates.
         reach_sizes: farthest a face may have moved from where it was expected, in face
             sizes, and still be linked. Larger: fast faces stay linked; more wrong links
             (which are doubtful, so covered).
@@ -78,6 +82,7 @@ class TrackerSettings:
     confirm_hits: int = 3
     hold_s: float = 0.4
     preroll_s: float = 0.4
+    blip_hold_s: float = 0.3
     min_hold_frames: int = 2
     reach_sizes: float = 2.5
     doubt_gap_s: float = 0.8

@@ -58,7 +58,7 @@ def track_at(
     if 0 < after < len(seen):
         return _filled(trajectory, seen[after - 1], seen[after], frame, time_s, settings)
     near = seen[after - 1] if after else seen[0]
-    reach_s = settings.hold_s if after else settings.preroll_s
+    reach_s = trajectory.reach_s(settings, is_forward=after > 0)
     away_s = abs(time_s - near.time_s)
     if trajectory.is_bridge or not is_within(abs(frame - near.frame), away_s, reach_s, settings):
         return None

@@ -75,6 +75,13 @@ class Trajectory:
         """Seen often and clearly enough to be worth a surrogate."""
         return self.hits >= settings.confirm_hits and self.best_score >= settings.high_score
 
+    def reach_s(self, settings: TrackerSettings, *, is_forward: bool) -> float:
+        """How long the track is covered beyond its last (or before its first) detection."""
+        limit_s = settings.hold_s if is_forward else settings.preroll_s
+        if self.hits < settings.confirm_hits and self.best_score < settings.high_score:
+            return min(limit_s, settings.blip_hold_s)
+        return limit_s
+
     def observe(self, frame: int, time_s: float, face: Face) -> None:
         """Append a detection under the current id."""
         self.hits += 1
