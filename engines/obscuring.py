@@ -68,13 +68,13 @@ def solid(crop: BgrImage, box: Box) -> BgrImage:
     >>> int(np.abs(solid(crop, box).astype(int) - 110).mean()) > 48
     True
     """
-    is_dark = _stripes(crop.shape[0], crop.shape[1], box)
-    painted = np.stack([_LIGHT, _DARK])[is_dark.view(np.uint8)]
-    middle = _middle(box, crop.shape[0], crop.shape[1])
+    height, width = crop.shape[:2]
+    middle = _middle(box, height, width)
+    painted = _striped(height, width, box, _DARK, _LIGHT)
     difference = _mean_difference(painted[middle], crop[middle])
     if difference >= _CLEARLY_DIFFERENT:
         return painted
-    exchanged = np.stack([_DARK, _LIGHT])[is_dark.view(np.uint8)]
+    exchanged = _striped(height, width, box, _LIGHT, _DARK)
     is_better = _mean_difference(exchanged[middle], crop[middle]) > difference
     return exchanged if is_better else painted
 
@@ -215,15 +215,19 @@ def _chosen_pixels(height: int, width: int, share: float) -> NDArray[np.bool_]:
     return np.random.default_rng(2003).random((height, width)) < share
 
 
-def _stripes(height: int, width: int, box: Box) -> NDArray[np.bool_]:
-    """True on the dark stripes: diagonal, in phase with the box so that they move with it."""
+def _striped(
+    height: int, width: int, box: Box, first: NDArray[np.uint8], second: NDArray[np.uint8]
+) -> BgrImage:
+    """Diagonal stripes in two tones, in phase with the box so that they move with it."""
     x0, y0, x1, y1 = _finite_box(box, height, width)
-    side = max(x1 - x0, y1 - y0)
-    stripe = max(_NARROWEST_STRIPE_PX, round(side / _STRIPES_PER_FACE))
-    rows, columns = np.arange(height)[:, None], np.arange(width)[None, :]
-    # A step along either axis crosses a diagonal stripe 1.4 times more slowly.
-    place = rows + columns - round(y0 + x0)
-    return np.asarray((place // round(1.4 * stripe)) % 2 == 0, np.bool_)
+    stripe = max(_NARROWEST_STRIPE_PX, round(max(x1 - x0, y1 - y0) / _STRIPES_PER_FACE))
+    # Along either axis a diagonal stripe is 1.4 times as wide as across it.
+    place = np.arange(height + width - 1) - round(y0 + x0)
+    is_first = (place // round(1.4 * stripe)) % 2 == 0
+    line = np.where(is_first[:, None], first, second)
+    # Each row is the same line of colours, begun one further: a view needs no arithmetic.
+    rows = np.lib.stride_tricks.sliding_window_view(line, width, axis=0)
+    return np.ascontiguousarray(rows.transpose(0, 2, 1))
 
 
 def _middle(box: Box, height: int, width: int) -> tuple[slice, slice]:
