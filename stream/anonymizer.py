@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future
 
 import cv2
 import numpy as np
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 
 from engines.compositor import Composite, compose, compose_unknown
 from engines.covers import Cover
-from engines.types import Face, Frame
-from stream.finding import Done, FaceFinder, Scale
+from engines.types import Frame
+from stream.finding import FaceFinder, Scale, Search
 from stream.replacement import FaceReplacer, Replacement
 from stream.stage_clock import StageClock
 from stream.tally import Tally
@@ -27,7 +26,6 @@ from tracker.tracker import FrameTracks, Tracker
 __all__ = ["Anonymizer"]
 
 _THUMBNAIL = (36, 64)  # rows, columns
-Search = Future[tuple[Face, ...]] | Done[None]
 
 
 class Anonymizer:

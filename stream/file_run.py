@@ -14,6 +14,7 @@ from stream.encoders import EncodeSettings
 from stream.engine_set import EngineSet
 from stream.file_sink import FileSink
 from stream.finding import FaceFinder
+from stream.finding_memory import FindingMemory
 from stream.jobs import Job
 from stream.media import Sink, StreamShape
 from stream.opening import RecordedSource, open_sink, open_source
@@ -86,7 +87,8 @@ def _run(
     """Runs the pipeline and notes what it did, also when it fails."""
     clock = StageClock()
     replacer: FaceReplacer = CoverEveryFace()
-    anonymizer = _anonymizer(job, settings, engines, replacer, source.shape, clock)
+    memory = sink if isinstance(sink, SegmentSink) else None
+    anonymizer = _anonymizer(job, settings, engines, replacer, source.shape, clock, memory)
     start = time.monotonic()
     try:
         asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance))
@@ -145,6 +147,7 @@ def _anonymizer(
     replacer: FaceReplacer,
     shape: StreamShape,
     clock: StageClock,
+    memory: FindingMemory | None,
 ) -> Anonymizer:
     detection, tracking = settings.detection, settings.tracking
     finder = FaceFinder(
@@ -155,6 +158,7 @@ def _anonymizer(
         deadline_s=settings.limits.engine_deadline_s,
         give_up_after=_GIVE_UP_AFTER,
         clock=clock,
+        memory=memory,
     )
     schedule = ScheduleSettings(
         full_every_s=detection.full_every_s,

@@ -9,12 +9,12 @@ from typing import Generic, Literal, TypeVar
 
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan, detect_picture
-
 from engines.errors import EngineFault
 from engines.types import Face, Frame
+from stream.finding_memory import FindingMemory, faces_from_json, json_from_faces
 from stream.stage_clock import StageClock
 
-__all__ = ["FaceFinder", "Findings", "Scale"]
+__all__ = ["FaceFinder", "Findings", "Scale", "Search"]
 
 Scale = Literal["skip", "coarse", "full"]
 T = TypeVar("T")
@@ -44,6 +44,10 @@ class Done(Generic[T]):
         return self._value
 
 
+Search = Future[tuple[Face, ...]] | Done[tuple[Face, ...] | None]
+"""A search under way, or one that needs none."""
+
+
 class FaceFinder:
     """Searches frames in worker threads, within a deadline.
 
@@ -55,6 +59,7 @@ class FaceFinder:
         deadline_s: a search that takes longer counts as hung.
         give_up_after: failed frames in a row after which the detector counts as dead.
         clock: gets the duration of each search as stage `detect`.
+        memory: recalls what an interrupted run found, and keeps what this one finds.
     """
 
     def __init__(
@@ -67,7 +72,9 @@ class FaceFinder:
         deadline_s: float,
         give_up_after: int,
         clock: StageClock,
+        memory: FindingMemory | None = None,
     ) -> None:
+        self._memory = memory
         self._detector = detector
         self._plans = plans
         self._min_score = min_score
@@ -78,13 +85,16 @@ class FaceFinder:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="detect")
         self.workers = workers
 
-    def begin(self, frame: Frame, scale: Scale) -> Future[tuple[Face, ...]] | Done[None]:
+    def begin(self, frame: Frame, scale: Scale) -> Search:
         """Starts a search; `skip` starts none."""
+        kept = self._memory.recalled(frame.index) if self._memory else None
+        if kept is not None:
+            return Done(faces_from_json(kept))
         if scale == "skip" or frame.is_damaged:
             return Done(None)
         return self._pool.submit(self._search, frame, self._plans[scale])
 
-    def collect(self, frame: Frame, search: Future[tuple[Face, ...]] | Done[None]) -> Findings:
+    def collect(self, frame: Frame, search: Search) -> Findings:
         """Waits for a search; a fault becomes `Findings.failure`.
 
         Raises:
@@ -102,6 +112,8 @@ class FaceFinder:
         except Exception as fault:
             return self._failed(fault)
         self._failures = 0
+        if self._memory:
+            self._memory.record(frame.index, json_from_faces(faces))
         return Findings(faces)
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import io
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -99,6 +100,7 @@ class SegmentSink:
         self._track: VideoTrack | None = None
         self._writer: SegmentWriter | None = None
         self._records: dict[int, JsonValue] = {}
+        self._records_lock = threading.Lock()
         self._recalled: tuple[int, Mapping[str, JsonValue]] = (-1, {})
         self._notes: tuple[str, ...] = ()
         folder = resume_folder(path)
@@ -129,7 +131,8 @@ class SegmentSink:
         (embeddings, latents, pixels) must not be given. Call it before the composite of
         that index is written.
         """
-        self._records[index] = value
+        with self._records_lock:
+            self._records[index] = value
 
     def recalled(self, index: int) -> JsonValue:
         """What was recorded of a frame in a finished segment, None where nothing was."""
@@ -206,16 +209,15 @@ class SegmentSink:
             return
         self._writer.add(self._track.rest())
         first = len(self._journal.segments) * self._length
-        mine = {
-            str(index): value
-            for index, value in self._records.items()
-            if first <= index < first + self._length
-        }
-        self._records = {
-            index: value for index, value in self._records.items() if str(index) not in mine
-        }
+        mine = self._taken(range(first, first + self._length))
         self._journal = self._journal.extended(self._writer.completed(mine))
         self._track = self._writer = None
+
+    def _taken(self, indices: range) -> dict[str, JsonValue]:
+        """The records of these frames, which are forgotten; others may come in meanwhile."""
+        with self._records_lock:
+            found = [index for index in self._records if index in indices]
+            return {str(index): self._records.pop(index) for index in found}
 
     def _join(self) -> None:
         output = OutputFile(self._path, self._probe, self._container, self._choice, self._settings)

@@ -56,3 +56,7 @@ def main() -> None:
     with ending():
         _add_commands_of_other_rooms()
         app()
+
+
+if __name__ == "__main__":
+    main()
