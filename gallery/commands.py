@@ -44,6 +44,10 @@ RecogniserFile = Annotated[
     Path | None,
     typer.Option(help="ONNX recogniser of the ArcFace family (112 px, RGB); not for an npz."),
 ]
+OneEach = Annotated[
+    bool,
+    typer.Option("--one-each", help="First picture of each person only (AnonFACES Def. 3.1)."),
+]
 Out = Annotated[Path | None, typer.Option(help="Folder for the plots and the JSON.")]
 
 
@@ -64,13 +68,16 @@ def tune(
         Path | None, typer.Option(help="CSV: `file` and one column per attribute.")
     ] = None,
     people: Annotated[int, typer.Option(min=3, help="Most people to use.")] = 1000,
+    one_each: OneEach = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the clustering.")] = 0,
     out: Out = None,
 ) -> None:
     """Sweeps k and recommends one: information loss, re-identification, homogeneity."""
     chosen = algorithm_by_name(algorithm)
-    faces = _faces(in_dir, recogniser, attributes, people)
-    judged = faces if judge is None else _faces(in_dir, judge, None, people)
+    faces = _faces(in_dir, recogniser, attributes, people, one_each=one_each)
+    judged = faces
+    if judge is not None:
+        judged = _faces(in_dir, judge, None, people, one_each=one_each)
     view = _view(faces, judged, threshold)
     points = sweep(faces, range(2, k_max + 1), chosen, seed, view)
     advice = recommend(points, k_min=k_min)
@@ -88,11 +95,12 @@ def compare_algorithms(
     recogniser: RecogniserFile = None,
     k: Annotated[int, typer.Option(min=2, help="Fewest people in a cluster.")] = 20,
     people: Annotated[int, typer.Option(min=3, help="Most people to use.")] = 1000,
+    one_each: OneEach = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the clusterings.")] = 0,
     out: Out = None,
 ) -> None:
     """Measures every clustering algorithm on the same faces (AnonFACES Figs 2 and 3)."""
-    faces = _faces(in_dir, recogniser, None, people)
+    faces = _faces(in_dir, recogniser, None, people, one_each=one_each)
     rows = compare(faces, k, seed)
     typer.echo(f"{faces.n_people} people, {len(faces.persons)} pictures, k = {k}")
     typer.echo(quality_table(rows))
@@ -120,10 +128,13 @@ def collapse_table(
     )
 
 
-def _faces(in_dir: Path, recogniser: Path | None, attributes: Path | None, people: int) -> FaceSet:
+def _faces(
+    in_dir: Path, recogniser: Path | None, attributes: Path | None, people: int, *, one_each: bool
+) -> FaceSet:
     """Embedded faces of the first `people` people."""
     if in_dir.suffix == ".npz":
-        return faces_from_archive(in_dir).first_people(people)
+        faces = faces_from_archive(in_dir).first_people(people)
+        return faces.first_pictures() if one_each else faces
     if recogniser is None:
         raise PeopleFolderRejected(
             "pictures need a recogniser: give --recogniser FILE.onnx, or an npz of embeddings"
@@ -131,14 +142,9 @@ def _faces(in_dir: Path, recogniser: Path | None, attributes: Path | None, peopl
     from engines.backends.openvino import OpenVino
     from gallery.embedding import embedder_from_models
 
-    pictures = pictures_in_folder(in_dir)
-    wanted = set(sorted({picture.person for picture in pictures})[:people])
+    pictures = pictures_in_folder(in_dir, most_people=people, one_each=one_each)
     values = values_from_csv(attributes) if attributes is not None else None
-    return faces_from_pictures(
-        [picture for picture in pictures if picture.person in wanted],
-        embedder_from_models(OpenVino(), recogniser),
-        values,
-    )
+    return faces_from_pictures(pictures, embedder_from_models(OpenVino(), recogniser), values)
 
 
 def _view(faces: FaceSet, judged: FaceSet, threshold: float) -> Judge:

@@ -61,33 +61,55 @@ class FaceSet:
         return len(np.unique(self.persons))
 
     def first_people(self, count: int) -> FaceSet:
-        """The same set without all but the `count` people with the lowest numbers.
+        """Only the rows of the `count` people with the lowest numbers.
 
         >>> FaceSet(np.zeros((3, 2), np.float32), np.array([0, 1, 0])).first_people(1).persons
         array([0, 0])
         """
-        kept = np.isin(self.persons, np.unique(self.persons)[:count])
+        return self._chosen(np.flatnonzero(np.isin(self.persons, np.unique(self.persons)[:count])))
+
+    def first_pictures(self) -> FaceSet:
+        """Only the first row of each person.
+
+        >>> FaceSet(np.zeros((3, 2), np.float32), np.array([0, 1, 0])).first_pictures().persons
+        array([0, 1])
+        """
+        return self._chosen(np.sort(np.unique(self.persons, return_index=True)[1]))
+
+    def _chosen(self, kept: NDArray[np.intp]) -> FaceSet:
         attributes = {name: values[kept] for name, values in self.attributes.items()}
         return FaceSet(self.embeddings[kept], self.persons[kept], attributes, self.skipped)
 
 
-def pictures_in_folder(folder: Path) -> list[PicturePath]:
+def pictures_in_folder(
+    folder: Path, *, most_people: int | None = None, one_each: bool = False
+) -> list[PicturePath]:
     """Pictures of a folder that holds one folder per person, or one picture per person.
+
+    Args:
+        folder: where to look.
+        most_people: keep the first so many people by name; None keeps all.
+        one_each: keep the first picture of each person.
 
     Raises:
         PeopleFolderRejected: there is no such folder, or no picture in it.
     """
     if not folder.is_dir():
         raise PeopleFolderRejected(f"there is no folder {folder}; give one with face pictures")
-    nested = sorted(path for path in folder.glob("*/*") if path.suffix.lower() in _SUFFIXES)
-    if nested:
-        return [PicturePath(path, path.parent.name) for path in nested]
-    flat = sorted(path for path in folder.glob("*") if path.suffix.lower() in _SUFFIXES)
-    if not flat:
+    found: dict[str, list[Path]] = {}
+    for path in _pictures(folder, "*/*"):
+        found.setdefault(path.parent.name, []).append(path)
+    if not found:
+        found = {path.stem: [path] for path in _pictures(folder, "*")}
+    if not found:
         raise PeopleFolderRejected(
             f"{folder} holds no pictures; give a folder with one folder per person"
         )
-    return [PicturePath(path, path.stem) for path in flat]
+    return [
+        PicturePath(path, person)
+        for person in sorted(found)[:most_people]
+        for path in (found[person][:1] if one_each else found[person])
+    ]
 
 
 def faces_from_pictures(
@@ -167,6 +189,10 @@ def values_from_csv(path: Path) -> dict[str, dict[str, str]]:
         Path(row[key]).name: {name: value or "" for name, value in row.items() if name != key}
         for row in rows
     }
+
+
+def _pictures(folder: Path, pattern: str) -> list[Path]:
+    return sorted(path for path in folder.glob(pattern) if path.suffix.lower() in _SUFFIXES)
 
 
 def _embedded(path: Path, embedder: FaceEmbedder) -> NDArray[np.float32] | None:

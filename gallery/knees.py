@@ -56,9 +56,7 @@ def knees(
 
 def _peaks(bulge: NDArray[np.floating]) -> list[int]:
     return [
-        i
-        for i in range(1, len(bulge) - 1)
-        if bulge[i] > 0 and bulge[i] > bulge[i - 1] and bulge[i] >= bulge[i + 1]
+        i for i in range(1, len(bulge) - 1) if bulge[i] > bulge[i - 1] and bulge[i] >= bulge[i + 1]
     ]
 
 

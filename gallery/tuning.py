@@ -71,11 +71,13 @@ class Recommendation:
     Attributes:
         k: the recommended k.
         knee_ks: where the loss flattens.
+        plateau_ks: where it begins to rise steeply again.
         reason: one sentence.
     """
 
     k: int
     knee_ks: tuple[int, ...]
+    plateau_ks: tuple[int, ...]
     reason: str
 
 
@@ -118,13 +120,18 @@ def recommend(
     slack: float = 0.01,
     homogeneity_min: float = 0.0,
 ) -> Recommendation:
-    """The largest k that still lies on the plateau after the first knee.
+    """The k up to which more people cost little.
+
+    A larger k may lose less than a smaller one (families of five split badly in twos), and
+    then it is better in both respects; so knees are sought on the least loss at k or above.
+    The end of the first plateau, before a steep rise, is recommended; without one, the
+    largest k whose loss is close to that at the first flattening.
 
     Args:
         points: a sweep, at least one.
         k_min: least k that policy allows.
-        slack: loss above the knee's, as a share of it, that still counts as the plateau;
-            larger recommends larger k.
+        slack: loss above that at the flattening, as a share of it, that still counts as
+            close; larger recommends larger k.
         homogeneity_min: least share of clusters that agree in all attributes.
 
     Raises:
@@ -139,20 +146,38 @@ def recommend(
         raise TooFewPeople(
             f"no k ≥ {k_min} keeps {homogeneity_min:.0%} of the clusters homogeneous; relax one"
         )
-    losses = np.array([point.information_loss for point in points])
-    found = knees(np.array([point.k for point in points]), losses)
-    knee_ks = tuple(points[position].k for position in found)
-    after = [points[position] for position in found if points[position].k >= allowed[0].k]
+    ks = np.array([point.k for point in points])
+    costs = _costs(points)
+    knee_ks = tuple(int(ks[position]) for position in knees(ks, costs))
+    plateau_ks = tuple(int(ks[position]) for position in knees(ks, costs, "convex"))
+    k, reason = _chosen(points, costs, [point.k for point in allowed], knee_ks, plateau_ks, slack)
+    return Recommendation(k, knee_ks, plateau_ks, reason)
+
+
+def _costs(points: Sequence[TuningPoint]) -> NDArray[np.float64]:
+    """Least loss at this k or any larger one: clusters of more people protect as well."""
+    losses = np.array([point.information_loss for point in points], dtype=np.float64)
+    return np.minimum.accumulate(losses[::-1])[::-1]
+
+
+def _chosen(
+    points: Sequence[TuningPoint],
+    costs: NDArray[np.float64],
+    allowed: Sequence[int],
+    knee_ks: Sequence[int],
+    plateau_ks: Sequence[int],
+    slack: float,
+) -> tuple[int, str]:
+    ends = [k for k in plateau_ks if k in allowed]
+    if ends:
+        return ends[0], f"above k = {ends[0]} the loss rises steeply"
+    after = [k for k in knee_ks if k >= allowed[0]]
     if not after:
-        return Recommendation(allowed[0].k, knee_ks, "the loss has no knee: the least k is allowed")
-    limit = after[0].information_loss * (1 + slack)
-    on_plateau = [p for p in allowed if p.k <= after[0].k or p.information_loss <= limit]
-    best = max(on_plateau, key=lambda point: point.k)
-    return Recommendation(
-        best.k,
-        knee_ks,
-        f"the loss flattens at k = {after[0].k} and stays within {slack:.0%} up to k = {best.k}",
-    )
+        return allowed[0], "the loss has no knee: this is the least k allowed"
+    limit = costs[[point.k for point in points].index(after[0])] * (1 + slack)
+    cheap = {point.k for point, cost in zip(points, costs, strict=True) if cost <= limit}
+    k = max(cheap & set(allowed), default=allowed[0])
+    return k, f"the loss flattens at k = {after[0]} and stays within {slack:.0%} up to k = {k}"
 
 
 def _measured(

@@ -77,6 +77,8 @@ def tradeoff_figure(points: Sequence[TuningPoint], recommendation: Recommendatio
     left.plot(ks, [p.information_loss for p in points], "o-", color="C0", label="information loss")
     for k in recommendation.knee_ks:
         left.axvline(k, color="C0", linestyle=":", linewidth=1)
+    for k in recommendation.plateau_ks:
+        left.axvline(k, color="C0", linestyle="-.", linewidth=1)
     left.axvline(recommendation.k, color="C2", label=f"recommended k = {recommendation.k}")
     left.set_xlabel("k (people per cluster, at least)")
     left.set_ylabel("information loss (embedding distance)")
