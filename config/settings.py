@@ -79,7 +79,7 @@ class Cover(Section):
 class Privacy(Section):
     """What is promised about identity."""
 
-    k: Annotated[int, Field(ge=2, le=1000)] = 5
+    k: Annotated[int, Field(ge=2, le=50)] = 5
     """Least number of people that share a cluster."""
     below_k: Literal["swap", "cover"] = "swap"
     """While fewer than k real people are known: a donor surrogate, counted, or a cover."""

@@ -1,0 +1,64 @@
+"""The gallery as one stream's source of surrogates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from config.settings import Privacy
+from engines.types import Embedding, Frame, Surrogate, Track
+from gallery.donors import DonorPopulation
+from gallery.gallery import Gallery, open_gallery
+from gallery.settings import GallerySettings
+from gallery.surrogates import DonorMaker
+from stream.report import ClusterCounts
+
+__all__ = ["GalleryLender", "gallery_from_settings"]
+
+
+class GalleryLender:
+    """Asks the gallery in the name of one stream.
+
+    Args:
+        gallery: shared by all streams.
+        stream: name of this one.
+    """
+
+    def __init__(self, gallery: Gallery, stream: str) -> None:
+        self._gallery = gallery
+        self._stream = stream
+
+    def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
+        """Tells the gallery who is in view; gives the tracks whose face another one wears."""
+        numbers = [track.id for track in tracks]
+        return self._gallery.visible(self._stream, numbers, frame.time_s)
+
+    def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
+        """The track's surrogate, or why it has none."""
+        answer = self._gallery.assign(self._stream, track.id, embedding, None, frame.time_s)
+        return answer.surrogate if answer.surrogate is not None else str(answer.cause)
+
+    def counts(self) -> ClusterCounts:
+        """Clusters used so far, by all streams of the gallery."""
+        known = self._gallery.report()
+        return ClusterCounts(
+            k=known.k,
+            k_real_min=known.k_real_min,
+            k_real_median=known.k_real_median,
+            k_present_min=known.k_present_min,
+            clusters=known.clusters_open + known.clusters_releasable,
+            people=known.people,
+            swaps_below_k=known.swaps_below_k,
+        )
+
+
+def gallery_from_settings(
+    privacy: Privacy, population: DonorPopulation, ledger_folder: Path | None = None
+) -> Gallery:
+    """A gallery in this process, as the settings ask.
+
+    Raises:
+        LedgerBroken: the ledger's folder cannot be used.
+    """
+    wanted = GallerySettings(k=privacy.k, below_k=privacy.below_k, scope=privacy.scope)
+    return open_gallery(wanted, DonorMaker(population), ledger_folder=ledger_folder)
