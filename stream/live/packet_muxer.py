@@ -14,7 +14,6 @@ import av
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Stream
-from av.video.stream import VideoStream
 
 __all__ = ["PacketMuxer"]
 
@@ -32,7 +31,7 @@ class PacketMuxer:
         self._open = open_container
         self._container: OutputContainer | None = None
         self._template: InputContainer | None = None
-        self._stream: VideoStream | None = None
+        self._stream: Stream | None = None
         self._first_pts = 0
 
     @property
@@ -53,7 +52,8 @@ class PacketMuxer:
                 return
             self._begin(data, pts)
         assert self._container is not None
-        packet: Packet[Stream] = Packet(data)
+        assert self._stream is not None
+        packet = Packet(data)
         packet.pts = packet.dts = pts - self._first_pts
         packet.time_base = TICKS
         packet.is_keyframe = is_key
@@ -80,7 +80,6 @@ class PacketMuxer:
         container = self._open()
         template = self._template.streams.video[0]
         stream: Stream = container.add_stream_from_template(template, opaque=True)
-        assert isinstance(stream, VideoStream)
         self._stream = stream
         self._container, self._first_pts = container, pts
 
