@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -40,9 +40,15 @@ class Container:
     holds_subtitles: bool = False
 
 
-_ALL_HELD: Final = {"holds_rotation": True, "holds_early_times": True, "holds_subtitles": True}
-_MP4: Final = Container("mp4", ("h264", "hevc", "av1", "vp9", "mjpeg"), "aac", **_ALL_HELD)
-_MOV: Final = Container("mov", ("h264", "hevc", "mjpeg"), "aac", **_ALL_HELD)
+_MP4: Final = Container(
+    "mp4",
+    ("h264", "hevc", "av1", "vp9", "mjpeg"),
+    "aac",
+    holds_rotation=True,
+    holds_early_times=True,
+    holds_subtitles=True,
+)
+_MOV: Final = replace(_MP4, muxer="mov", codecs=("h264", "hevc", "mjpeg"))
 _MATROSKA: Final = Container(
     "matroska",
     ("h264", "hevc", "av1", "vp9", "vp8", "mjpeg"),

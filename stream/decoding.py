@@ -7,6 +7,7 @@ own timestamp. Without that, a damaged second would shorten the recording by a s
 from __future__ import annotations
 
 import bisect
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,6 +22,9 @@ __all__ = ["Decoded", "Decoding"]
 _MOST_READ_ERRORS: Final = 100
 _DISTRUST_FRAMES: Final = 300
 _REORDER_PACKETS: Final = 32
+# Codings in which every packet shows a picture, so that a missing one is a lost one even
+# where the decoder is silent about it. Others have hidden or empty packets.
+_ONE_FOR_ONE: Final = frozenset({"h264", "hevc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,9 @@ class Decoding:
     packets: int = 0
     _sent: int = 0
     _pending: list[int] = field(default_factory=list)
+    _given_up: deque[int] = field(default_factory=lambda: deque(maxlen=_DISTRUST_FRAMES))
     _has_pts: bool = True
+    _has_begun: bool = False
 
     def frames(self) -> Iterator[Decoded]:
         """Decoded frames and the places of lost ones, in presentation order."""
@@ -75,7 +81,10 @@ class Decoding:
                     self._lost += 1
                 continue
             for image in images:
+                if image.pts in self._given_up:
+                    continue
                 yield from self._before(image)
+                self._has_begun = True
                 yield self._judged(image)
         yield from self._missing(len(self._pending))
 
@@ -123,11 +132,17 @@ class Decoding:
 
     def _missing(self, count: int) -> Iterator[Decoded]:
         overdue, self._pending = self._pending[:count], self._pending[count:]
-        lost = overdue[: self._lost]
-        self._lost = max(0, self._lost - len(overdue)) if overdue else self._lost
+        if not self._has_begun:
+            # Pictures that refer to what lies before the file's start are left out by every
+            # decoder; they are not lost.
+            return
+        is_one_for_one = self.stream.codec_context.codec.canonical_name in _ONE_FOR_ONE
+        lost = overdue if is_one_for_one else overdue[: self._lost]
+        self._lost = max(0, self._lost - len(overdue))
         if lost:
             self._distrust = _DISTRUST_FRAMES
         for pts in lost:
+            self._given_up.append(pts)
             yield Decoded(None, pts if self._has_pts else None, is_damaged=True)
 
     def _judged(self, image: av.VideoFrame) -> Decoded:
