@@ -227,6 +227,9 @@ def _options(name: str, settings: EncodeSettings) -> tuple[tuple[str, str], ...]
         chosen = {"rc": "vbr", "cq": str(22 if crf is None else crf), "preset": preset or "p4"}
     elif name.endswith("_qsv"):
         chosen = {"global_quality": str(22 if crf is None else crf)}
+    elif name == "gif":
+        # Every picture brings its own colours, so that segments can be joined.
+        chosen = {"global_palette": "0"}
     else:
         chosen = {}
     return tuple(sorted(chosen.items()))
