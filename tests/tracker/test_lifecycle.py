@@ -1,0 +1,83 @@
+"""How tracks begin, go on, become doubtful, and end."""
+
+from __future__ import annotations
+
+import pytest
+
+from engines.types import Face
+from tests.tracker.scenes import face_at
+from tracker.lifecycle import Lifecycle
+from tracker.settings import TrackerSettings
+
+pytestmark = pytest.mark.unit
+
+SETTINGS = TrackerSettings()
+
+
+def observed(*frames: tuple[Face, ...]) -> Lifecycle:
+    lifecycle = Lifecycle(SETTINGS)
+    for frame, faces in enumerate(frames):
+        lifecycle.advance(0.04)
+        lifecycle.observe(frame, frame * 0.04, 0, faces)
+    return lifecycle
+
+
+def test_a_track_is_confirmed_by_enough_detections_one_of_them_clear() -> None:
+    weak, clear = (face_at(50, 50, score=0.3),), (face_at(50, 50, score=0.8),)
+    assert not observed(clear, clear).trajectories[0].is_confirmed(SETTINGS)
+    assert not observed(weak, weak, weak, weak).trajectories[0].is_confirmed(SETTINGS)
+    assert observed(weak, weak, clear).trajectories[0].is_confirmed(SETTINGS)
+
+
+def test_motion_keeps_one_row_for_each_track() -> None:
+    lifecycle = observed(*[(face_at(50, 50), face_at(200 + 90 * (f % 3), 50)) for f in range(9)])
+    assert len(lifecycle.motion.mean) == len(lifecycle.trajectories)
+    lifecycle.retire(100, 4.0)
+    assert not lifecycle.trajectories
+    assert not len(lifecycle.motion.mean)
+
+
+def test_a_track_ends_when_no_frame_can_show_it() -> None:
+    lifecycle = observed((face_at(50, 50),))
+    lifecycle.retire(9, 0.36)
+    assert lifecycle.trajectories
+    lifecycle.retire(11, 0.44)
+    assert not lifecycle.trajectories
+
+
+def test_a_blip_ends_sooner_than_a_clear_face() -> None:
+    lifecycle = observed((face_at(50, 50, score=0.3), face_at(300, 50, score=0.8)))
+    lifecycle.retire(9, 0.36)
+    assert [t.best_score for t in lifecycle.trajectories] == [0.8]
+
+
+def test_tracks_of_another_scene_take_no_part() -> None:
+    lifecycle = observed((face_at(50, 50),))
+    lifecycle.observe(1, 0.04, 1, (face_at(50, 50),))
+    assert [(t.scene, t.track_id, t.hits) for t in lifecycle.trajectories] == [(0, 1, 1), (1, 2, 1)]
+
+
+def test_a_jump_begins_a_track_and_bridges_the_frames_between() -> None:
+    lifecycle = Lifecycle(SETTINGS)
+    for frame in range(10):
+        lifecycle.advance(0.04)
+        lifecycle.observe(frame, frame * 0.04, 0, (face_at(50, 50),))
+    lifecycle.advance(0.08)
+    lifecycle.observe(11, 0.44, 0, (face_at(90, 50),))
+    old, new, bridge = lifecycle.trajectories
+    assert old.is_suspect
+    assert new.hits == 1
+    assert [seen.frame for seen in bridge.observations] == [9, 11]
+    assert bridge.is_bridge
+
+
+def test_two_weak_blips_apart_are_not_called_one_face() -> None:
+    lifecycle = observed((face_at(50, 50, score=0.3),), (face_at(85, 50, score=0.3),))
+    assert not any(t.is_suspect for t in lifecycle.trajectories)
+
+
+def test_a_suspect_seen_where_it_was_expected_is_cleared_under_its_id() -> None:
+    here, there = face_at(50, 50), face_at(90, 50)
+    lifecycle = observed(*[(here,)] * 9, (there,), (here, there))
+    assert lifecycle.trajectories[0].track_id == 1
+    assert not lifecycle.trajectories[0].is_suspect
