@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes
+from engines.backends.networks import model_bytes, stripped
 from engines.detectors.detector import Candidates, faces_from_candidates, padded
 from engines.detectors.image_network import ImageNetwork, network_from_images
 from engines.errors import ModelRejected
@@ -46,9 +46,9 @@ class CenterFace:
     def __init__(
         self, backend: Backend, model: Path | bytes, precision: Precision = "fp32"
     ) -> None:
-        content = network_from_images(model_bytes(model), is_rgb=True)
-        self._network = ImageNetwork(backend, content, precision)
-        self._names = _head_names(self._network)
+        content = model_bytes(model)
+        self._names = _head_names(content)
+        self._network = ImageNetwork(backend, network_from_images(content, is_rgb=True), precision)
 
     def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
         """Finds faces; see `Detector.detect`."""
@@ -103,13 +103,15 @@ def candidates_from_heads(heads: Heads, min_score: float) -> Candidates:
     )
 
 
-def _head_names(network: ImageNetwork) -> tuple[str, str, str, str]:
-    """Heat, size, offset and landmarks; size comes before offset in the graph."""
-    specs = network.outputs(2 * _STEP, 2 * _STEP)
-    by_channels: dict[int | None, list[str]] = {}
-    for spec in specs:
-        if len(spec.shape) == 4:
-            by_channels.setdefault(spec.shape[1], []).append(spec.name)
+def _head_names(content: bytes) -> tuple[str, str, str, str]:
+    """Heat, size, offset and landmarks; size comes before offset in the file."""
+    import onnx
+
+    by_channels: dict[int, list[str]] = {}
+    for value in onnx.load_model_from_string(stripped(content)).graph.output:
+        sizes = value.type.tensor_type.shape.dim
+        if len(sizes) == 4:
+            by_channels.setdefault(sizes[1].dim_value, []).append(value.name)
     if [len(by_channels.get(channels, [])) for channels in (1, 2, 10)] != [1, 2, 1]:
         raise ModelRejected("this network has not CenterFace's four heads; use another layout")
     size, offset = by_channels[2]

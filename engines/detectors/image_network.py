@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backends.backend import Backend, Precision, Session, TensorSpec
+from engines.backends.backend import Backend, Precision, Session
 from engines.backends.networks import stripped
 from engines.errors import ModelRejected
 from engines.pictures import BgrImage
@@ -139,10 +139,6 @@ class ImageNetwork:
         """
         session = self._session(image_bgr.shape[0], image_bgr.shape[1])
         return session.run({_INPUT: image_bgr[None]})
-
-    def outputs(self, height: int, width: int) -> tuple[TensorSpec, ...]:
-        """Names and shapes of the outputs for images of this size."""
-        return self._session(height, width).outputs
 
     def _session(self, height: int, width: int) -> Session:
         key = (height, width)
