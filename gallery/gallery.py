@@ -86,6 +86,21 @@ class Gallery:
         self._swaps_below_k = 0
         self._store_failures = 0
 
+    @property
+    def buffer(self) -> Buffer:
+        """Clusters of the present window as this worker knows them; read only.
+
+        Raises:
+            StoreUnavailable: the store has not been reached yet.
+        """
+        return self._roster.buffer
+
+    def record_of(self, stream: str, track: int) -> tuple[str, int] | None:
+        """Window and record that the track was taken for; None where it has none."""
+        with self._lock:
+            wearer = self._presence.wearer(stream, track)
+            return (wearer.window, wearer.record) if wearer and wearer.record else None
+
     def probe(self) -> None:
         """Reach the store once, to fail early; without it, failures cover faces.
 
@@ -109,8 +124,8 @@ class Gallery:
             stream: name of the stream.
             track: number of the track within it.
             embedding: (D,) float32 of the track's sharpest frames; None where there is none.
-            attributes: coarse bin such as "female 30-50"; None where unknown. Used only where
-                at least k people share it.
+            attributes: coarse bin such as "age=adult|gender=female"; None where unknown. Used
+                only where at least k people share it.
             time_s: stream time.
 
         Returns:

@@ -102,7 +102,8 @@ class Ledger:
             path = folder / f"releases-{os.urandom(8).hex()}.jsonl"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
             self._handle = os.open(path, flags, 0o600)
-            _sync_folder(folder)
+            if is_durable:
+                _sync_folder(folder)
         except OSError as error:
             raise LedgerBroken(f"cannot use the ledger folder {folder}: {error}") from error
 
@@ -164,7 +165,8 @@ class Ledger:
         if self._handle is not None:
             handle, self._handle = self._handle, -1
             if handle >= 0:
-                os.fsync(handle)
+                if self._is_durable:
+                    os.fsync(handle)
                 os.close(handle)
 
     def _take(self, line: dict[str, object]) -> None:

@@ -8,33 +8,67 @@ cannot tell which slot of a cluster a face belongs to, nor that two faces belong
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from engines.types import Latent
+from gallery.donors import DonorPopulation, DonorRecipe, surrogate_latent
 from gallery.errors import DonorError
 from gallery.secrets import Context, KeyedRandom
 from gallery.settings import Scope
 
-__all__ = ["Face", "SurrogateMaker", "Surrogates", "scope_domain"]
+__all__ = ["DonorMaker", "Face", "SurrogateMaker", "Surrogates", "scope_domain"]
 
 
 class SurrogateMaker(Protocol):
-    """Makes latents from donors; `gallery.donors` has one, tests have another."""
+    """Makes latents; `DonorMaker` makes them from donors, tests from noise."""
 
-    def make(self, keyed: KeyedRandom, attribute_bin: str) -> Latent:
-        """A new latent, (L, 512) float32, that depends on these two arguments alone.
+    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+        """A latent, (L, 512) float32, that depends on these arguments alone.
 
         Args:
-            keyed: the only source of randomness.
-            attribute_bin: attributes that the face should have; "" for any.
+            keyed: the cluster's random stream, the only source of randomness; the same for
+                all its places.
+            place: which of the cluster's faces, 0…places-1; different places must give
+                faces that nobody confuses.
+            places: how many faces the cluster may need.
+            attribute_bin: attributes that all the cluster's people share, as
+                "name=value|name=value"; "" for any.
 
         Raises:
             GalleryError: none can be made; the face is covered.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class DonorMaker:
+    """Mixes donors; the places of one cluster share none.
+
+    Attributes:
+        population: who can be chosen.
+        recipe: how to mix.
+
+    >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(60, 2, 512)))
+    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "c1"), 0, 9, "").shape
+    (2, 512)
+    """
+
+    population: DonorPopulation
+    recipe: DonorRecipe = field(default_factory=DonorRecipe)
+
+    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+        """See `SurrogateMaker.make`.
+
+        Raises:
+            TooFewDonors: the population has fewer than places times donors per face.
+        """
+        wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
+        return surrogate_latent(
+            self.population, keyed, place, places, wanted=wanted, recipe=self.recipe
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +113,8 @@ class Face:
         return keyed.token(6).hex()
 
     def keyed(self) -> KeyedRandom:
-        """The random stream that the latent is drawn from."""
-        return KeyedRandom(self.secret, "surrogate", self.cluster, *self.domain, self.place)
+        """The random stream that the latents of the cluster's places are drawn from."""
+        return KeyedRandom(self.secret, "surrogates", self.cluster, *self.domain)
 
 
 def scope_domain(scope: Scope, session: str, stream: str, track: int) -> tuple[Context, ...]:
@@ -120,7 +154,7 @@ class Surrogates:
         """
         kept = self._kept.pop(face, None)
         if kept is None:
-            kept = self._maker.make(face.keyed(), face.attribute_bin)
+            kept = self._maker.make(face.keyed(), face.place, face.slots, face.attribute_bin)
             if kept.ndim != 2 or kept.dtype != np.float32 or not np.isfinite(kept).all():
                 raise DonorError("a surrogate must be a finite (L, 512) float32 latent")
             kept.setflags(write=False)
