@@ -60,6 +60,7 @@ class DonorPopulation:
     def __post_init__(self) -> None:
         if self.latents.ndim != 3 or len(self.latents) < 2:
             raise DonorPackRejected("donor latents must have the shape (at least 2, L, 512)")
+        object.__setattr__(self, "latents", self.latents.astype(np.float32, copy=False))
         if not np.isfinite(self.latents).all():
             raise DonorPackRejected("donor latents hold NaN or infinity; make the pack again")
         if not self.mean.size:
