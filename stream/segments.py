@@ -42,6 +42,9 @@ SEGMENT_FRAMES: Final = 250
 """Composites per segment: the most that a crash costs; each start costs a key frame."""
 
 
+_GIF_HEADER_BYTES: Final = 13
+
+
 def resume_folder(path: Path) -> Path:
     """The folder beside an output in which its segments wait.
 
@@ -237,13 +240,15 @@ class SegmentSink:
         period = max(1, round(1 / (self._probe.shape.rate * time_base)))
         paths = [self._journal.path_of(number) for number in range(len(self._journal.segments))]
         delay = max((SegmentReader(path).delay for path in paths), default=0)
-        recent: list[int] = []
+        recent: list[int] | None = None
         for path in paths:
             reader = SegmentReader(path)
-            times = recent + sorted(reader.times)
-            if not recent:
+            times = (recent or []) + sorted(reader.times)
+            if recent is None:
                 times = [times[0] - (delay - step) * period for step in range(delay)] + times
             for coded, dts in zip(reader.packets(), times, strict=False):
+                if recent is not None:
+                    coded = _without_file_header(coded)
                 yield _packet(coded, dts, time_base, stream)
             recent = times[len(times) - delay :] if delay else []
 
@@ -257,6 +262,13 @@ class SegmentSink:
             repr(sorted(av.library_versions.items())),
         ]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _without_file_header(coded: CodedPacket) -> CodedPacket:
+    """A GIF encoder's first packet opens with the file's header; it belongs there once."""
+    if not coded.data.startswith(b"GIF8"):
+        return coded
+    return replace(coded, data=coded.data[_GIF_HEADER_BYTES:])
 
 
 def _packet(
