@@ -1,0 +1,171 @@
+"""What a stream does when the engines cannot keep up: less work in a stated order.
+
+Coarser detection first, then rarer detection, then covers instead of swaps. Each step saves
+work and none bares a face: what a coarse or rare search misses, the look-ahead and the
+tracker's cover bridge, and a cover is the cheapest picture of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Frame, Track
+from stream.replacement import FaceReplacer, Replacement
+from stream.report import ClusterCounts
+from tracker.schedule import MovingFace, Pass
+
+__all__ = ["Effort", "Overload", "Schedule", "SheddingReplacer", "SheddingSchedule"]
+
+_SMOOTHING: Final = 1 / 15
+_HIGH: Final = 0.3
+_LOW: Final = 0.05
+_FULL_EVERY_S: Final = 2.0
+
+
+class Effort(IntEnum):
+    """How much is done; each step keeps the savings of those before."""
+
+    FULL = 0
+    """Everything as the settings say."""
+    COARSE = 1
+    """Thorough searches at most every two seconds."""
+    SPARSE = 2
+    """Besides, every second frame is carried by the tracker."""
+    COVER = 3
+    """Besides, faces are covered instead of swapped."""
+
+
+class Overload:
+    """Chooses the effort from how many frames came late.
+
+    Args:
+        is_on: false keeps full effort.
+        worse_s: least time between two steps down in effort.
+        better_s: least time without trouble before a step up; larger flickers less.
+
+    >>> overload = Overload(worse_s=1.0)
+    >>> for tenth in range(40):
+    ...     effort = overload.observe(True, tenth / 10)
+    >>> effort.name
+    'COVER'
+    """
+
+    def __init__(self, *, is_on: bool = True, worse_s: float = 2.0, better_s: float = 10.0) -> None:
+        self._is_on = is_on
+        self._worse_s = worse_s
+        self._better_s = better_s
+        self._late_share = 0.0
+        self._changed_s: float | None = None
+        self.effort = Effort.FULL
+
+    def observe(self, is_late: bool, now_s: float) -> Effort:
+        """Told of each frame whether it was late or had to drop another.
+
+        Args:
+            is_late: the frame before it was dropped, or it left later than allowed.
+            now_s: monotonic s.
+        """
+        self._late_share += _SMOOTHING * (is_late - self._late_share)
+        if self._changed_s is None:
+            self._changed_s = now_s
+        waited_s = now_s - self._changed_s
+        if not self._is_on:
+            return self.effort
+        if self._late_share > _HIGH and waited_s >= self._worse_s:
+            self._step(min(Effort.COVER, self.effort + 1), now_s)
+        elif self._late_share < _LOW and waited_s >= self._better_s:
+            self._step(max(Effort.FULL, self.effort - 1), now_s)
+        return self.effort
+
+    def _step(self, effort: int, now_s: float) -> None:
+        self.effort, self._changed_s = Effort(effort), now_s
+
+
+class Schedule(Protocol):
+    """Decides when the detector runs; see `tracker.schedule`."""
+
+    def decide(
+        self,
+        time_s: float,
+        thumbnail: NDArray[np.uint8] | None = None,
+        moving: Sequence[MovingFace] = (),
+    ) -> Pass:
+        """What to do in the next frame."""
+
+    def fail(self) -> None:
+        """The run just decided failed."""
+
+
+class SheddingSchedule:
+    """Does less than another schedule while there is an overload.
+
+    Args:
+        inner: what would be done otherwise.
+        overload: tells the effort.
+    """
+
+    def __init__(self, inner: Schedule, overload: Overload) -> None:
+        self._inner = inner
+        self._overload = overload
+        self._full_s: float | None = None
+        self._was_skipped = False
+        self._must_run = False
+
+    def decide(
+        self,
+        time_s: float,
+        thumbnail: NDArray[np.uint8] | None = None,
+        moving: Sequence[MovingFace] = (),
+    ) -> Pass:
+        """What to do in the next frame."""
+        choice = self._inner.decide(time_s, thumbnail, moving)
+        if self._must_run:
+            self._must_run, self._was_skipped = False, False
+            return choice if choice != "skip" else "coarse"
+        if self._overload.effort >= Effort.COARSE:
+            choice = self._coarser(choice, time_s)
+        if self._overload.effort >= Effort.SPARSE and choice == "coarse" and not self._was_skipped:
+            choice = "skip"
+        self._was_skipped = choice == "skip"
+        return choice
+
+    def fail(self) -> None:
+        """The run just decided failed: the next frame is run."""
+        self._must_run = True
+        self._inner.fail()
+
+    def _coarser(self, choice: Pass, time_s: float) -> Pass:
+        if choice != "full":
+            return choice
+        if self._full_s is None or not 0 <= time_s - self._full_s < _FULL_EVERY_S:
+            self._full_s = time_s
+            return "full"
+        return "coarse"
+
+
+class SheddingReplacer:
+    """Covers instead of swapping while there is no other way to keep up.
+
+    Args:
+        inner: makes the surrogates.
+        overload: tells the effort.
+    """
+
+    def __init__(self, inner: FaceReplacer, overload: Overload) -> None:
+        self._inner = inner
+        self._overload = overload
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        """Patches for the tracks, or none at all."""
+        if self._overload.effort >= Effort.COVER:
+            return Replacement(causes={track.id: "overload" for track in tracks})
+        return self._inner.replace(frame, tracks)
+
+    def counts(self) -> ClusterCounts:
+        """Clusters used so far."""
+        return self._inner.counts()

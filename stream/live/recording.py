@@ -1,0 +1,167 @@
+"""Rolling recordings: MP4 files of the anonymized pictures, and their deletion in time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import av
+from av.container import OutputContainer
+
+from engines.compositor import Composite
+from engines.errors import KveilError
+from stream.live.errors import AddressRefused, SinkLost
+from stream.live.live_encoder import EncoderOptions, LiveEncoder
+from stream.live.packet_muxer import PacketMuxer
+from stream.marking import CONTAINER_MARK, sei_nal
+
+__all__ = ["RecordingSink", "Retention", "recording_folder"]
+
+_TICKS_PER_S: Final = 90_000
+_SAFE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+_PARTIAL: Final = ".partial"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long files are kept.
+
+    Attributes:
+        segment_s: length of one file.
+        keep_s: older files are deleted.
+        keep_bytes: beyond this the oldest files are deleted.
+    """
+
+    segment_s: float = 300.0
+    keep_s: float = 86_400.0
+    keep_bytes: int = 20_000_000_000
+
+
+def recording_folder(root: Path, stream: str) -> Path:
+    """Folder of a stream's recordings, certainly inside `root`.
+
+    >>> recording_folder(Path("/srv"), "entrance").name
+    'entrance'
+
+    Raises:
+        AddressRefused: the name could lead elsewhere.
+    """
+    if _SAFE.fullmatch(stream) is None:
+        raise AddressRefused("a recording's name has small letters, digits, - and _ alone")
+    return root / stream
+
+
+class RecordingSink:
+    """Writes fragmented MP4, one file after the other, and deletes what is too old.
+
+    A file has its final name only when it is complete; one cut off by a crash can still be
+    played, as each second is a fragment of its own, and is named when recording goes on.
+
+    Args:
+        folder: of this stream.
+        options: of the encoder.
+        retention: lengths and ages.
+        wall: present time, for names and ages.
+        is_marked: adds the machine-readable mark.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        options: EncoderOptions | None = None,
+        retention: Retention | None = None,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        is_marked: bool = True,
+    ) -> None:
+        self._folder = folder
+        self._retention = retention or Retention()
+        self._wall = wall
+        self._metadata = CONTAINER_MARK if is_marked else {}
+        mark = sei_nal() if is_marked else b""
+        self._encoder = LiveEncoder(options or EncoderOptions(), "h264", mark)
+        self._muxer: PacketMuxer | None = None
+        self._path: Path | None = None
+        self._began = 0
+
+    def write(self, composite: Composite) -> None:
+        """Adds one picture; begins a new file at the first key frame after its time.
+
+        Raises:
+            SinkLost: the disk is full or the folder cannot be written.
+        """
+        try:
+            for picture in self._encoder.encode(composite):
+                if picture.is_key and self._is_due(picture.pts):
+                    self._roll(picture.pts)
+                elif self._is_due(picture.pts):
+                    self._encoder.want_key()
+                if self._muxer is not None:
+                    self._muxer.write(picture.data, picture.pts, picture.is_key)
+        except KveilError:
+            raise
+        except Exception as error:
+            text = error.strerror if isinstance(error, OSError) else None
+            reason = (text or type(error).__name__).lower()
+            raise SinkLost(f"cannot record: {reason}; free some space or check rights") from None
+
+    def finish(self) -> None:
+        """Completes the present file; idempotent."""
+        muxer, self._muxer = self._muxer, None
+        if muxer is not None:
+            muxer.close()
+            self._name_complete()
+
+    def abort(self) -> None:
+        """Ends without completing; the file stays playable under its partial name."""
+        muxer, self._muxer = self._muxer, None
+        if muxer is not None:
+            muxer.discard()
+
+    def delete_old(self) -> int:
+        """Deletes files beyond age or size; gives their number."""
+        now_s = self._wall().timestamp()
+        files = sorted(self._folder.glob("*.mp4"), reverse=True)
+        kept_bytes, deleted = 0, 0
+        for file in files:
+            with suppress(FileNotFoundError):
+                status = file.stat()
+                kept_bytes += status.st_size
+                is_old = now_s - status.st_mtime > self._retention.keep_s
+                if is_old or kept_bytes > self._retention.keep_bytes:
+                    file.unlink()
+                    deleted += 1
+        return deleted
+
+    def _is_due(self, pts: int) -> bool:
+        length = (pts - self._began) / _TICKS_PER_S
+        return self._muxer is None or length >= self._retention.segment_s
+
+    def _roll(self, pts: int) -> None:
+        self.finish()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._name_left_behind()
+        self.delete_old()
+        stamp = self._wall().strftime("%Y%m%dT%H%M%S%fZ")
+        self._path = self._folder / f"{stamp}.mp4{_PARTIAL}"
+        self._muxer, self._began = PacketMuxer(self._opened), pts
+
+    def _opened(self) -> OutputContainer:
+        assert self._path is not None
+        options = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
+        container = av.open(str(self._path), "w", format="mp4", container_options=options)
+        container.metadata.update(self._metadata)
+        return container
+
+    def _name_complete(self) -> None:
+        if self._path is not None and self._path.exists():
+            self._path.replace(self._path.with_suffix(""))
+
+    def _name_left_behind(self) -> None:
+        for file in self._folder.glob(f"*.mp4{_PARTIAL}"):
+            file.replace(file.with_suffix(""))

@@ -1,0 +1,129 @@
+"""WebRTC ingest (RFC 9725): a browser's camera as the source of a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
+
+from aiortc import MediaStreamTrack
+from aiortc.mediastreams import MediaStreamError
+from av.video.frame import VideoFrame
+
+from engines.types import Frame
+from stream.errors import MailboxClosed
+from stream.live.counters import Counters
+from stream.live.errors import OfferRefused, ViewerRefused
+from stream.live.rtc_queues import bound_queues
+from stream.live.rtc_sessions import RtcSession
+from stream.mailbox import Mailbox
+from stream.media import StreamShape
+from stream.planes import picture_format, picture_from_frame
+
+__all__ = ["PublishedSource", "WhipEntrance"]
+
+_TICKS = Fraction(1, 90_000)
+_IDLE_S = 1.0
+
+
+class PublishedSource:
+    """Frames of whoever publishes at the moment; waits while nobody does."""
+
+    def __init__(self, frames: Mailbox[Frame]) -> None:
+        self._frames = frames
+        self._closed = threading.Event()
+
+    @property
+    def shape(self) -> StreamShape:
+        """Unknown before the first frame; the nominal clock of WebRTC."""
+        return StreamShape(0, 0, Fraction(30), _TICKS, None)
+
+    def frames(self) -> Iterator[Frame]:
+        """Frames until closed."""
+        while not self._closed.is_set():
+            try:
+                yield self._frames.receive(_IDLE_S)
+            except TimeoutError:
+                continue
+            except MailboxClosed:
+                return
+
+    def close(self) -> None:
+        """Ends `frames` within a second; idempotent."""
+        self._closed.set()
+
+
+class WhipEntrance:
+    """Where browsers publish one stream, one at a time.
+
+    Args:
+        counters: of the stream; gets drops.
+        capacity: most decoded frames waiting; the oldest is dropped.
+        max_pixels: larger pictures are dropped.
+    """
+
+    def __init__(self, counters: Counters, capacity: int, max_pixels: int) -> None:
+        self._counters = counters
+        self._max_pixels = max_pixels
+        self._mailbox = Mailbox[Frame](capacity, on_full="drop_oldest")
+        self._session: RtcSession | None = None
+        self._index = 0
+
+    def connect(self) -> PublishedSource:
+        """The source of the stream; see `SourceKeeper`."""
+        return PublishedSource(self._mailbox)
+
+    def close(self) -> None:
+        """No more frames will come; idempotent."""
+        self._mailbox.cancel()
+
+    async def receive_from(self, session: RtcSession) -> None:
+        """Takes the video of a session until it ends.
+
+        Raises:
+            ViewerRefused: somebody else publishes already.
+            OfferRefused: there is no video in the offer.
+        """
+        if self._session is not None and not self._session.is_ended:
+            raise ViewerRefused("somebody publishes this stream already")
+        transceivers = session.connection.getTransceivers()
+        tracks = [t.receiver.track for t in transceivers if t.kind == "video"]
+        if not tracks:
+            raise OfferRefused("the offer sends no video")
+        self._session = session
+        bound_queues(session.connection, lambda: self._counters.add("dropped_input"))
+        for other in transceivers:
+            if other.receiver.track is not tracks[0]:
+                self._spawn(session, self._drain(other.receiver.track))
+        self._spawn(session, self._take(tracks[0]))
+
+    def _spawn(self, session: RtcSession, work: object) -> None:
+        assert asyncio.iscoroutine(work)
+        task = asyncio.create_task(work)
+        session.tasks.add(task)
+        task.add_done_callback(session.tasks.discard)
+
+    async def _take(self, track: MediaStreamTrack) -> None:
+        with suppress(MediaStreamError, MailboxClosed):
+            while True:
+                decoded = await track.recv()
+                if isinstance(decoded, VideoFrame):
+                    await asyncio.to_thread(self._keep, decoded)
+
+    async def _drain(self, track: MediaStreamTrack) -> None:
+        """Reads and drops, so that nothing gathers."""
+        with suppress(MediaStreamError):
+            while True:
+                await track.recv()
+
+    def _keep(self, decoded: VideoFrame) -> None:
+        if decoded.width * decoded.height > self._max_pixels or decoded.pts is None:
+            self._counters.add("dropped_input")
+            return
+        picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
+        base = decoded.time_base or _TICKS
+        is_damaged = decoded.is_corrupt
+        self._mailbox.send(Frame(picture, decoded.pts, base, self._index, is_damaged=is_damaged))
+        self._index += 1
