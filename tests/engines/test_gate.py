@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engines.backends.backend import Precision
+from engines.backends.choice import Choice, choose_backend, choose_detector
+from engines.backends.onnxruntime import OnnxRuntime
+from engines.backends.openvino import OpenVino
+from engines.detectors.centerface import CenterFace
+from engines.detectors.detector import Detector
+from engines.detectors.gate import gate_precision, gates_file, parity_defect
+from engines.errors import BackendMissing, EngineFault
+from engines.models import centerface_path
+from engines.pictures import BgrImage
+from engines.types import Face
+
+pytestmark = pytest.mark.unit
+
+MODEL = b"any bytes: the gate takes their hash alone"
+
+
+class Processor(OpenVino):
+    """A runtime that says of its processor what a test wants."""
+
+    def __init__(self, has_bf16: bool = True, processor: str = "made up") -> None:
+        self._has_bf16 = has_bf16
+        self._processor = processor
+
+    @property
+    def has_bf16(self) -> bool:
+        return self._has_bf16
+
+    @property
+    def processor(self) -> str:
+        return self._processor
+
+
+class Scripted:
+    """Finds the same face everywhere, off by a little or by a lot."""
+
+    def __init__(self, shift: float = 0.0, score: float = 0.9, work: int = 0) -> None:
+        self.shift, self.score, self.work = shift, score, work
+        self.calls = 0
+
+    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
+        self.calls += 1
+        if self.work:
+            np.linalg.svd(np.ones((self.work, self.work)))
+        return (self.face(),) if self.score >= min_score else ()
+
+    def face(self) -> Face:
+        box = np.array([10, 10, 110, 110], np.float32) + np.float32(self.shift)
+        points = np.full((5, 2), 60.0 + self.shift, np.float32)
+        return Face(box, points, self.score)
+
+
+def loading(exact: Detector, quick: Detector) -> object:
+    def load(precision: Precision) -> Detector:
+        return exact if precision == "fp32" else quick
+
+    return load
+
+
+def judged(
+    exact: Scripted, quick: Scripted, cache: Path, *, wanted: str = "bf16", **processor: bool
+) -> tuple[str, str]:
+    load = loading(exact, quick)
+    assert callable(load)
+    assert wanted in ("auto", "fp32", "bf16")
+    result = gate_precision(load, MODEL, Processor(**processor), wanted=wanted, cache=cache)  # type: ignore[arg-type]
+    return result.precision, result.reason
+
+
+def test_equal_faces_pass(tmp_path: Path) -> None:
+    precision, reason = judged(Scripted(), Scripted(0.5, 0.88), tmp_path / "gates.json")
+    assert precision == "bf16"
+    assert "same 5 faces" in reason
+
+
+@pytest.mark.parametrize(
+    ("quick", "words"),
+    [
+        (Scripted(shift=30), "box agrees"),
+        (Scripted(score=0.6), "score is 0.60 instead of 0.90"),
+        (Scripted(score=0.1), "finds none of 1"),
+    ],
+)
+def test_different_faces_fail(quick: Scripted, words: str, tmp_path: Path) -> None:
+    precision, reason = judged(Scripted(), quick, tmp_path / "gates.json")
+    assert precision == "fp32"
+    assert "failed its gate" in reason
+    assert words in reason
+
+
+def test_wandering_landmarks_fail() -> None:
+    exact = Scripted().face()
+    quick = Face(exact.box_px, exact.landmarks_px + np.float32(9), exact.score)
+    assert "landmark" in parity_defect([exact], [quick])
+    assert parity_defect([exact], [quick], slack=3.0) == ""
+
+
+def test_blind_detector_proves_nothing(tmp_path: Path) -> None:
+    precision, reason = judged(Scripted(score=0.0), Scripted(score=0.0), tmp_path / "gates.json")
+    assert precision == "fp32"
+    assert "no drawn face" in reason
+
+
+class Raising(Scripted):
+    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
+        raise EngineFault("planted")
+
+
+def test_network_that_raises_in_bf16_fails(tmp_path: Path) -> None:
+    precision, reason = judged(Scripted(), Raising(), tmp_path / "gates.json")
+    assert precision == "fp32"
+    assert "planted" in reason
+
+
+def test_slower_bf16_is_not_taken_unless_asked_for(tmp_path: Path) -> None:
+    slow = Scripted(work=200)
+    assert judged(Scripted(), slow, tmp_path / "a.json", wanted="auto")[0] == "fp32"
+    assert judged(Scripted(), slow, tmp_path / "a.json", wanted="bf16")[0] == "bf16"
+
+
+def test_processor_without_bf16_is_not_asked(tmp_path: Path) -> None:
+    quick = Scripted()
+    assert judged(Scripted(), quick, tmp_path / "gates.json", has_bf16=False)[0] == "fp32"
+    assert judged(Scripted(), quick, tmp_path / "gates.json", wanted="fp32")[0] == "fp32"
+    assert quick.calls == 0
+
+
+def test_verdict_is_kept_for_the_next_start(tmp_path: Path) -> None:
+    cache, again = tmp_path / "deep" / "gates.json", Scripted()
+    first = judged(Scripted(), Scripted(), cache)
+    assert judged(Scripted(), again, cache) == first
+    assert again.calls == 0
+    assert list(cache.parent.iterdir()) == [cache]
+
+
+def test_other_processor_is_judged_anew(tmp_path: Path) -> None:
+    cache, quick = tmp_path / "gates.json", Scripted()
+    load = loading(Scripted(), quick)
+    assert callable(load)
+    for processor in ("one", "two"):
+        before = quick.calls
+        backend = Processor(processor=processor)
+        gate_precision(load, MODEL, backend, wanted="bf16", cache=cache)
+        assert quick.calls > before
+    assert len(json.loads(cache.read_text())) == 2
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", "{", '{"a": 3}', "null", "\x00"])
+def test_damaged_verdicts_are_judged_anew(content: str, tmp_path: Path) -> None:
+    cache = tmp_path / "gates.json"
+    cache.write_text(content)
+    assert judged(Scripted(), Scripted(), cache)[0] == "bf16"
+    assert len(json.loads(cache.read_text())) == 1
+
+
+def test_unwritable_cache_does_not_stop_the_gate(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    assert judged(Scripted(), Scripted(), blocker / "gates.json")[0] == "bf16"
+
+
+def test_verdicts_lie_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert gates_file() == tmp_path / "kveil" / "gates.json"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert gates_file().parts[-3:] == (".cache", "kveil", "gates.json")
+
+
+def test_default_choice_is_openvino_with_a_reason() -> None:
+    choice = choose_backend(threads=1)
+    assert choice.backend.name == "openvino"
+    assert "OpenVINO" in choice.reason
+
+
+def test_runtime_asked_for_is_taken() -> None:
+    assert choose_backend("onnxruntime").backend.name == "onnxruntime"
+    assert choose_backend("openvino", "cpu").backend.name == "openvino"
+
+
+def test_absent_openvino_leaves_onnx_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(self: object, **settings: int) -> None:
+        raise BackendMissing("OpenVINO is absent; pip install openvino")
+
+    monkeypatch.setattr(OpenVino, "__init__", absent)
+    choice = choose_backend(threads=1)
+    assert choice.backend.name == "onnxruntime"
+    assert "absent" in choice.reason
+    with pytest.raises(BackendMissing):
+        choose_backend("openvino")
+
+
+def test_contradictory_wishes_are_refused() -> None:
+    with pytest.raises(BackendMissing, match="needs a GPU"):
+        choose_backend("tensorrt", "cpu")
+    with pytest.raises(BackendMissing, match="runs on the processor"):
+        choose_backend("openvino", "cuda")
+
+
+def test_absent_tensorrt_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.backends.choice.find_spec", lambda name: None)
+    with pytest.raises(BackendMissing, match=r"kveil\[gpu\]"):
+        choose_backend("auto", "cuda")
+
+
+def test_detector_comes_with_precision_and_reason(tmp_path: Path) -> None:
+    choice = choose_backend(threads=2)
+    chosen = choose_detector(centerface_path(), choice, cache=tmp_path / "gates.json")
+    assert isinstance(chosen.detector, CenterFace)
+    assert chosen.backend == "openvino"
+    assert chosen.precision in ("fp32", "bf16")
+    assert "bf16" in chosen.reason
+
+
+def test_detector_on_onnx_runtime_is_fp32() -> None:
+    choice = Choice(OnnxRuntime(threads=1), "asked for")
+    assert choose_detector(centerface_path(), choice, precision="bf16").precision == "fp32"
