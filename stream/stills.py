@@ -30,7 +30,7 @@ IMAGE_ENDINGS: Final = frozenset(
 )
 """File name endings, in lower case, that are read and written as single pictures."""
 
-_FORMATS: Final = ("JPEG", "MPO", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
+_FORMATS: Final[tuple[str, ...]] = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
 _WRITERS: Final = {
     ".jpg": "JPEG",
     ".jpeg": "JPEG",
@@ -86,7 +86,9 @@ def _decoded(path: Path, data: bytes, max_pixels: int) -> Still:
     # Size is checked here against our own limit, before any pixel is decoded.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
+        Image.init()
+        known = [name for name in _FORMATS if name in Image.OPEN]
+        image: Image.Image = Image.open(io.BytesIO(data), formats=known)
         if image.width * image.height > max_pixels:
             raise InputUnreadable(
                 f"cannot read {path.name}: {image.width}×{image.height} is more than "

@@ -1,0 +1,263 @@
+"""Images keep their pixels, profile, opacity and look; what they tell about people goes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image, ImageCms, PngImagePlugin
+
+from engines.compositor import compose
+from stream.encoders import EncodeSettings
+from stream.errors import InputUnreadable, OutputExists, StreamError, UsageRefused
+from stream.image_source import ImageSource, folder_listing
+from stream.opening import RecordedSource, open_sink, open_source
+from tests.clips import Clip, made_clip, number_in, written_number
+
+pytestmark = pytest.mark.unit
+
+
+def grey(number: int = 37) -> NDArray[np.uint8]:
+    return written_number(number, 65, 97)
+
+
+def colour(number: int = 37) -> NDArray[np.uint8]:
+    base = grey(number)
+    return np.dstack([base, 255 - base, np.full_like(base, 77)])
+
+
+def image_at(path: Path) -> Image.Image:
+    with Image.open(path) as image:
+        image.load()
+        return image
+
+
+def passed_through(
+    source: Path, target: Path, settings: EncodeSettings | None = None
+) -> RecordedSource:
+    reader = open_source(source)
+    sink = open_sink(target, reader, settings or EncodeSettings())
+    for frame in reader.frames():
+        sink.write(compose(frame, [], {}))
+    sink.finish()
+    return reader
+
+
+@pytest.mark.parametrize("ending", [".png", ".bmp", ".tif"])
+def test_lossless_formats_keep_every_pixel(ending: str, tmp_path: Path) -> None:
+    source = tmp_path / f"a{ending}"
+    Image.fromarray(colour()).save(source)
+    passed_through(source, tmp_path / f"out{ending}")
+    np.testing.assert_array_equal(np.array(image_at(tmp_path / f"out{ending}")), colour())
+
+
+@pytest.mark.parametrize("ending", [".jpg", ".webp"])
+def test_lossy_formats_stay_close(ending: str, tmp_path: Path) -> None:
+    source = tmp_path / f"a{ending}"
+    Image.fromarray(colour()).save(source, quality=95)
+    passed_through(source, tmp_path / f"out{ending}")
+    before = np.array(image_at(source).convert("RGB")).astype(int)
+    after = np.array(image_at(tmp_path / f"out{ending}").convert("RGB")).astype(int)
+    assert np.abs(after - before).mean() < 4
+
+
+def test_quality_reaches_the_file(tmp_path: Path) -> None:
+    source = tmp_path / "a.png"
+    rng = np.random.default_rng(0)
+    Image.fromarray(rng.integers(0, 255, (64, 64, 3)).astype(np.uint8)).save(source)
+    passed_through(source, tmp_path / "fine.jpg", EncodeSettings(image_quality=95))
+    passed_through(source, tmp_path / "poor.jpg", EncodeSettings(image_quality=20))
+    assert (tmp_path / "poor.jpg").stat().st_size < (tmp_path / "fine.jpg").stat().st_size
+
+
+def test_grey_stays_grey(tmp_path: Path) -> None:
+    Image.fromarray(grey()).save(tmp_path / "a.png")
+    passed_through(tmp_path / "a.png", tmp_path / "out.png")
+    written = image_at(tmp_path / "out.png")
+    assert written.mode == "L"
+    np.testing.assert_array_equal(np.array(written), grey())
+
+
+@pytest.mark.parametrize("ending", [".png", ".tiff"])
+def test_16_bit_colour_is_kept(ending: str, tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30, 3)).astype(np.uint16)
+    cv2.imwrite(str(tmp_path / f"a{ending}"), pixels)
+    passed_through(tmp_path / f"a{ending}", tmp_path / f"out{ending}")
+    written = cv2.imread(str(tmp_path / f"out{ending}"), cv2.IMREAD_UNCHANGED)
+    np.testing.assert_array_equal(written, pixels)
+
+
+def test_16_bit_grey_is_kept(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30)).astype(np.uint16)
+    cv2.imwrite(str(tmp_path / "a.png"), pixels)
+    passed_through(tmp_path / "a.png", tmp_path / "out.png")
+    written = cv2.imread(str(tmp_path / "out.png"), cv2.IMREAD_UNCHANGED)
+    np.testing.assert_array_equal(written, pixels)
+
+
+def test_opacity_and_palette_pictures_pass(tmp_path: Path) -> None:
+    opacity = np.full((65, 97, 1), 128, np.uint8)
+    opacity[:10] = 0
+    Image.fromarray(np.concatenate([colour(), opacity], axis=2)).save(tmp_path / "a.png")
+    passed_through(tmp_path / "a.png", tmp_path / "out.png")
+    written = np.array(image_at(tmp_path / "out.png"))
+    np.testing.assert_array_equal(written[..., 3:], opacity)
+    Image.fromarray(colour()).quantize(8).save(tmp_path / "p.png")
+    passed_through(tmp_path / "p.png", tmp_path / "q.png")
+    assert image_at(tmp_path / "q.png").mode == "RGB"
+
+
+def private_jpeg(path: Path, orientation: int = 1) -> Path:
+    image = Image.fromarray(colour())
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    exif[0x010F] = "AcmeCam"
+    exif[0x0132] = "2024:05:06 07:08:09"
+    exif.get_ifd(0x8825)[1] = "N"
+    exif.get_ifd(0x8825)[2] = (48.0, 8.0, 13.0)
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    image.save(path, exif=exif, icc_profile=profile, comment=b"call me", quality=95)
+    return path
+
+
+def test_exif_place_time_and_device_are_dropped_and_the_profile_kept(tmp_path: Path) -> None:
+    source = private_jpeg(tmp_path / "a.jpg")
+    reader = passed_through(source, tmp_path / "out.jpg")
+    content = (tmp_path / "out.jpg").read_bytes()
+    for secret in (b"AcmeCam", b"2024", b"call me", b"Exif"):
+        assert secret not in content
+    written = image_at(tmp_path / "out.jpg")
+    assert not written.getexif()
+    assert written.info["icc_profile"] == image_at(source).info["icc_profile"]
+    assert "GPS position" in reader.probe.dropped
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation_is_applied_so_that_it_looks_the_same(orientation: int, tmp_path: Path) -> None:
+    from PIL import ImageOps
+
+    source = private_jpeg(tmp_path / "a.jpg", orientation)
+    passed_through(source, tmp_path / "out.png")
+    seen = np.array(ImageOps.exif_transpose(image_at(source)))
+    np.testing.assert_array_equal(np.array(image_at(tmp_path / "out.png")), seen)
+
+
+def test_png_texts_are_dropped(tmp_path: Path) -> None:
+    texts = PngImagePlugin.PngInfo()
+    texts.add_text("Author", "Anna")
+    Image.fromarray(colour()).save(tmp_path / "a.png", pnginfo=texts)
+    passed_through(tmp_path / "a.png", tmp_path / "out.png")
+    assert b"Anna" not in (tmp_path / "out.png").read_bytes()
+
+
+def test_folder_keeps_names_and_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    for number, name in enumerate(["b.png", "a.jpg", "deep/c.png", ".hidden.png"]):
+        Image.fromarray(grey(number)).save(folder / name)
+    (folder / "note.txt").write_text("x")
+    reader = passed_through(folder, tmp_path / "out")
+    assert isinstance(reader, ImageSource)
+    written = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")}
+    assert written == {"a.jpg", "b.png", "deep/c.png"}
+    assert number_in(np.array(image_at(tmp_path / "out" / "deep" / "c.png"))) == 2
+
+
+def test_damaged_image_in_a_folder_is_skipped_and_reported(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    Image.fromarray(grey()).save(folder / "b.png")
+    (folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    reader = passed_through(folder, tmp_path / "out")
+    assert reader.report.frames == 1
+    assert any("a.png" in warning for warning in reader.report.warnings)
+    assert not (tmp_path / "out" / "a.png").exists()
+
+
+def two_pages(path: Path) -> None:
+    pages = [Image.fromarray(grey(number)) for number in range(2)]
+    pages[0].save(path, save_all=True, append_images=pages[1:])
+
+
+def cut_short(path: Path) -> None:
+    file = io.BytesIO()
+    Image.fromarray(colour()).save(file, "PNG")
+    path.write_bytes(file.getvalue()[: len(file.getvalue()) // 2])
+
+
+@pytest.mark.parametrize(
+    ("name", "defect"),
+    [
+        ("a.png", lambda path: None),
+        ("a.png", lambda path: path.write_bytes(b"")),
+        ("a.jpg", lambda path: path.write_bytes(b"no picture at all")),
+        ("a.png", cut_short),
+        ("a.tif", two_pages),
+        ("a.webp", two_pages),
+    ],
+    ids=["missing", "empty", "noise", "cut short", "pages", "moving"],
+)
+def test_defective_image_is_refused_in_one_line(name: str, defect: object, tmp_path: Path) -> None:
+    assert callable(defect)
+    defect(tmp_path / name)
+    with pytest.raises(InputUnreadable) as caught:
+        open_source(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_huge_picture_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    Image.new("1", (3000, 3000)).save(tmp_path / "a.png")
+    with pytest.raises(InputUnreadable, match="pixels"):
+        open_source(tmp_path / "a.png", max_pixels=1000 * 1000)
+
+
+@pytest.mark.parametrize(
+    ("target", "error"),
+    [("a.png", UsageRefused), ("b.png", OutputExists), ("out.mp4", UsageRefused)],
+)
+def test_impossible_output_is_refused(
+    target: str, error: type[StreamError], tmp_path: Path
+) -> None:
+    for name in ("a.png", "b.png"):
+        Image.fromarray(grey()).save(tmp_path / name)
+    before = (tmp_path / "a.png").read_bytes()
+    with pytest.raises(error):
+        open_sink(tmp_path / target, open_source(tmp_path / "a.png"), EncodeSettings())
+    assert (tmp_path / "a.png").read_bytes() == before
+
+
+def test_folder_is_not_written_into_itself(tmp_path: Path) -> None:
+    Image.fromarray(grey()).save(tmp_path / "a.png")
+    source = open_source(tmp_path)
+    for target in (tmp_path, tmp_path / "out"):
+        with pytest.raises(UsageRefused):
+            open_sink(target, source, EncodeSettings(overwrite=True))
+
+
+def test_abort_leaves_no_file(tmp_path: Path) -> None:
+    Image.fromarray(grey()).save(tmp_path / "a.png")
+    reader = open_source(tmp_path / "a.png")
+    sink = open_sink(tmp_path / "out.png", reader, EncodeSettings())
+    sink.write(compose(next(reader.frames()), [], {}))
+    sink.abort()
+    sink.abort()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_listing_sorts_by_kind_and_follows_no_link_outside(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    outside = tmp_path / "outside.png"
+    Image.fromarray(grey()).save(outside)
+    (folder / "link.png").symlink_to(outside)
+    Image.fromarray(grey()).save(folder / "a.png")
+    made_clip(folder / "b.mp4", Clip(frames=1))
+    (folder / "c.txt").write_text("x")
+    listing = folder_listing(folder)
+    assert [path.name for path in listing.images] == ["a.png"]
+    assert [path.name for path in listing.videos] == ["b.mp4"]
+    assert [path.name for path in listing.others] == ["c.txt"]
