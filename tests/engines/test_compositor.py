@@ -11,6 +11,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engines import compositor
 from engines.alignment import IDENTITY_AXES, IDENTITY_CENTRE, identity_mask, kveil_from_landmarks
@@ -173,6 +175,30 @@ def test_sound_patch_replaces_the_identity_oval_entirely(side: float, angle: flo
     assert inside.sum() > side
     # The same output over black and over white: not a trace of the original is left.
     assert np.abs(results[0] - results[1])[inside].max() == 0
+
+
+def test_sound_patch_leaves_no_colour_behind_in_subsampled_planes() -> None:
+    face = face_at(100.4, 99.6, 70)
+    results = []
+    for luma, chroma in ((16, 60), (235, 200)):
+        planes = (
+            np.full((201, 203), luma, np.uint8),
+            np.full((101, 102), chroma, np.uint8),
+            np.full((101, 102), chroma, np.uint8),
+        )
+        picture = Picture(planes, "yuv420")
+        made = compose(frame_of(picture), [track_of(face)], {1: patch_for(face)})
+        assert made.outcomes[0].result == "swapped"
+        results.append([plane.astype(int) for plane in made.picture.planes])
+    x, y = np.meshgrid(np.arange(203) + 0.5, np.arange(201) + 0.5)
+    points = np.stack([x, y], -1)
+    crop_from_frame = patch_for(face).crop_from_frame
+    points = points @ crop_from_frame[:, :2].T + crop_from_frame[:, 2]
+    inside = (((points / 64 - IDENTITY_CENTRE) / IDENTITY_AXES) ** 2).sum(-1) <= 1
+    assert np.abs(results[0][0] - results[1][0])[inside].max() == 0
+    rows, columns = np.nonzero(inside)
+    for first, second in zip(results[0][1:], results[1][1:], strict=True):
+        assert np.abs(first - second)[rows // 2, columns // 2].max() == 0
 
 
 def blanked(patch: Patch) -> Patch:
@@ -419,3 +445,56 @@ def test_unsound_landmarks_do_not_stop_a_cover() -> None:
     sound = patch_for(face_at(80, 60, 50))
     made = compose(frame_of(yuv_picture(121, 163)), [track_of(face)], {1: sound})
     assert made.outcomes[0].cause == "patch does not lie over the face"
+
+
+numbers = st.floats(-200, 300, width=32) | st.sampled_from([np.nan, np.inf, -np.inf, 1e30, 0.0])
+
+
+@given(
+    st.lists(st.tuples(numbers, numbers, numbers, numbers), min_size=1, max_size=4),
+    st.sampled_from(["yuv420", "yuv422", "yuv444", "gray"]),
+    st.tuples(st.integers(1, 70), st.integers(1, 70)),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_boxes_give_a_composite_in_which_every_face_is_accounted_for(
+    boxes: list[tuple[float, float, float, float]], layout: str, shape: tuple[int, int]
+) -> None:
+    names: dict[str, Layout] = {
+        "yuv420": "yuv420",
+        "yuv422": "yuv422",
+        "yuv444": "yuv444",
+        "gray": "gray",
+    }
+    picture = yuv_picture(*shape, names[layout])
+    before = picture.bgr()
+    tracks = [track_of(spoiled_box(list(box)), i) for i, box in enumerate(boxes)]
+    made = compose(frame_of(picture), tracks, {})
+    assert [outcome.track for outcome in made.outcomes] == list(range(len(boxes)))
+    after = made.picture.bgr()
+    assert after.shape == before.shape
+    is_senseless = [
+        not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1] for box in boxes
+    ]
+    if any(is_senseless):
+        assert made.is_fully_covered
+    if made.is_fully_covered or len(boxes) > 1:
+        return
+    box = np.clip(np.array(boxes[0]), 0, [shape[1], shape[0]] * 2)
+    touched = before[int(box[1]) : int(np.ceil(box[3])), int(box[0]) : int(np.ceil(box[2]))]
+    now = after[int(box[1]) : int(np.ceil(box[3])), int(box[0]) : int(np.ceil(box[2]))]
+    if touched.size:
+        assert (touched != now).any(axis=2).mean() > 0.5
+
+
+@given(st.floats(6, 60), st.floats(20, 100), st.floats(20, 100))
+@settings(max_examples=80, deadline=None)
+def test_every_covered_face_differs_clearly_from_the_original(
+    side: float, x: float, y: float
+) -> None:
+    picture = yuv_picture(120, 120)
+    before = picture.bgr()
+    face = face_at(x, y, side)
+    made = compose(frame_of(picture), [track_of(face)], {})
+    inside = np.clip(face.box_px, 0, 120)
+    if (inside == face.box_px).all():
+        assert centre_difference(before, made.picture.bgr(), face.box_px) >= 32
