@@ -49,7 +49,7 @@ def test_one_person_five_times_is_covered() -> None:
 
 def test_recipe_raises_the_floor_of_the_risk_limits() -> None:
     def one_at_risk(latent: Latent) -> NDArray[np.float64]:
-        return np.eye(1, 6)[0].astype(np.float64)
+        return np.array([1.0, 0, 0, 0, 0, 0])
 
     limits = RiskLimits(threshold=0.5, k_floor=1)
     mixture = mix_members(
