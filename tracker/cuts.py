@@ -8,6 +8,7 @@ the scene returns too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["CutDetector", "CutMemory", "Sight", "difference", "registered_change"]
-__all__ += ["registration"]
+__all__ += ["likeness", "registration"]
 
 Thumbnail = NDArray[np.uint8]
 """(h, w) uint8 grey; about 64 × 36."""
 
 _SURGE = 3.0
 """A cut differs this many times more than the frames before it did."""
+_SAME_VIEW = 0.5
+"""Pictures that correlate at least this well show the same place, however they jerk."""
 _RECENT = 12
 _FLASH_FRAMES = 3
 _ALIKE = 0.4
@@ -38,21 +41,23 @@ class Sight:
         scene: number of the scene, from 0.
         flash_since: index of the first frame that turns out to belong to this scene after
             all (a flash ended); None otherwise.
-        offset: picture motion since the frame before, as shares of width and height.
+        turn: change of the picture's motion per frame, as shares of width and height: what
+            a track that followed the motion so far does not expect.
         change: mean grey difference to the frame before, after registration, 0…255.
     """
 
     scene: int
     flash_since: int | None
-    offset: tuple[float, float]
+    turn: tuple[float, float]
     change: float
 
 
-def registration(before: Thumbnail, after: Thumbnail) -> tuple[int, int, float]:
-    """Whole-pixel shift (dx, dy) from `before` to `after`, and the peak's height, 0…1.
+def registration(before: Thumbnail, after: Thumbnail) -> tuple[float, float, float]:
+    """Shift (dx, dy) from `before` to `after`, px, and the peak's height, 0…1.
 
     >>> picture = np.random.default_rng(0).integers(0, 255, (36, 64)).astype(np.uint8)
-    >>> registration(picture, np.roll(picture, 5, axis=1))[:2]
+    >>> dx, dy, _ = registration(picture, np.roll(picture, 5, axis=1))
+    >>> round(dx), round(dy)
     (5, 0)
     """
     height, width = before.shape
@@ -60,11 +65,18 @@ def registration(before: Thumbnail, after: Thumbnail) -> tuple[int, int, float]:
     spectra = [np.fft.rfft2((p - p.mean()) * window) for p in (before, after)]
     cross = spectra[1] * np.conj(spectra[0])
     surface = np.fft.irfft2(cross / np.maximum(np.abs(cross), 1e-9), s=(height, width))
-    peak = int(surface.argmax())
-    dy, dx = divmod(peak, width)
-    dx = dx - width if dx > width // 2 else dx
-    dy = dy - height if dy > height // 2 else dy
-    return dx, dy, float(surface.flat[peak])
+    y, x = divmod(int(surface.argmax()), width)
+    row, column = surface[y], surface[:, x]
+    dx = (x + width // 2) % width - width // 2 + _peak_offset(row, x)
+    dy = (y + height // 2) % height - height // 2 + _peak_offset(column, y)
+    return dx, dy, float(surface[y, x])
+
+
+def _peak_offset(values: NDArray[np.float64], place: int) -> float:
+    """How far a peak lies from its highest sample: the top of a parabola, −0.5…0.5."""
+    left, top, right = (float(values[(place + step) % len(values)]) for step in (-1, 0, 1))
+    bend = left - 2 * top + right
+    return 0.0 if bend >= 0 else min(max(0.5 * (left - right) / bend, -0.5), 0.5)
 
 
 def difference(before: Thumbnail, after: Thumbnail, dx: int = 0, dy: int = 0) -> float:
@@ -74,22 +86,56 @@ def difference(before: Thumbnail, after: Thumbnail, dx: int = 0, dy: int = 0) ->
     >>> difference(flat, flat + 30)
     0.0
     """
-    height, width = before.shape
-    first = before[max(0, -dy) : height - max(0, dy), max(0, -dx) : width - max(0, dx)]
-    second = after[max(0, dy) : height + min(0, dy), max(0, dx) : width + min(0, dx)]
-    off = second.astype(np.float32) - first
+    first, second = _overlap(before, after, dx, dy)
+    off = second - first
     return float(np.abs(off - off.mean()).mean())
 
 
-def registered_change(before: Thumbnail, after: Thumbnail) -> tuple[int, int, float]:
-    """Shift (dx, dy) that explains most, (0, 0) when none does, and what differs after it."""
+def likeness(before: Thumbnail, after: Thumbnail, dx: int = 0, dy: int = 0) -> float:
+    """Correlation of the two where they overlap after a shift, −1…1.
+
+    Two flat pictures are alike (1), a flat one and another are not (0).
+
+
+    >>> picture = np.arange(36 * 64).reshape(36, 64).astype(np.uint8)
+    >>> round(likeness(picture, picture // 2), 3), round(likeness(picture, 255 - picture), 3)
+    (1.0, -1.0)
+    """
+    first, second = (part - part.mean() for part in _overlap(before, after, dx, dy))
+    energies = float((first**2).sum()), float((second**2).sum())
+    if not all(energies):
+        return 0.0 if any(energies) else 1.0
+    return float((first * second).sum()) / math.sqrt(energies[0] * energies[1])
+
+
+def _overlap(
+    before: Thumbnail, after: Thumbnail, dx: int, dy: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    height, width = before.shape
+    first = before[max(0, -dy) : height - max(0, dy), max(0, -dx) : width - max(0, dx)]
+    second = after[max(0, dy) : height + min(0, dy), max(0, dx) : width + min(0, dx)]
+    return first.astype(np.float32), second.astype(np.float32)
+
+
+def registered_change(
+    before: Thumbnail, after: Thumbnail
+) -> tuple[tuple[float, float], float, float]:
+    """What two thumbnails differ by once the picture's own motion is taken out.
+
+    Returns:
+        The shift (dx, dy) that explains most, (0, 0) when none does; the mean grey difference
+        after it; the correlation after it.
+    """
     still = difference(before, after)
     dx, dy, peak = registration(before, after)
+    x, y = round(dx), round(dy)
     height, width = before.shape
-    if peak < _SURE_PEAK or abs(dx) > _LARGEST_SHIFT * width or abs(dy) > _LARGEST_SHIFT * height:
-        return 0, 0, still
-    moved = difference(before, after, dx, dy)
-    return (dx, dy, moved) if moved < still else (0, 0, still)
+    if peak < _SURE_PEAK or abs(x) > _LARGEST_SHIFT * width or abs(y) > _LARGEST_SHIFT * height:
+        return (0.0, 0.0), still, likeness(before, after)
+    moved = difference(before, after, x, y)
+    if moved > still:
+        return (0.0, 0.0), still, likeness(before, after)
+    return (dx, dy), moved, likeness(before, after, x, y)
 
 
 @dataclass(slots=True)
@@ -104,6 +150,7 @@ class CutMemory:
         cut_frame: first frame after the cut that may be a flash.
         calm_frame: frame of the thumbnail before that cut; None: no flash is possible.
         calm_scene: its scene.
+        motion: the picture's motion between the last two frames, as shares of its size.
     """
 
     scene: int = 0
@@ -113,6 +160,7 @@ class CutMemory:
     cut_frame: int = 0
     calm_frame: int | None = None
     calm_scene: int = 0
+    motion: tuple[float, float] = (0.0, 0.0)
 
     @property
     def thumbnail_frames(self) -> tuple[int, ...]:
@@ -162,20 +210,22 @@ class CutDetector:
             memory.calm_frame = None
             self._begin(frame, None)
             return Sight(memory.scene, None, (0.0, 0.0), 255.0)
-        dx, dy, change = registered_change(last, thumbnail)
+        motion, change, alike = registered_change(last, thumbnail)
         since = self._flash_end(frame, thumbnail)
-        if since is None and self._is_cut(change):
+        if since is None and self._is_cut(change, alike):
             self._begin(frame, last_frame)
             return Sight(memory.scene, None, (0.0, 0.0), change)
         if since is None:
             memory.recent = [*memory.recent[1 - _RECENT :], change]
         height, width = thumbnail.shape
-        return Sight(memory.scene, since, (dx / width, dy / height), change)
+        before, memory.motion = memory.motion, (motion[0] / width, motion[1] / height)
+        turn = (memory.motion[0] - before[0], memory.motion[1] - before[1])
+        return Sight(memory.scene, since, turn, change)
 
-    def _is_cut(self, change: float) -> bool:
+    def _is_cut(self, change: float, alike: float) -> bool:
         recent = self.memory.recent
         usual = float(np.mean(recent)) if recent else 0.0
-        return change > max(self._level, _SURGE * usual)
+        return alike < _SAME_VIEW and change > max(self._level, _SURGE * usual)
 
     def _begin(self, frame: int, before: int | None) -> None:
         memory = self.memory
@@ -185,6 +235,7 @@ class CutDetector:
         memory.newest_scene += 1
         memory.scene = memory.newest_scene
         memory.recent = []
+        memory.motion = (0.0, 0.0)
 
     def _flash_end(self, frame: int, thumbnail: Thumbnail) -> int | None:
         """First frame of the flash that ends here, if one does."""
@@ -195,7 +246,7 @@ class CutDetector:
         if frame - memory.cut_frame > _FLASH_FRAMES:
             memory.calm_frame = None
             return None
-        if registered_change(calm, thumbnail)[2] > _ALIKE * self._level:
+        if registered_change(calm, thumbnail)[1] > _ALIKE * self._level:
             return None
         memory.calm_frame = None
         memory.scene = memory.calm_scene

@@ -18,9 +18,9 @@ from tracker.motion import (
     join,
     predict,
     select,
-    shift,
     sizes_and_speeds,
     start,
+    steer,
 )
 from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
@@ -31,6 +31,8 @@ __all__ = ["Lifecycle", "is_within"]
 _CLEAR_RUNS = 2
 """Detector runs without a cause before a doubt ends (in a new id)."""
 _SHORTEST_S = 1e-3
+_CLEARLY_BETTER = 0.1
+"""Agreement by which a turning camera must explain the detections better."""
 
 
 def is_within(frames: int, seconds: float, limit_s: float, settings: TrackerSettings) -> bool:
@@ -48,6 +50,8 @@ class Lifecycle:
     Attributes:
         trajectories: the tracks; `motion` has one row for each.
         motion: their filters, at the time of the newest frame.
+        steered: the same filters if the camera turned as the thumbnails say; None while they
+            say nothing new since the last detector run.
         next_id: id of the next track; ids are never reused.
     """
 
@@ -56,18 +60,24 @@ class Lifecycle:
     ) -> None:
         self.trajectories: list[Trajectory] = []
         self.motion = Motion.none()
+        self.steered: Motion | None = None
         self.next_id = 1
         self._settings = settings
         self._appearance = appearance
 
-    def advance(self, interval_s: float, offset_px: tuple[float, float] = (0.0, 0.0)) -> None:
+    def advance(self, interval_s: float, turn_px: tuple[float, float] = (0.0, 0.0)) -> None:
         """Move every track to the next frame's time.
 
         Args:
             interval_s: time since the frame before.
-            offset_px: how far the whole picture moved, dx and dy.
+            turn_px: change of the whole picture's motion, dx and dy in the interval. It may
+                be wrong (a large face that moves looks like a turning camera), so the
+                detections decide whether to believe it.
         """
-        self.motion = shift(predict(self.motion, interval_s), offset_px)
+        if self.steered is not None or any(turn_px):
+            believed = self.motion if self.steered is None else self.steered
+            self.steered = steer(predict(believed, interval_s), turn_px, interval_s)
+        self.motion = predict(self.motion, interval_s)
 
     def observe(self, frame: int, time_s: float, scene: int, faces: Sequence[Face]) -> None:
         """Link one frame's detections to the tracks; what links to none begins a track.
@@ -78,7 +88,7 @@ class Lifecycle:
             scene: number of its scene; tracks of other scenes take no part.
             faces: detections with finite boxes, in any order.
         """
-        found = link(self.trajectories, self.motion, time_s, scene, faces, self._settings)
+        found = self._link(time_s, scene, faces)
         for row in found.crossing:
             self.trajectories[row].doubt_since(time_s - self._settings.doubt_margin_s)
         near = [one for one in found.links if not one.is_away]
@@ -113,9 +123,22 @@ class Lifecycle:
         keep = np.array([self._may_show(t, frame, time_s) for t in self.trajectories], dtype=bool)
         if not keep.all():
             self.motion = select(self.motion, keep)
+            self.steered = None if self.steered is None else select(self.steered, keep)
             self.trajectories = [t for t, k in zip(self.trajectories, keep, strict=True) if k]
         for trajectory in self.trajectories:
             trajectory.forget_before(frame)
+
+    def _link(self, time_s: float, scene: int, faces: Sequence[Face]) -> Links:
+        """Links by the motion that tells the detections best, which is then the tracks' own."""
+        plain = link(self.trajectories, self.motion, time_s, scene, faces, self._settings)
+        steered, self.steered = self.steered, None
+        if steered is None:
+            return plain
+        turned = link(self.trajectories, steered, time_s, scene, faces, self._settings)
+        if turned.agreement <= plain.agreement + _CLEARLY_BETTER:
+            return plain
+        self.motion = steered
+        return turned
 
     def _is_new(self, trajectory: Trajectory) -> bool:
         return trajectory.hits < 2 and trajectory.best_score >= self._settings.high_score

@@ -48,11 +48,14 @@ class Links:
         crossing: rows of the tracks whose identity could be exchanged with another's,
             linked or not.
         free: columns of the detections that are linked to no track.
+        agreement: how well the tracks' motion told the detections; 1 for each track told
+            exactly, 0 for one that is a size off.
     """
 
     links: tuple[Link, ...]
     crossing: frozenset[int]
     free: tuple[int, ...]
+    agreement: float
 
 
 def link(
@@ -106,6 +109,7 @@ def link(
         ),
         frozenset(rows[crossing].tolist()),
         tuple(np.setdiff1d(np.arange(len(faces)), matches.faces).tolist()),
+        float(np.maximum(1.0 - prices.unlikeness[matches.tracks, matches.faces], 0.0).sum()),
     )
 
 

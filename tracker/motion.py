@@ -17,10 +17,10 @@ __all__ = ["Motion", "boxes_from_centres", "centres_from_boxes", "correct", "pre
 __all__ += [
     "join",
     "select",
-    "shift",
     "sizes_and_speeds",
     "spread_sizes",
     "start",
+    "steer",
     "unseen_log_spread",
 ]
 
@@ -170,14 +170,21 @@ def correct(motion: Motion, rows: NDArray[np.intp], boxes_px: NDArray[np.floatin
     return Motion(mean, spread)
 
 
-def shift(motion: Motion, offset_px: tuple[float, float]) -> Motion:
-    """Move all boxes by (dx, dy) px: the camera turned.
+def steer(motion: Motion, turn_px: tuple[float, float], interval_s: float) -> Motion:
+    """Change the speed of all boxes within the last interval: the camera began to turn.
 
-    >>> shift(start(np.array([[0.0, 0.0, 2.0, 2.0]])), (3.0, 0.0)).boxes_px[0, 0].round(6).item()
-    3.0
+    Args:
+        motion: filters, already predicted over the interval.
+        turn_px: change of the picture's motion, (dx, dy) px in the interval.
+        interval_s: its length.
+
+    >>> still = start(np.array([[0.0, 0.0, 2.0, 2.0]]))
+    >>> round(float(predict(steer(still, (3.0, 0.0), 0.1), 0.1).boxes_px[0, 0]), 6)
+    6.0
     """
     mean = motion.mean.copy()
-    mean[:, :2, 0] += offset_px
+    mean[:, :2, 0] += turn_px
+    mean[:, :2, 1] += np.array(turn_px) / interval_s
     return Motion(mean, motion.spread)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from engines.types import Face
@@ -38,6 +37,7 @@ class Snapshot:
         held: frames pushed but not released.
         trajectories: the tracks alive; `motion` has one row for each.
         motion: their filters.
+        steered: the same if the camera turned; None when nothing says so.
         next_id: id of the next track.
     """
 
@@ -48,6 +48,7 @@ class Snapshot:
     held: list[HeldFrame]
     trajectories: list[Trajectory]
     motion: Motion
+    steered: Motion | None
     next_id: int
 
 
@@ -78,6 +79,12 @@ class _Path:
 
 
 @dataclass(frozen=True, slots=True)
+class _Filters:
+    mean: list[list[list[float]]]
+    spread: list[list[list[float]]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Record:
     version: int
     settings: dict[str, float]
@@ -86,8 +93,8 @@ class _Record:
     cuts: CutMemory
     held: list[HeldFrame]
     paths: list[_Path]
-    mean: list[list[list[float]]]
-    spread: list[list[list[float]]]
+    motion: _Filters
+    steered: _Filters | None
     next_id: int
 
 
@@ -102,8 +109,8 @@ def encoded(snapshot: Snapshot) -> dict[str, object]:
             snapshot.cuts,
             snapshot.held,
             [_path_from(trajectory) for trajectory in snapshot.trajectories],
-            snapshot.motion.mean.tolist(),
-            snapshot.motion.spread.tolist(),
+            _filters_from(snapshot.motion),
+            None if snapshot.steered is None else _filters_from(snapshot.steered),
             snapshot.next_id,
         )
     )
@@ -117,16 +124,19 @@ def decoded(state: object) -> Snapshot:
     """
     try:
         record = TypeAdapter(_Record).validate_python(state)
-        mean, spread = _array(record.mean, (4, 2)), _array(record.spread, (4, 3))
+        motion = _motion_from(record.motion, len(record.paths))
+        steered = None
+        if record.steered is not None:
+            steered = _motion_from(record.steered, len(record.paths))
         trajectories = [_trajectory_from(path) for path in record.paths]
     except (ValidationError, ValueError) as error:
         raise TrackerStateRejected(
             "the saved tracker state is damaged: start from the beginning, without --resume"
         ) from error
-    if record.version != VERSION or not len(mean) == len(spread) == len(trajectories):
+    if record.version != VERSION:
         raise TrackerStateRejected(
-            f"the saved tracker state has version {record.version}, not {VERSION}, or is"
-            " incomplete: start from the beginning, without --resume"
+            f"the saved tracker state has version {record.version}, not {VERSION}: start from"
+            " the beginning, without --resume"
         )
     return Snapshot(
         record.settings,
@@ -135,13 +145,19 @@ def decoded(state: object) -> Snapshot:
         record.cuts,
         record.held,
         trajectories,
-        Motion(mean, spread),
+        motion,
+        steered,
         record.next_id,
     )
 
 
-def _array(rows: list[list[list[float]]], shape: tuple[int, int]) -> NDArray[np.float64]:
-    return np.array(rows, dtype=np.float64).reshape(len(rows), *shape)
+def _filters_from(motion: Motion) -> _Filters:
+    return _Filters(motion.mean.tolist(), motion.spread.tolist())
+
+
+def _motion_from(filters: _Filters, rows: int) -> Motion:
+    mean = np.array(filters.mean, dtype=np.float64).reshape(rows, 4, 2)
+    return Motion(mean, np.array(filters.spread, dtype=np.float64).reshape(rows, 4, 3))
 
 
 def _path_from(trajectory: Trajectory) -> _Path:

@@ -24,6 +24,10 @@ from tracker.snapshot import Snapshot, decoded, encoded
 __all__ = ["FrameTracks", "Tracker"]
 
 
+_SMALLEST_TURN = 0.01
+"""Share of the picture below which a change of its motion is noise."""
+
+
 class Tracker:
     """Follows the faces of one stream with a fixed look-ahead.
 
@@ -80,6 +84,7 @@ class Tracker:
                 list(self._held),
                 self._lifecycle.trajectories,
                 self._lifecycle.motion,
+                self._lifecycle.steered,
                 self._lifecycle.next_id,
             )
         )
@@ -126,6 +131,7 @@ class Tracker:
         self._held = deque(snapshot.held)
         self._lifecycle.trajectories = snapshot.trajectories
         self._lifecycle.motion = snapshot.motion
+        self._lifecycle.steered = snapshot.steered
         self._lifecycle.next_id = snapshot.next_id
 
     def moving(self) -> tuple[MovingFace, ...]:
@@ -168,8 +174,8 @@ class Tracker:
             )
         self._next_frame = frame_index + 1
         before_s, now_s = self._clock.now_s, self._clock.push(time_s)
-        scene, offset_px = self._look(frame_index, thumbnail, frame_size)
-        self._lifecycle.advance(now_s - before_s, offset_px)
+        scene, turn_px = self._look(frame_index, thumbnail, frame_size)
+        self._lifecycle.advance(now_s - before_s, turn_px)
         usable, broken = self._usable(faces)
         if usable is not None:
             self._lifecycle.observe(frame_index, now_s, scene, usable)
@@ -186,12 +192,14 @@ class Tracker:
         thumbnail: NDArray[np.uint8] | None,
         frame_size: tuple[int, int] | None,
     ) -> tuple[int, tuple[float, float]]:
-        """The frame's scene, and how far the picture moved, px."""
+        """The frame's scene, and how the picture's motion changed, px."""
         sight = self._cuts.push(frame, thumbnail)
         if sight.flash_since is not None:
             self._heal(sight.flash_since, sight.scene)
         height, width = frame_size or (0, 0)
-        return sight.scene, (sight.offset[0] * width, sight.offset[1] * height)
+        if max(map(abs, sight.turn)) < _SMALLEST_TURN:
+            return sight.scene, (0.0, 0.0)
+        return sight.scene, (sight.turn[0] * width, sight.turn[1] * height)
 
     def _heal(self, since: int, scene: int) -> None:
         """A flash ended: its frames belong to the scene around it."""

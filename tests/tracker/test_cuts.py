@@ -35,11 +35,16 @@ def test_a_pan_is_no_cut_and_its_motion_is_told() -> None:
     detector = CutDetector(14.0)
     sights = [detector.push(frame, view(4 * frame)) for frame in range(30)]
     assert {sight.scene for sight in sights} == {0}
-    assert all(sight.offset == pytest.approx((-4 / 64, 0.0)) for sight in sights[1:])
+    assert sights[1].turn == pytest.approx((-4 / 64, 0.0), abs=0.005)
+    assert all(sight.turn == pytest.approx((0.0, 0.0), abs=0.005) for sight in sights[2:])
 
 
 def test_brightness_alone_is_no_cut() -> None:
     assert scenes([view(0), (view(0) // 2 + 100).astype(np.uint8)])[-1] == 0
+
+
+def test_a_jerk_within_the_same_view_is_no_cut() -> None:
+    assert set(scenes([view(0)] * 5 + [view(9)] * 5)) == {0}
 
 
 def test_after_a_flash_the_scene_before_returns() -> None:
@@ -72,7 +77,11 @@ def test_few_thumbnails_are_kept() -> None:
 
 def test_a_flat_picture_has_no_motion() -> None:
     flat = np.full((36, 64), 80, dtype=np.uint8)
-    assert registered_change(flat, flat) == (0, 0, 0.0)
+    assert registered_change(flat, flat) == ((0.0, 0.0), 0.0, 1.0)
+
+
+def test_a_fade_from_black_is_a_cut() -> None:
+    assert scenes([np.zeros((36, 64), np.uint8)] * 3 + [view(0)] * 3) == [0] * 3 + [1] * 3
 
 
 def test_the_difference_after_the_true_shift_is_small() -> None:

@@ -15,10 +15,10 @@ from tracker.motion import (
     join,
     predict,
     select,
-    shift,
     sizes_and_speeds,
     spread_sizes,
     start,
+    steer,
     unseen_log_spread,
 )
 
@@ -85,11 +85,12 @@ def test_a_long_time_unseen_never_overflows() -> None:
     assert np.isfinite(spread_sizes(motion)).all()
 
 
-def test_a_turning_camera_moves_places_but_not_speeds() -> None:
+def test_a_turning_camera_changes_place_and_speed() -> None:
     motion = followed(50.0, 0.04)
-    turned = shift(motion, (7.0, -3.0))
+    turned = steer(motion, (7.0, -3.0), 0.04)
     assert np.allclose(turned.boxes_px - motion.boxes_px, [[7, -3, 7, -3]])
-    assert np.array_equal(turned.mean[:, :, 1], motion.mean[:, :, 1])
+    faster = turned.mean[0, :2, 1] - motion.mean[0, :2, 1]
+    assert np.allclose(faster, [7 / 0.04, -3 / 0.04])
 
 
 def test_sizes_and_speeds_are_relative_to_the_face() -> None:

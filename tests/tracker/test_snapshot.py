@@ -86,9 +86,9 @@ def test_other_settings_are_refused() -> None:
     [
         {"version": 99},
         {"paths": [{"scene": 0}]},
-        {"mean": [[[0.0]]]},
+        {"motion": {"mean": [[[0.0]]], "spread": []}},
         {"next_id": "many"},
-        {"mean": [[[0.0, 0.0]] * 4]},
+        {"motion": {"mean": [[[0.0, 0.0]] * 4], "spread": []}},
     ],
     ids=["another version", "half a track", "short filter", "no number", "filter without track"],
 )
