@@ -1,0 +1,239 @@
+"""Whole runs on self-made clips, with every engine fault planted."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from config.loading import load_settings
+from config.settings import Settings
+from engines.detectors.multiscale import DetectionPlan
+from engines.errors import EngineFault
+from engines.types import Face
+from stream import file_runs
+from stream.engine_set import EngineSet
+from stream.errors import InputUnreadable, OutputNotWritable
+from stream.file_runs import run_files
+from stream.report import RunReport
+from stream.segments import SEGMENT_FRAMES
+from tests.clips import Clip, decoded, made_clip
+
+pytestmark = pytest.mark.unit
+
+Image = NDArray[np.uint8]
+Answer = Callable[[int], tuple[Face, ...]]
+
+
+class CountingDetector:
+    """Answers by the number of the call."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._lock = threading.Lock()
+        self.calls = 0
+
+    def detect(self, image_bgr: Image, *, min_score: float) -> tuple[Face, ...]:
+        with self._lock:
+            number, self.calls = self.calls, self.calls + 1
+        return self._answer(number)
+
+
+def one_face(number: int) -> tuple[Face, ...]:
+    landmarks = np.array([[28, 26], [36, 26], [32, 32], [29, 37], [35, 37]], np.float32)
+    return (Face(np.array([22, 16, 42, 44], np.float32), landmarks, 0.9),)
+
+
+class Silence:
+    """Wants to know nothing."""
+
+    def begin(self, name: str, frames: int | None) -> None: ...
+
+    def advance(self, written: int) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], CountingDetector]:
+    """Puts a scripted detector in the place of the real one."""
+
+    def install(answer: Answer) -> CountingDetector:
+        detector = CountingDetector(answer)
+        plan = DetectionPlan(64)
+
+        @contextmanager
+        def opened(settings: Settings) -> Iterator[EngineSet]:
+            yield EngineSet(detector, {"coarse": plan, "full": plan}, 1, ())
+
+        monkeypatch.setattr(file_runs, "open_engines", opened)
+        return detector
+
+    return install
+
+
+def run(
+    source: Path,
+    target: Path,
+    *,
+    resume: bool = False,
+    flags: Mapping[str, object] | None = None,
+) -> RunReport:
+    chosen = {"method": "solid", "detection.schedule": "every", **(flags or {})}
+    settings = load_settings(flags=chosen, environment={})
+    report_path = target.parent / "report.json"
+    run_files(
+        [source],
+        target,
+        settings,
+        overwrite=True,
+        resume=resume,
+        report_path=report_path,
+        progress=Silence(),
+    )
+    return RunReport.model_validate_json(report_path.read_text())
+
+
+def leftovers(folder: Path, *expected: str) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name not in expected)
+
+
+def test_clip_comes_out_covered_with_its_report(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    engines(one_face)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=12))
+    report = run(source, tmp_path / "out.mp4")
+    assert report.status == "complete"
+    assert (report.frames.read, report.frames.written, report.frames.uncovered) == (12, 12, 0)
+    assert report.faces.covered == 12
+    assert report.input is not None
+    assert report.output is not None
+    assert report.input.sha256 != report.output.sha256
+    assert len(decoded(tmp_path / "out.mp4").times_s) == 12
+    assert not leftovers(tmp_path, "in.mp4", "out.mp4", "report.json")
+
+
+def test_report_names_no_folder(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    engines(one_face)
+    run(made_clip(tmp_path / "in.mp4", Clip(frames=3)), tmp_path / "out.mp4")
+    assert str(tmp_path) not in (tmp_path / "report.json").read_text()
+
+
+def test_detector_that_dies_leaves_no_output(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    def dying(number: int) -> tuple[Face, ...]:
+        if number > 4:
+            raise RuntimeError("planted")
+        return one_face(number)
+
+    engines(dying)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=60))
+    with pytest.raises(EngineFault, match="failed"):
+        run(source, tmp_path / "out.mp4")
+    assert not leftovers(tmp_path, "in.mp4", "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["status"] == "failed"
+    assert "detector" in report["error"]
+
+
+def test_detector_that_hangs_leaves_no_output(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    release = threading.Event()
+
+    def hanging(number: int) -> tuple[Face, ...]:
+        if number == 3:
+            release.wait(30)
+        return one_face(number)
+
+    engines(hanging)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=10))
+    try:
+        with pytest.raises(EngineFault, match="hung"):
+            run(source, tmp_path / "out.mp4", flags={"limits.engine_deadline_s": 0.05})
+    finally:
+        release.set()
+    assert not leftovers(tmp_path, "in.mp4", "report.json")
+
+
+def test_single_fault_covers_one_frame_and_the_run_goes_on(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    def stumbling(number: int) -> tuple[Face, ...]:
+        if number == 5:
+            raise RuntimeError("planted")
+        return one_face(number)
+
+    engines(stumbling)
+    report = run(made_clip(tmp_path / "in.mp4", Clip(frames=12)), tmp_path / "out.mp4")
+    assert report.frames.covered_fully_by_cause == {"detector_fault": 1}
+
+
+def test_full_disk_leaves_no_output(
+    tmp_path: Path,
+    engines: Callable[[Answer], CountingDetector],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engines(one_face)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=12))
+
+    def full(self: object, composite: object) -> None:
+        raise OutputNotWritable("the disk is full; free some space and run again")
+
+    monkeypatch.setattr("stream.file_sink.FileSink.write", full)
+    with pytest.raises(OutputNotWritable, match="disk is full"):
+        run(source, tmp_path / "out.mp4")
+    assert not leftovers(tmp_path, "in.mp4", "report.json")
+
+
+def test_failed_input_does_not_stop_the_others(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    engines(one_face)
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    (folder / "a.mp4").write_bytes(b"no video at all")
+    made_clip(folder / "b.mp4", Clip(frames=3))
+    with pytest.raises(InputUnreadable):
+        run(folder, tmp_path / "out")
+    assert leftovers(tmp_path / "out") == ["b.mp4"]
+    runs = json.loads((tmp_path / "report.json").read_text())["runs"]
+    assert [one["status"] for one in runs] == ["failed", "complete"]
+
+
+def test_resumed_run_equals_an_uninterrupted_one(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    frames = SEGMENT_FRAMES + 60
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=frames))
+
+    def dying(number: int) -> tuple[Face, ...]:
+        if number > SEGMENT_FRAMES + 30:
+            raise RuntimeError("planted")
+        return one_face(number)
+
+    engines(dying)
+    with pytest.raises(EngineFault):
+        run(source, tmp_path / "out.mp4", resume=True)
+    assert not (tmp_path / "out.mp4").exists()
+    detector = engines(one_face)
+    again = run(source, tmp_path / "out.mp4", resume=True)
+    assert detector.calls < frames - SEGMENT_FRAMES + 10
+    engines(one_face)
+    whole = run(source, tmp_path / "whole.mp4", resume=True)
+    assert again.output is not None
+    assert whole.output is not None
+    assert again.output.sha256 == whole.output.sha256
+    assert again.faces == whole.faces
+    assert again.frames.written == frames
+    assert not leftovers(tmp_path, "in.mp4", "whole.mp4", "out.mp4", "report.json")
