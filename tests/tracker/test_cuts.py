@@ -80,8 +80,9 @@ def test_a_flat_picture_has_no_motion() -> None:
     assert registered_change(flat, flat) == ((0.0, 0.0), 0.0, 1.0)
 
 
-def test_a_fade_from_black_is_a_cut() -> None:
-    assert scenes([np.zeros((36, 64), np.uint8)] * 3 + [view(0)] * 3) == [0] * 3 + [1] * 3
+def test_a_scene_after_black_is_a_cut() -> None:
+    lively = np.random.default_rng(0).integers(0, 255, (36, 64)).astype(np.uint8)
+    assert scenes([np.zeros((36, 64), np.uint8)] * 3 + [lively] * 3) == [0] * 3 + [1] * 3
 
 
 def test_the_difference_after_the_true_shift_is_small() -> None:
