@@ -18,6 +18,7 @@ from engines.stylegan.control import LIGHT_SIZE, control_map_from_points
 from engines.stylegan.masks import alpha_from_points
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import POINTS
+from engines.stylegan.warp import TextureFrame, uv_from_points
 
 __all__ = ["Control", "Rendered", "Swapper"]
 
@@ -69,17 +70,22 @@ class Swapper:
         landmarker: `image` float32[N, 3, 128, 128] RGB in [-1, 1] -> `points`
             float32[N, POINTS, 3], `spread` float32[N, 1].
         generator: `latents` float32[N, L, 512], `maps` float32[N, 7, 64, 64] in [0, 1],
-            `light` float32[N, 3, 4, 4] RGB in [-1, 1] -> `image` float32[N, 3, S, S] RGB.
+            `light` float32[N, 3, 4, 4] RGB in [-1, 1], `uv` float32[N, 2, 64, 64] ->
+            `image` float32[N, 3, S, S] RGB.
         shape: exchanges proportions.
+        frame: the face on which textures are stored.
 
     Raises:
         ModelRejected: the generator's inputs or output have other names or shapes.
     """
 
-    def __init__(self, landmarker: Session, generator: Session, shape: ShapeModel) -> None:
+    def __init__(
+        self, landmarker: Session, generator: Session, shape: ShapeModel, frame: TextureFrame
+    ) -> None:
         self._landmarker = landmarker
         self._generator = generator
         self._shape = shape
+        self._frame = frame
         self.layers, self.size = _layers_and_size(generator)
 
     def read(self, crops: UInt8) -> Control:
@@ -88,7 +94,7 @@ class Swapper:
         Raises:
             EngineFault: the landmark network failed.
         """
-        fed = np.stack([_fed(crop) for crop in crops])
+        fed = np.stack([fed_from_crop(crop) for crop in crops])
         out = self._landmarker.run({"image": fed})
         points = out["points"].reshape(-1, POINTS, 3)
         light = _cells(crops.astype(np.float32)) / 127.5 - 1.0
@@ -106,11 +112,13 @@ class Swapper:
         """
         points = self._shape.swapped(control.points, latents)
         maps = np.stack([control_map_from_points(face) for face in points])
+        uv = np.stack([uv_from_points(face, self._frame) for face in points])
         image = self._generator.run(
             {
                 "latents": np.ascontiguousarray(latents, np.float32),
                 "maps": maps.transpose(0, 3, 1, 2).astype(np.float32) / 255.0,
                 "light": np.ascontiguousarray(control.light[..., ::-1].transpose(0, 3, 1, 2)),
+                "uv": np.ascontiguousarray(uv.transpose(0, 3, 1, 2)),
             }
         )["image"]
         pixels = _lit(image.transpose(0, 2, 3, 1)[..., ::-1], control.light)
@@ -143,7 +151,7 @@ class Swapper:
 def _layers_and_size(generator: Session) -> tuple[int, int]:
     inputs = {spec.name: spec.shape for spec in generator.inputs}
     outputs = {spec.name: spec.shape for spec in generator.outputs}
-    if set(inputs) != {"latents", "maps", "light"} or "image" not in outputs:
+    if set(inputs) != {"latents", "maps", "light", "uv"} or "image" not in outputs:
         raise ModelRejected("this network is no kveil generator; restore the model pack")
     layers, size = inputs["latents"][1], outputs["image"][2]
     if layers is None or size is None:
@@ -151,7 +159,8 @@ def _layers_and_size(generator: Session) -> tuple[int, int]:
     return layers, size
 
 
-def _fed(crop: UInt8) -> Float32:
+def fed_from_crop(crop: UInt8) -> Float32:
+    """Bring a BGR crop uint8[S, S, 3] into the landmark network's form, float32[3, 128, 128]."""
     if crop.shape[0] != LANDMARK_SIZE:
         side = (LANDMARK_SIZE, LANDMARK_SIZE)
         shrinks = crop.shape[0] > LANDMARK_SIZE

@@ -20,19 +20,19 @@ class Batch:
         image: float[N, 3, S, S] RGB in [-1, 1].
         maps: float[N, MAP_CHANNELS, 64, 64] in [0, 1].
         light: float[N, 3, 4, 4] RGB in [-1, 1].
+        uv: float[N, 2, 64, 64] place on the texture.
+        codes: float[N, CODE] of the people shown.
     """
 
     image: Tensor
     maps: Tensor
     light: Tensor
-
-    def half(self, start: int, stop: int) -> "Batch":
-        """Return the rows [start, stop)."""
-        return Batch(self.image[start:stop], self.maps[start:stop], self.light[start:stop])
+    uv: Tensor
+    codes: Tensor
 
 
 class Crops:
-    """The prepared crops of one split, drawn at random with mirror images."""
+    """The prepared crops of one split, drawn at random."""
 
     def __init__(self, folder: Path, device: torch.device, held_out: bool = False) -> None:
         """Open `folder` as `training.prepare` wrote it; a GPU holds all of it."""
@@ -41,35 +41,46 @@ class Crops:
         self.device = device
         self.on_gpu = device.type == "cuda"
         mode: Literal["r+"] | None = None if self.on_gpu else "r+"
-        self._images = torch.from_numpy(np.load(folder / "faces128.npy", mmap_mode=mode))
-        self._maps = torch.from_numpy(np.load(folder / "maps64.npy", mmap_mode=mode))
+        names = ("faces128.npy", "maps64.npy", "uv64.npy", "codes.npy")
+        arrays = [torch.from_numpy(np.load(folder / name, mmap_mode=mode)) for name in names]
         if self.on_gpu:
-            self._images = self._images.to(device)
-            self._maps = self._maps.to(device)
+            arrays = [array.to(device) for array in arrays]
             self.rows = self.rows.to(device)
+        self._images, self._maps, self._uv, self._codes = arrays
 
     def draw(self, count: int, size: int, generator: torch.Generator) -> Batch:
-        """Draw `count` crops at `size` px; half of them mirrored."""
+        """Draw `count` crops at `size` px."""
         where = self.rows.device
         pick = torch.randint(len(self.rows), (count,), generator=generator, device=where)
-        mirrored = torch.rand(count, generator=generator, device=where) < 0.5
-        return self.at(self.rows[pick], size, mirrored)
+        return self.at(self.rows[pick], size)
 
-    def at(self, rows: Tensor, size: int, mirrored: Tensor | None = None) -> Batch:
+    def at(self, rows: Tensor, size: int) -> Batch:
         """Return the crops `rows` (indices into the whole set) at `size` px."""
         image = self._images[rows].permute(0, 3, 1, 2).float() / 127.5 - 1.0
         maps = self._maps[rows].permute(0, 3, 1, 2).float() / 255.0
-        if mirrored is not None:
-            choose = mirrored[:, None, None, None]
-            image = torch.where(choose, image.flip(3), image)
-            maps = torch.where(choose, maps.flip(3), maps)
+        uv = self._uv[rows].permute(0, 3, 1, 2).float()
         light = light_from_images(image)
         if image.shape[-1] != size:
             image = functional.interpolate(image, size=(size, size), mode="area")
         memory = torch.channels_last
         return Batch(
-            image.contiguous(memory_format=memory), maps.contiguous(memory_format=memory), light
+            image.contiguous(memory_format=memory),
+            maps.contiguous(memory_format=memory),
+            light,
+            uv,
+            self._codes[rows],
         )
+
+
+def joined(first: Batch, second: Batch) -> Batch:
+    """Return both batches as one; the image stays the first's alone."""
+    return Batch(
+        first.image,
+        torch.cat([first.maps, second.maps]),
+        torch.cat([first.light, second.light]),
+        torch.cat([first.uv, second.uv]),
+        torch.cat([first.codes, second.codes]),
+    )
 
 
 def light_from_images(image: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ states each file's hash, inputs, outputs and measured parity.
 """
 
 import argparse
-import hashlib
 import io
 import json
 import logging
@@ -20,34 +19,61 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
+from torch.nn import functional
 
 from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
-from engines.stylegan.shape import canonical_from_points, pose_from_points
 from training.checkpoint import load_full, load_small
-from training.data import Crops
 from training.landmarker import SIZE, Landmarker
-from training.networks import CODE, LATENT, Encoder, Generator, Mapping, ModulatedConv
+from training.networks import (
+    CODE,
+    LATENT,
+    TEXTURE_CODES,
+    TEXTURE_SIZE,
+    Generator,
+    ModulatedConv,
+    latent_axes,
+    latents_from_codes,
+)
 
 OPSET: Final = 18
-DONORS: Final = 1024
-RIDGE: Final = 1.0
 
 Float32 = npt.NDArray[np.float32]
 
 log = logging.getLogger(__name__)
 
 
-class ControlEncoder(nn.Module):
-    """Crop float[N, 3, 128, 128] RGB in [-1, 1] -> w+ latents float[N, L, LATENT]."""
+class CropEncoder(nn.Module):
+    """Crop, place of its texture and identity shape to w+ latents float[N, L, LATENT].
 
-    def __init__(self, encoder: Encoder, mapping: Mapping, layers: int) -> None:
+    Takes `image` float[N, 3, 128, 128] RGB in [-1, 1], `place` float[N, 96, 96, 2] in crop
+    units and `shape` float[N, J].
+    """
+
+    def __init__(self, arrays: dict[str, Float32], layers: int) -> None:
         super().__init__()
-        self.encoder, self.mapping, self.layers = encoder, mapping, layers
+        self.layers = layers
+        rows = torch.from_numpy(arrays["basis"]).permute(0, 3, 1, 2).flatten(1)
+        sigma = torch.from_numpy(arrays["sigma"])[:, None]
+        self.register_buffer("rows", rows / sigma.square())
+        self.register_buffer("mean", torch.from_numpy(arrays["mean"]).permute(2, 0, 1).flatten())
+        self.register_buffer("centre", torch.from_numpy(arrays["shape_centre"]))
+        self.register_buffer("spread", torch.from_numpy(arrays["shape_spread"]))
+        self.register_buffer("axes", latent_axes())
 
-    def forward(self, image: Tensor) -> Tensor:
+    def forward(self, image: Tensor, place: Tensor, shape: Tensor) -> Tensor:
         """See the class."""
-        latents: Tensor = self.mapping(self.encoder(image))[:, None].expand(-1, self.layers, -1)
-        return latents
+        texture = functional.grid_sample(
+            image, place * 2 - 1, mode="bilinear", padding_mode="border", align_corners=False
+        )
+        cells = functional.avg_pool2d(texture, TEXTURE_SIZE // LIGHT_SIZE)
+        texture = texture - functional.interpolate(
+            cells, size=(TEXTURE_SIZE, TEXTURE_SIZE), mode="bilinear", align_corners=False
+        )
+        seen = (texture.flatten(1) - self.mean) @ self.rows.T
+        count = CODE - TEXTURE_CODES
+        own = (shape[:, :count] - self.centre) / self.spread
+        codes = torch.cat([seen, own], dim=1).clamp(-4.0, 4.0)
+        return (codes @ self.axes.T)[:, None].expand(-1, self.layers, -1)
 
 
 def onnx_from_module(
@@ -89,8 +115,8 @@ def with_half_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def load_nets(run: Path) -> tuple[Generator, Mapping, Encoder, dict[str, float]]:
-    """Load the averaged networks of a run, from its full or its small checkpoint."""
+def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, dict[str, float]]:
+    """Load the averaged generator of a run, from its full or its small checkpoint."""
     if (run / "full.pt").exists():
         state = load_full(run / "full.pt", torch.device("cpu"))
         weights: dict[str, Tensor] = state["nets"]  # type: ignore[assignment]
@@ -98,58 +124,46 @@ def load_nets(run: Path) -> tuple[Generator, Mapping, Encoder, dict[str, float]]
     else:
         weights, facts = load_small(run / "small")
     generator = Generator(int(facts["size"]))
-    nets: dict[str, nn.Module] = {"g_ema": generator, "m_ema": Mapping(), "e_ema": Encoder()}
-    for name, net in nets.items():
-        own = {k[len(name) + 1 :]: v for k, v in weights.items() if k.startswith(f"{name}.")}
-        net.load_state_dict(own)
-        net.eval().requires_grad_(False)
-    return generator, nets["m_ema"], nets["e_ema"], facts
-
-
-def encode_all(encoder: Encoder, mapping: Mapping, crops: Crops) -> Float32:
-    """Return w of every crop of the split, float32[N, LATENT]."""
-    with torch.no_grad():
-        parts = crops.rows.split(128)
-        found = [mapping(encoder(crops.at(rows, 64).image)).numpy() for rows in parts]
-    return np.concatenate(found)
-
-
-def shape_share(w: Float32, points: Float32, arrays: dict[str, Float32]) -> Float32:
-    """Ridge regression from w to identity shape, float32[LATENT + 1, J]."""
-    shapes = canonical_from_points(points, pose_from_points(points, arrays["mean"]))
-    flat = (shapes - arrays["mean"]).reshape(len(points), -1)
-    wanted = (flat @ arrays["identity"].T).astype(np.float64)
-    design = np.concatenate([w, np.ones((len(w), 1), np.float32)], axis=1).astype(np.float64)
-    penalty = RIDGE * len(w) * 1e-3 * np.diag(np.r_[w.var(axis=0), 0.0])
-    solved = np.linalg.solve(design.T @ design + penalty, design.T @ wanted)
-    return np.asarray(solved, np.float32)
-
-
-def export(run: Path, landmarker: Path, shape: Path, data: Path, out: Path) -> None:
-    """Write the pack."""
-    out.mkdir(parents=True, exist_ok=True)
-    generator, mapping, encoder, facts = load_nets(run)
-    finder = Landmarker()
-    finder.load_state_dict(load_full(landmarker, torch.device("cpu"))["net"])
+    own = {k.removeprefix("g_ema."): v for k, v in weights.items() if k.startswith("g_ema.")}
+    generator.load_state_dict(generator.state_dict() | own)
+    generator.base.set_texture(
+        torch.from_numpy(texture["mean"]), torch.from_numpy(texture["basis"])
+    )
+    generator.eval().requires_grad_(False)
     for module in generator.modules():
         if isinstance(module, ModulatedConv):
             module.freeze()
-    latents = torch.randn(2, generator.layers, LATENT)
-    image = torch.randn(2, 3, SIZE, SIZE)
+    return generator, facts
+
+
+def shape_from_latent(texture: dict[str, Float32], identities: int) -> Float32:
+    """The affine map from w to identity shape, float32[LATENT + 1, identities]."""
+    found = np.zeros((LATENT + 1, identities), np.float32)
+    count = CODE - TEXTURE_CODES
+    axes = latent_axes().numpy()[:, TEXTURE_CODES:]
+    found[:-1, :count] = axes * texture["shape_spread"]
+    found[-1, :count] = texture["shape_centre"]
+    return found
+
+
+def export(run: Path, landmarker: Path, geometry: Path, texture: Path, out: Path) -> None:
+    """Write the networks and the shape model."""
+    out.mkdir(parents=True, exist_ok=True)
+    with np.load(texture) as file:
+        arrays = {name: file[name] for name in file.files}
+    generator, facts = load_generator(run, arrays)
+    finder = Landmarker()
+    finder.load_state_dict(load_full(landmarker, torch.device("cpu"))["net"])
+    image = torch.rand(2, 3, SIZE, SIZE) * 2 - 1
     jobs: dict[str, tuple[nn.Module, dict[str, Tensor], list[str]]] = {
-        "generator": (
-            generator,
-            {
-                "latents": latents,
-                "maps": torch.rand(2, MAP_CHANNELS, MAP_SIZE, MAP_SIZE),
-                "light": torch.rand(2, 3, LIGHT_SIZE, LIGHT_SIZE),
-            },
-            ["image"],
-        ),
-        "mapping": (mapping, {"code": torch.randn(2, CODE)}, ["w"]),
+        "generator": (generator, probe(generator.layers), ["image"]),
         "encoder": (
-            ControlEncoder(encoder, mapping, generator.layers),
-            {"image": image},
+            CropEncoder(arrays, generator.layers),
+            {
+                "image": image,
+                "place": torch.rand(2, TEXTURE_SIZE, TEXTURE_SIZE, 2),
+                "shape": torch.randn(2, CODE - TEXTURE_CODES),
+            },
             ["latents"],
         ),
         "landmarker": (finder, {"image": image}, ["points", "spread"]),
@@ -157,15 +171,24 @@ def export(run: Path, landmarker: Path, shape: Path, data: Path, out: Path) -> N
     for name, (net, inputs, outputs) in jobs.items():
         model = onnx_from_module(net, inputs, outputs)
         (out / f"{name}.onnx").write_bytes(model.SerializeToString())
-        log.info("%s: parity %.5f", name, parity(net, inputs, out / f"{name}.onnx"))
-    with np.load(shape) as file:
-        arrays = {name: np.asarray(file[name], np.float32) for name in file.files}
-    crops = Crops(data, torch.device("cpu"))
-    w = encode_all(encoder, mapping, crops)
-    points = np.load(data / "points.npy")[crops.rows.numpy()]
-    arrays["from_latent"] = shape_share(w, points, arrays)
-    np.savez(out / "shape.npz", allow_pickle=False, **arrays)
+        facts[f"{name}_parity"] = parity(net, inputs, out / f"{name}.onnx")
+        log.info("%s: largest difference to its file %.5f", name, facts[f"{name}_parity"])
+    with np.load(geometry) as file:
+        shape = {name: file[name] for name in file.files}
+    shape["from_latent"] = shape_from_latent(arrays, len(shape["identity"]))
+    frame = {name: arrays[name] for name in ("frame_points", "triangles")}
+    np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
     (out / "training.json").write_text(json.dumps(facts))
+
+
+def probe(layers: int) -> dict[str, Tensor]:
+    """Inputs of the generator for tracing, two people."""
+    return {
+        "latents": latents_from_codes(torch.randn(2, CODE), layers).contiguous(),
+        "maps": torch.rand(2, MAP_CHANNELS, MAP_SIZE, MAP_SIZE),
+        "light": torch.rand(2, 3, LIGHT_SIZE, LIGHT_SIZE),
+        "uv": torch.rand(2, 2, MAP_SIZE, MAP_SIZE),
+    }
 
 
 def parity(net: nn.Module, inputs: dict[str, Tensor], path: Path) -> float:
@@ -181,22 +204,17 @@ def parity(net: nn.Module, inputs: dict[str, Tensor], path: Path) -> float:
     return float(np.abs(made - first.numpy()).max())
 
 
-def sha256_of(path: Path) -> str:
-    """Hash of a file, hexadecimal."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, default=Path("runs/face"))
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
-    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    export(args.run, args.landmarker, args.shape, args.data, args.out)
+    export(args.run, args.landmarker, args.shape, args.texture, args.out)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""The trained networks: mapping, W+ synthesis with spatial control, encoder, discriminator.
+"""The trained networks: W+ synthesis over a textured base with spatial control, discriminator.
 
 The generator follows StyleGAN2 (Karras et al. 2020): a learned constant, modulated
-convolutions with weight demodulation, skip connections to RGB. Two things differ. Modulation
-scales activations around a constant kernel, so that inference engines can fuse it; and each
-block up to 64 px takes a spatial scale and shift from the control maps (as GFP-GAN and FPSP
-section 3.2 do), through which pose, expression, gaze and light enter. The latent then carries
-what the control does not: identity and texture.
+convolutions with weight demodulation, skip connections to RGB. Three things differ. Modulation
+scales activations around a constant kernel, so that inference engines can fuse it. Each block
+up to 64 px takes a spatial scale and shift from the control (as GFP-GAN and FPSP section 3.2
+do), through which pose, expression, gaze and light enter. And the RGB skip ends in a base
+picture: the latent's texture, warped to the pose and lit as the subject; the convolutions paint
+what a linear texture cannot.
 """
 
 import math
@@ -16,12 +17,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
 
 LATENT: Final = 512
-CODE: Final = 96
-"""Size of z, the encoder's code; w = mapping(z) has LATENT entries."""
-LIGHT_CHANNELS: Final = 3
+TEXTURE_CODES: Final = 128
+TEXTURE_SIZE: Final = 96
+CODE: Final = 144
+"""Size of a person's code: texture coefficients, then identity shape coefficients."""
+CONTROL_CHANNELS: Final = MAP_CHANNELS + 2 + 3
+"""Maps, place on the texture, base picture."""
 GAIN: Final = math.sqrt(2.0)
 
 
@@ -29,11 +33,11 @@ GAIN: Final = math.sqrt(2.0)
 class Widths:
     """Channels at each resolution."""
 
-    g4: int = 256
-    g8: int = 256
-    g16: int = 192
-    g32: int = 128
-    g64: int = 64
+    g4: int = 128
+    g8: int = 128
+    g16: int = 128
+    g32: int = 96
+    g64: int = 48
     g128: int = 32
     g256: int = 16
     spade: int = 24
@@ -88,29 +92,6 @@ class EqualConv(nn.Module):
         return functional.leaky_relu(x, 0.2) if self.act else x
 
 
-class Mapping(nn.Module):
-    """Code z to latent w: three layers, after StyleGAN's mapping network."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            [
-                EqualLinear(CODE, LATENT, lr_mul=0.1),
-                EqualLinear(LATENT, LATENT, lr_mul=0.1),
-                EqualLinear(LATENT, LATENT, lr_mul=0.1),
-            ]
-        )
-
-    def forward(self, z: Tensor) -> Tensor:
-        """float[N, CODE] standard normal -> float[N, LATENT]."""
-        w = z
-        for i, layer in enumerate(self.layers):
-            w = layer(w) * GAIN
-            if i < len(self.layers) - 1:
-                w = functional.leaky_relu(w, 0.2)
-        return w
-
-
 class ModulatedConv(nn.Module):
     """Modulated convolution with a static kernel.
 
@@ -157,11 +138,11 @@ class Spade(nn.Module):
 
     def __init__(self, channels: int, hidden: int) -> None:
         super().__init__()
-        self.first = EqualConv(MAP_CHANNELS + LIGHT_CHANNELS, hidden)
+        self.first = EqualConv(CONTROL_CHANNELS, hidden)
         self.second = EqualConv(hidden, channels * 2, kernel=1, act=False)
 
     def forward(self, x: Tensor, control: Tensor) -> Tensor:
-        """([N, C, H, W], [N, 10, H, W]) -> [N, C, H, W]."""
+        """([N, C, H, W], [N, 12, H, W]) -> [N, C, H, W]."""
         gamma, beta = self.second(self.first(control)).chunk(2, dim=1)
         return x * (1 + gamma) + beta
 
@@ -176,6 +157,7 @@ class Block(nn.Module):
         self.spade = Spade(outputs, hidden) if size <= MAP_SIZE else None
         self.conv = ModulatedConv(outputs, outputs)
         self.rgb = ModulatedConv(outputs, 3, kernel=1, demodulate=False)
+        nn.init.zeros_(self.rgb.weight)
 
     def forward(
         self, x: Tensor, rgb: Tensor, control: Tensor | None, w: Tensor, layer: int
@@ -189,66 +171,86 @@ class Block(nn.Module):
         return x, rgb
 
 
-class Generator(nn.Module):
-    """W+ synthesis with spatial control.
+class TexturedBase(nn.Module):
+    """The picture that a latent's texture gives under a pose and a light.
 
-    `forward(latents, maps, light)`:
+    The latent space is a frame around the codes: w = axes @ code with orthonormal axes, so a
+    mixture of latents is the same mixture of codes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        flat = 3 * TEXTURE_SIZE * TEXTURE_SIZE
+        self.register_buffer("axes", latent_axes())
+        self.register_buffer("mean", torch.zeros(flat))
+        self.register_buffer("basis", torch.zeros(TEXTURE_CODES, flat))
+
+    def set_texture(self, mean: Tensor, basis: Tensor) -> None:
+        """Take a texture model: float[S, S, 3] and float[TEXTURE_CODES, S, S, 3]."""
+        self.mean.copy_(mean.permute(2, 0, 1).flatten())
+        self.basis.copy_(basis.permute(0, 3, 1, 2).flatten(1))
+
+    def forward(self, latents: Tensor, light: Tensor, uv: Tensor, size: int) -> Tensor:
+        """Return float[N, 3, size, size] RGB; arguments as the generator's."""
+        codes = latents.float().mean(dim=1) @ self.axes
+        texture = self.mean + codes[:, :TEXTURE_CODES] @ self.basis
+        texture = texture.reshape(-1, 3, TEXTURE_SIZE, TEXTURE_SIZE)
+        place = functional.interpolate(
+            uv.float(), size=(size, size), mode="bilinear", align_corners=False
+        )
+        grid = place.permute(0, 2, 3, 1) * 2 - 1
+        base = functional.grid_sample(
+            texture, grid, mode="bilinear", padding_mode="border", align_corners=False
+        )
+        missing = light.float() - functional.avg_pool2d(base, size // LIGHT_SIZE)
+        return base + functional.interpolate(
+            missing, size=(size, size), mode="bilinear", align_corners=False
+        )
+
+
+class Generator(nn.Module):
+    """W+ synthesis over a textured base, with spatial control.
+
+    `forward(latents, maps, light, uv)`:
         latents: float[N, layers_at(size), LATENT].
         maps: float[N, MAP_CHANNELS, MAP_SIZE, MAP_SIZE] in [0, 1].
         light: float[N, 3, 4, 4] RGB in [-1, 1].
-    Returns float[N, 3, size, size] RGB, about [-1, 1]. The RGB skip starts from the light, so
-    that the network paints what the light leaves open.
+        uv: float[N, 2, 64, 64], place on the texture, 0 to 1 inside it.
+    Returns float[N, 3, size, size] RGB, about [-1, 1].
     """
 
-    def __init__(self, size: int = 64, widths: Widths | None = None) -> None:
+    def __init__(self, size: int = 128, widths: Widths | None = None) -> None:
         super().__init__()
         widths = widths or Widths()
         self.size = size
         self.layers = layers_at(size)
+        self.base = TexturedBase()
         self.const = nn.Parameter(torch.randn(1, widths.g4, 4, 4))
         self.first = ModulatedConv(widths.g4, widths.g4)
         self.rgb = ModulatedConv(widths.g4, 3, kernel=1, demodulate=False)
+        nn.init.zeros_(self.rgb.weight)
         sizes = [2**k for k in range(3, int(math.log2(size)) + 1)]
         self.blocks = nn.ModuleList(
             [Block(widths.at(s // 2), widths.at(s), s, widths.spade) for s in sizes]
         )
 
-    def forward(self, latents: Tensor, maps: Tensor, light: Tensor) -> Tensor:
+    def forward(self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor) -> Tensor:
         """See the class."""
-        controls = control_pyramid(maps, light)
+        made, _ = self.painted(latents, maps, light, uv)
+        return made
+
+    def painted(
+        self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the picture and the base it was painted over, both [N, 3, size, size]."""
+        base = self.base(latents, light, uv, self.size)
+        controls = control_pyramid(maps, uv, base)
         x = self.const.expand(latents.shape[0], -1, -1, -1)
         x = self.first(x, latents[:, 0])
-        rgb = light.float() + self.rgb(x, latents[:, 1]).float()
+        rgb = self.rgb(x, latents[:, 1]).float()
         for i, block in enumerate(self.blocks):
             x, rgb = block(x, rgb, controls.get(8 << i), latents, 1 + 2 * i)
-        return rgb
-
-
-class Encoder(nn.Module):
-    """Crop to its code z, each entry of zero mean and unit variance over crops; sees 64 px."""
-
-    def __init__(self, size: int = 64) -> None:
-        super().__init__()
-        self.size = size
-        self.body = nn.Sequential(
-            nn.PixelUnshuffle(2),
-            EqualConv(12, 64),
-            EqualConv(64, 128, stride=2),
-            EqualConv(128, 128),
-            EqualConv(128, 192, stride=2),
-            EqualConv(192, 192),
-            EqualConv(192, 256, stride=2),
-        )
-        self.head = EqualLinear(256 * 16, CODE)
-        self.norm = nn.BatchNorm1d(CODE, affine=False, momentum=0.02)
-
-    def forward(self, image: Tensor) -> Tensor:
-        """float[N, 3, S, S] RGB in [-1, 1], S a multiple of 64 -> float[N, CODE]."""
-        if image.shape[-1] > self.size:
-            image = functional.avg_pool2d(image, image.shape[-1] // self.size)
-        features = self.body(image).flatten(1)
-        code: Tensor = self.norm(self.head(features).float())
-        return code
+        return base + rgb, base
 
 
 class Discriminator(nn.Module):
@@ -306,13 +308,27 @@ def upsample(x: Tensor) -> Tensor:
     return functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
 
 
-def control_pyramid(maps: Tensor, light: Tensor) -> dict[int, Tensor]:
-    """Maps and light at 64, 32, 16 and 8 px, each [N, 10, size, size]."""
-    pyramid: dict[int, Tensor] = {}
-    current = maps
-    for size in (64, 32, 16, 8):
-        if size != 64:
-            current = functional.avg_pool2d(current, 2)
-        lit = functional.interpolate(light, size=(size, size), mode="bilinear", align_corners=False)
-        pyramid[size] = torch.cat([current, lit.to(current.dtype)], dim=1)
+def control_pyramid(maps: Tensor, uv: Tensor, base: Tensor) -> dict[int, Tensor]:
+    """Maps, texture places and base at 64, 32, 16 and 8 px, each [N, 12, size, size]."""
+    small = functional.avg_pool2d(base, base.shape[-1] // MAP_SIZE)
+    current = torch.cat([maps.float(), uv.float() * 2 - 1, small], dim=1)
+    pyramid = {64: current}
+    for size in (32, 16, 8):
+        current = functional.avg_pool2d(current, 2)
+        pyramid[size] = current
     return pyramid
+
+
+def latent_axes() -> Tensor:
+    """Orthonormal columns that place codes in the latent space, float[LATENT, CODE].
+
+    Written out by the discrete cosine transform, so that every machine has the same.
+    """
+    row = torch.arange(LATENT, dtype=torch.float64)[:, None] + 0.5
+    column = torch.arange(1, CODE + 1, dtype=torch.float64)[None]
+    return (torch.cos(row * column * math.pi / LATENT) * math.sqrt(2.0 / LATENT)).float()
+
+
+def latents_from_codes(codes: Tensor, layers: int) -> Tensor:
+    """float[N, CODE] -> w+ latents float[N, layers, LATENT], every layer the same."""
+    return (codes @ latent_axes().to(codes.device).T)[:, None].expand(-1, layers, -1)

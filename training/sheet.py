@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from training.data import Batch
-from training.networks import CODE
+from training.networks import CODE, latents_from_codes
 
 
 @torch.no_grad()
@@ -16,21 +16,21 @@ def save_sheet(path: Path, nets: nn.ModuleDict, covariance: Tensor, fixed: Batch
 
     Args:
         path: of the picture.
-        nets: the averaged networks `g_ema`, `m_ema`, `e_ema`.
+        nets: holds the averaged generator `g_ema`.
         covariance: float[CODE, CODE] of the codes.
         fixed: crops that every sheet shows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     count = len(fixed.image)
     device = fixed.image.device
-    generator, encoder = nets["g_ema"], nets["e_ema"].eval()
+    generator = nets["g_ema"]
 
     def paint(codes: Tensor) -> Tensor:
-        latents = nets["m_ema"](codes)[:, None].expand(-1, generator.layers, -1)
-        made: Tensor = generator(latents, fixed.maps, fixed.light)
+        latents = latents_from_codes(codes, generator.layers)
+        made: Tensor = generator(latents, fixed.maps, fixed.light, fixed.uv)
         return made
 
-    rows = [fixed.image, paint(encoder(fixed.image))]
+    rows = [fixed.image, paint(fixed.codes)]
     random = torch.Generator().manual_seed(7)
     root = torch.linalg.cholesky(covariance + 1e-3 * torch.eye(CODE, device=device))
     for _ in range(6):

@@ -1,8 +1,8 @@
-"""Train generator, encoder and discriminator together: `python -m training.train`.
+"""Train the generator against its discriminator: `python -m training.train`.
 
-Each step reconstructs one batch (crop -> code -> crop, same control) and paints another
-(drawn codes, other control); the discriminator judges both beside real crops. The first
-crops train the autoencoder alone. A run stops and resumes at any point.
+Each step paints one batch of crops again from their own codes and control, and another from
+drawn codes under the control of other crops; the discriminator judges both beside real crops.
+The first crops train without it. A run stops and resumes at any point.
 """
 
 import argparse
@@ -11,24 +11,25 @@ import logging
 import os
 import signal
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from training.augment import AdaptiveAugment
 from training.checkpoint import load_full, load_small, save_full, save_small
-from training.data import Batch, Crops, light_from_images
+from training.data import Batch, Crops, joined
 from training.losses import (
-    code_loss,
     discriminator_loss,
     feature_loss,
     generator_loss,
+    identity_loss,
     pyramid_loss,
     r1_penalty,
 )
-from training.networks import CODE, Discriminator, Encoder, Generator, Mapping
+from training.networks import CODE, Discriminator, Generator, latents_from_codes
 from training.sheet import save_sheet
 
 log = logging.getLogger(__name__)
@@ -42,24 +43,23 @@ class Recipe:
         size: output height and width, px.
         batch: real crops per step; half as many are painted with drawn codes.
         warm_crops: crops seen before the adversary joins.
+        identity: weight of staying with the texture of a drawn person.
         noise: standard deviation of the noise on codes, whose own is 1; more makes a code
             say less and its neighbours look alike.
         adversarial: weight of the adversary; rises linearly over `ramp_crops`.
         ema_crops: half-life of the averaged weights, crops.
     """
 
-    size: int = 64
+    size: int = 128
     batch: int = 16
     lr: float = 2e-3
-    encoder_lr: float = 1e-3
-    warm_crops: int = 8000
-    ramp_crops: int = 8000
+    warm_crops: int = 2500
+    ramp_crops: int = 4000
     pixel: float = 6.0
     feature: float = 2.0
     adversarial: float = 0.5
-    light: float = 4.0
-    code: float = 0.5
-    noise: float = 0.25
+    identity: float = 4.0
+    noise: float = 0.1
     r1_gamma: float = 0.1
     r1_every: int = 16
     ema_crops: float = 5000.0
@@ -69,7 +69,7 @@ class Recipe:
 class Trainer:
     """The networks, their optimisers and one training step."""
 
-    def __init__(self, recipe: Recipe, data: Crops, device: torch.device) -> None:
+    def __init__(self, recipe: Recipe, data: Crops, texture: Path, device: torch.device) -> None:
         """Build fresh networks on `device`."""
         self.recipe = recipe
         self.data = data
@@ -77,32 +77,28 @@ class Trainer:
         self.nets = nn.ModuleDict(
             {
                 "g": Generator(recipe.size),
-                "m": Mapping(),
-                "e": Encoder(),
                 "d": Discriminator(recipe.size),
                 "g_ema": Generator(recipe.size),
-                "m_ema": Mapping(),
-                "e_ema": Encoder(),
             }
-        ).to(device, memory_format=torch.channels_last)
-        for name in ("g", "m", "e"):
-            self.nets[f"{name}_ema"].load_state_dict(self.nets[name].state_dict())
+        )
+        with np.load(texture) as file:
+            mean, basis = torch.from_numpy(file["mean"]), torch.from_numpy(file["basis"])
+            self.covariance = torch.from_numpy(file["covariance"]).to(device)
+        self.nets["g"].base.set_texture(mean, basis)
+        self.nets.to(device, memory_format=torch.channels_last)
+        self.nets["g_ema"].load_state_dict(self.nets["g"].state_dict())
         self.nets["g_ema"].requires_grad_(False)
-        self.nets["m_ema"].requires_grad_(False)
-        self.nets["e_ema"].requires_grad_(False)
-        made = [*self.nets["g"].parameters(), *self.nets["m"].parameters()]
-        groups = [
-            {"params": made, "lr": recipe.lr},
-            {"params": list(self.nets["e"].parameters()), "lr": recipe.encoder_lr},
-        ]
-        self.g_opt = torch.optim.Adam(groups, betas=(0.0, 0.99), eps=1e-8)
+        root = self.covariance.double().cpu() + 1e-4 * torch.eye(CODE, dtype=torch.float64)
+        self.root = torch.linalg.cholesky(root).float().to(device)
+        self.g_opt = torch.optim.Adam(
+            self.nets["g"].parameters(), lr=recipe.lr, betas=(0.0, 0.99), eps=1e-8
+        )
         self.d_opt = torch.optim.Adam(
             self.nets["d"].parameters(), lr=recipe.lr, betas=(0.0, 0.99), eps=1e-8
         )
         self.augment = AdaptiveAugment(recipe.ada_target)
         self.crops = 0
         self.steps = 0
-        self.covariance = torch.eye(CODE, device=device)
         self.random = torch.Generator(device=data.rows.device)
         self.random.manual_seed(int(time.time()))
 
@@ -125,91 +121,69 @@ class Trainer:
         self._average()
         return facts
 
-    def _paint(self, codes: Tensor, batch: Batch) -> Tensor:
-        w = self.nets["m"](codes)
-        latents = w[:, None].expand(-1, self.nets["g"].layers, -1)
-        made: Tensor = self.nets["g"](latents, batch.maps, batch.light).float()
-        return made
+    def _paint(self, codes: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        g = self.nets["g"]
+        latents = latents_from_codes(codes, g.layers)
+        made, base = g.painted(latents, batch.maps, batch.light, batch.uv)
+        return made.float(), base
 
     def _generator_step(
         self, real: Batch, other: Batch, weight: float
     ) -> tuple[dict[str, float], Batch]:
-        recipe, nets = self.recipe, self.nets
-        nets["d"].requires_grad_(False)
+        recipe, count = self.recipe, len(real.image)
+        self.nets["d"].requires_grad_(False)
         self.g_opt.zero_grad(set_to_none=True)
+        codes = real.codes + torch.randn_like(real.codes) * recipe.noise
+        batch = real
+        if weight > 0:
+            codes = torch.cat([codes, self._drawn_codes(other.codes)])
+            batch = joined(real, other)
         with torch.autocast(self.device.type, torch.bfloat16):
-            clean = nets["e"](real.image)
-            code = clean + torch.randn_like(clean) * recipe.noise
-            if weight > 0:
-                drawn = self._drawn_codes(clean.detach(), len(other.image))
-                both = Batch(
-                    real.image,
-                    torch.cat([real.maps, other.maps]),
-                    torch.cat([real.light, other.light]),
-                )
-                made = self._paint(torch.cat([code, drawn]), both)
-            else:
-                made = self._paint(code, real)
-        count = len(real.image)
-        again = made[:count]
-        pixel = pyramid_loss(again, real.image, real.maps)
+            made, base = self._paint(codes, batch)
+        pixel = pyramid_loss(made[:count], real.image, real.maps)
         loss = recipe.pixel * pixel
         facts = {"pixel": pixel.item()}
-        self._observe(clean.detach())
         if weight > 0:
-            extra, more = self._adversarial_terms(made, real, both, drawn, weight)
+            extra, more = self._adversarial_terms(made, base, real, batch, weight)
             loss = loss + extra
             facts |= more
         loss.backward()
         self.g_opt.step()
-        maps = both.maps if weight > 0 else real.maps
         judged = slice(count // 2, None)
-        return facts, Batch(made.detach()[judged], maps[judged], real.light)
+        return facts, replace(batch, image=made.detach()[judged], maps=batch.maps[judged])
 
     def _adversarial_terms(
-        self, made: Tensor, real: Batch, both: Batch, drawn: Tensor, weight: float
+        self, made: Tensor, base: Tensor, real: Batch, both: Batch, weight: float
     ) -> tuple[Tensor, dict[str, float]]:
-        recipe, nets, count = self.recipe, self.nets, len(real.image)
+        recipe, d, count = self.recipe, self.nets["d"], len(real.image)
         seen, maps = self.augment(made[count:], both.maps[count:])
         with torch.autocast(self.device.type, torch.bfloat16):
-            painted, _ = nets["d"](seen, maps)
-            again, features = nets["d"](made[:count], real.maps)
+            painted, _ = d(seen, maps)
+            again, features = d(made[:count], real.maps)
             with torch.no_grad():
-                _, wanted = nets["d"](real.image, real.maps)
-            nets["e"].requires_grad_(False).eval()
-            back = nets["e"](made[count:])
-            nets["e"].requires_grad_(True).train()
+                _, wanted = d(real.image, real.maps)
         adversarial = generator_loss(painted) + 0.5 * generator_loss(again)
         feature = feature_loss(features, wanted)
-        lit = (light_from_images(made[count:]) - both.light[count:]).abs().mean()
-        code = code_loss(back, drawn)
+        identity = identity_loss(made[count:], base[count:])
         share = weight / recipe.adversarial
-        extra = (
-            weight * adversarial
-            + share * (recipe.feature * feature + recipe.code * code)
-            + recipe.light * lit
-        )
+        extra = weight * adversarial + share * recipe.feature * feature + recipe.identity * identity
         facts = {
             "adv": adversarial.item(),
             "feature": feature.item(),
-            "light": lit.item(),
-            "code": code.item(),
+            "identity": identity.item(),
         }
         return extra, facts
 
-    def _drawn_codes(self, code: Tensor, count: int) -> Tensor:
-        """Half from the Gaussian fitted to all codes, half other crops' codes mixed in pairs."""
-        root = torch.linalg.cholesky(self.covariance + 1e-3 * torch.eye(CODE, device=self.device))
-        drawn = torch.randn(count, CODE, device=self.device) @ root.T
+    def _drawn_codes(self, codes: Tensor) -> Tensor:
+        """Half from the Gaussian fitted to all codes, half pairs of crops' codes mixed."""
+        count = len(codes)
+        drawn = torch.randn(count, CODE, device=self.device) @ self.root.T
         mixed = count // 2
         share = torch.rand(mixed, 1, device=self.device)
-        a, b = code[:mixed], code[mixed : 2 * mixed]
         norm = (share.square() + (1 - share).square()).sqrt()
-        drawn[:mixed] = (share * a + (1 - share) * b) / norm
+        mixture = share * codes[:mixed] + (1 - share) * codes[mixed : 2 * mixed]
+        drawn[:mixed] = mixture / norm
         return drawn
-
-    def _observe(self, codes: Tensor) -> None:
-        self.covariance = self.covariance.lerp(codes.T @ codes / len(codes), 0.01)
 
     def _discriminator_step(self, real: Batch, fakes: Batch) -> dict[str, float]:
         recipe, d = self.recipe, self.nets["d"]
@@ -241,13 +215,9 @@ class Trainer:
     def _average(self) -> None:
         half_life = min(self.recipe.ema_crops, max(self.crops * 0.1, 1.0))
         keep = 0.5 ** (self.recipe.batch / half_life)
-        for name in ("g", "m", "e"):
-            ema = self.nets[f"{name}_ema"].parameters()
-            for slow, fast in zip(ema, self.nets[name].parameters(), strict=True):
-                slow.lerp_(fast, 1.0 - keep)
-        pairs = zip(self.nets["e_ema"].buffers(), self.nets["e"].buffers(), strict=True)
-        for slow, fast in pairs:
-            slow.copy_(fast)
+        ema = self.nets["g_ema"].parameters()
+        for slow, fast in zip(ema, self.nets["g"].parameters(), strict=True):
+            slow.lerp_(fast, 1.0 - keep)
 
     def state(self) -> dict[str, object]:
         """Everything that a resumed run needs."""
@@ -256,7 +226,6 @@ class Trainer:
             "g_opt": self.g_opt.state_dict(),
             "d_opt": self.d_opt.state_dict(),
             "facts": self.facts(),
-            "covariance": self.covariance,
         }
 
     def facts(self) -> dict[str, float]:
@@ -285,10 +254,8 @@ class Trainer:
                 self.g_opt.load_state_dict(state["g_opt"])
                 self.d_opt.load_state_dict(state["d_opt"])
                 self._set_lr()
-            self.covariance = state["covariance"].to(self.device)  # type: ignore[attr-defined]
         elif (run / "small").exists():
             weights, facts = load_small(run / "small")
-            self.covariance = weights.pop("covariance").to(self.device)
             self._take(weights)
         else:
             return
@@ -303,7 +270,6 @@ class Trainer:
 
     def _set_lr(self) -> None:
         self.g_opt.param_groups[0]["lr"] = self.recipe.lr
-        self.g_opt.param_groups[1]["lr"] = self.recipe.encoder_lr
         self.d_opt.param_groups[0]["lr"] = self.recipe.lr
 
 
@@ -342,7 +308,8 @@ def _minutes_since(started: float) -> float:
 
 def _save(trainer: Trainer, out: Path, fixed: Batch) -> None:
     save_full(out / "full.pt", trainer.state())
-    weights = dict(trainer.nets.state_dict()) | {"covariance": trainer.covariance}
+    every = trainer.nets.state_dict().items()
+    weights = {name: value for name, value in every if ".base." not in name}
     save_small(out / "small", weights, trainer.facts())
     sheet = out / "sheets" / f"{trainer.crops:09d}.png"
     save_sheet(sheet, trainer.nets, trainer.covariance, fixed)
@@ -354,6 +321,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, default=Path("runs/face"))
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--crops", type=int, default=10_000_000)
@@ -371,7 +339,7 @@ def main() -> None:
     args.run.mkdir(parents=True, exist_ok=True)
     (args.run / "train.pid").write_text(str(os.getpid()))
     recipe = Recipe(**{name: getattr(args, name) for name in asdict(Recipe())})
-    trainer = Trainer(recipe, Crops(args.data, device), device)
+    trainer = Trainer(recipe, Crops(args.data, device), args.texture, device)
     if args.resume:
         trainer.load(args.run)
     run(trainer, args.run, args.crops, args.minutes, args.sheet_every)

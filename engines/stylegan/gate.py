@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Precision, Session
 from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.warp import UV_SIZE
 
 COSINE_FLOOR: Final = 0.99
 ERROR_CEILING: Final = 0.35
@@ -64,12 +65,18 @@ def compare_sessions(
         "latents": np.ascontiguousarray(latents, np.float32),
         "maps": np.zeros((count, MAP_CHANNELS, MAP_SIZE, MAP_SIZE), np.float32),
         "light": np.zeros((count, 3, LIGHT_SIZE, LIGHT_SIZE), np.float32),
+        "uv": np.repeat(_frontal_uv()[None], count, axis=0),
     }
     wanted = reference.run(fed)["image"].reshape(count, -1)
     made = reduced.run(fed)["image"].reshape(count, -1)
     shared = wanted.mean(axis=0)
     cosine = min(_cosine(a - shared, b - shared) for a, b in zip(wanted, made, strict=True))
     return GateResult(precision, cosine, float(np.abs(wanted - made).max()))
+
+
+def _frontal_uv() -> Float32:
+    step = (np.arange(UV_SIZE, dtype=np.float32) + 0.5) / UV_SIZE
+    return np.stack(np.meshgrid(step, step))
 
 
 def _cosine(a: Float32, b: Float32) -> float:

@@ -12,6 +12,7 @@ from engines.backends.backend import Backend, Precision, Session
 from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.gate import GateResult, compare_sessions
 from engines.stylegan.shape import load_shape_model
+from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 
 __all__ = ["Pack", "bundled_pack", "read_pack", "swapper_from_pack"]
@@ -100,15 +101,16 @@ def swapper_from_pack(
     pack = read_pack(folder or bundled_pack())
     landmarker = backend.load(pack.path("landmarker.onnx"))
     generator = backend.load(pack.path("generator.onnx"))
-    shape = load_shape_model(pack.path("shape.npz"))
+    geometry = pack.path("shape.npz")
+    shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     if precision == "fp32":
-        return Swapper(landmarker, generator, shape), None
+        return Swapper(landmarker, generator, shape, frame), None
     reduced = backend.load(pack.path("generator.onnx"), precision=precision)
     donors = _donor_latents(pack)
     result = compare_sessions(generator, reduced, donors, precision)
     chosen, spare = (reduced, generator) if result.is_passed else (generator, reduced)
     spare.close()
-    return Swapper(landmarker, chosen, shape), result
+    return Swapper(landmarker, chosen, shape, frame), result
 
 
 def _donor_latents(pack: Pack) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

@@ -1,0 +1,123 @@
+"""Dense correspondence between a posed face and the canonical texture frame.
+
+Control points are joined into triangles once, on the mean face; every pixel of a posed crop
+then knows, by its triangle, which place of the canonical face it shows (a piecewise affine
+warp, Cootes et al. 2001). Far triangles are drawn first, so that a turned head hides its far
+side.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.errors import ModelRejected
+from engines.stylegan.topology import MESH_POINTS
+
+UV_SIZE: Final = 64
+BORDER: Final[npt.NDArray[np.float32]] = np.array(
+    [
+        (x, y)
+        for x in (-0.2, 0.15, 0.5, 0.85, 1.2)
+        for y in (-0.2, 0.15, 0.5, 0.85, 1.2)
+        if x in (-0.2, 1.2) or y in (-0.2, 1.2)
+    ],
+    np.float32,
+)
+"""Fixed points around the crop, so that its background has a place too; float32[16, 2]."""
+
+Float32 = npt.NDArray[np.float32]
+Int32 = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class TextureFrame:
+    """The canonical face that textures are stored on.
+
+    Attributes:
+        points: float32[MESH_POINTS + 16, 2], crop units of the texture; border points last.
+        triangles: int32[T, 3], indices into `points`.
+    """
+
+    points: Float32
+    triangles: Int32
+
+
+def uv_from_points(points: Float32, frame: TextureFrame, size: int = UV_SIZE) -> Float32:
+    """Say for every pixel of a posed crop which place of the texture it shows.
+
+    Args:
+        points: float32[>= MESH_POINTS, 3] of the posed face, crop units.
+        frame: the canonical face.
+        size: height and width of the answer, px.
+
+    Returns:
+        float32[size, size, 2], x and y in texture units, 0 to 1 inside the texture.
+    """
+    corners = np.concatenate([points[:MESH_POINTS, :2], BORDER])
+    depth = np.concatenate([points[:MESH_POINTS, 2], np.full(len(BORDER), 10.0, np.float32)])
+    order = np.argsort(-depth[frame.triangles].mean(axis=1), kind="stable")
+    owner = owners(corners, frame.triangles[order], size)
+    return _mapped(corners, frame.points, frame.triangles[order], owner)
+
+
+def load_texture_frame(path: Path) -> TextureFrame:
+    """Read the texture frame out of a shape model's file.
+
+    Raises:
+        ModelRejected: an array is missing, of another shape, or not finite.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            points = np.asarray(file["frame_points"], np.float32)
+            triangles = np.asarray(file["triangles"], np.int32)
+    except (OSError, KeyError, ValueError) as error:
+        raise ModelRejected(f"{path.name} has no texture frame; restore the model pack") from error
+    count = MESH_POINTS + len(BORDER)
+    fits = points.shape == (count, 2) and triangles.ndim == 2 and triangles.shape[1] == 3
+    if not fits or not np.isfinite(points).all() or not (0 <= triangles.min() < count):
+        raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")
+    if triangles.max() >= count:
+        raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")
+    return TextureFrame(points, triangles)
+
+
+def image_place_of_texture(points: Float32, frame: TextureFrame, owner: Int32) -> Float32:
+    """Say for every pixel of the texture where the posed crop shows it; the inverse.
+
+    Args:
+        points: float32[>= MESH_POINTS, 2 or 3] of the posed face, crop units.
+        frame: the canonical face.
+        owner: int32[S, S] from `owners(frame.points, frame.triangles, S)`.
+
+    Returns:
+        float32[S, S, 2], x and y in crop units.
+    """
+    corners = np.concatenate([points[:MESH_POINTS, :2], BORDER])
+    return _mapped(frame.points, corners, frame.triangles, owner)
+
+
+def owners(corners: Float32, triangles: Int32, size: int) -> Int32:
+    """Index of the triangle that owns each pixel, int32[size, size]; later ones lie on top."""
+    drawn = np.zeros((size, size), np.int32)
+    fixed = np.round((np.clip(corners, -2.0, 3.0) * size - 0.5) * 16).astype(np.int32)
+    for index, polygon in enumerate(fixed[triangles]):
+        cv2.fillConvexPoly(drawn, polygon, float(index), cv2.LINE_8, 4)
+    return drawn
+
+
+def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) -> Float32:
+    size = owner.shape[0]
+    ones = np.ones((len(triangles), 3, 1))
+    system = np.concatenate([source[triangles], ones], axis=2)
+    flat = np.abs(np.linalg.det(system)) < 1e-7
+    system[flat] = np.eye(3)
+    affine = np.linalg.solve(system, target[triangles].astype(np.float64))
+    affine[flat] = np.eye(3)[:, :2]
+    step = (np.arange(size) + 0.5) / size
+    x, y = np.meshgrid(step, step)
+    place = np.stack([x, y, np.ones_like(x)], axis=2)
+    return np.asarray(np.einsum("hwi,hwij->hwj", place, affine[owner]), np.float32)

@@ -1,0 +1,142 @@
+"""Fit the shape-free texture model that the generator starts from.
+
+`python -m training.texture` warps training crops onto the canonical face, takes out their
+light, and finds principal directions (an active appearance model, Cootes et al. 2001). A
+person's code is then the whitened texture coefficients followed by the whitened identity
+shape coefficients; codes of new people are drawn from the Gaussian fitted to all codes.
+"""
+
+import argparse
+import logging
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import Delaunay
+
+from engines.stylegan.shape import canonical_from_points, pose_from_points
+from engines.stylegan.topology import MESH_POINTS
+from engines.stylegan.warp import (
+    BORDER,
+    TextureFrame,
+    image_place_of_texture,
+    owners,
+    uv_from_points,
+)
+from training.networks import CODE, TEXTURE_CODES, TEXTURE_SIZE
+
+FIT_CROPS: Final = 7000
+YAW_LIMIT_DEG: Final = 25.0
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+log = logging.getLogger(__name__)
+
+
+def frame_from_points(points: Float32) -> TextureFrame:
+    """Triangulate the mean face, float32[N, POINTS, 3] -> its texture frame."""
+    mean = points[:, :MESH_POINTS, :2].mean(axis=0)
+    corners = np.concatenate([mean, BORDER]).astype(np.float32)
+    return TextureFrame(corners, Delaunay(corners).simplices.astype(np.int32))
+
+
+def texture_from_crop(
+    crop: UInt8, points: Float32, frame: TextureFrame, owner: npt.NDArray[np.int32]
+) -> Float32:
+    """Warp one crop onto the canonical face without its light, float32[S, S, 3]."""
+    place = image_place_of_texture(points, frame, owner) * crop.shape[0] - 0.5
+    warped = cv2.remap(
+        crop, place[..., 0], place[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    )
+    return unlit(np.asarray(warped, np.float32) / 127.5 - 1.0)
+
+
+def unlit(texture: Float32) -> Float32:
+    """Take a 4x4 grid of mean colours out of a texture float32[S, S, 3]."""
+    size = texture.shape[0]
+    cells = cv2.resize(texture, (4, 4), interpolation=cv2.INTER_AREA)
+    return np.asarray(
+        texture - cv2.resize(cells, (size, size), interpolation=cv2.INTER_LINEAR), np.float32
+    )
+
+
+def principal_directions(data: Float32, count: int) -> tuple[Float32, Float32]:
+    """Randomised range finder (Halko et al. 2011): rows and deviations of centred data."""
+    random = np.random.default_rng(0)
+    probe = data @ random.standard_normal((data.shape[1], count + 24), np.float32)
+    for _ in range(2):
+        basis, _ = np.linalg.qr(probe)
+        probe = data @ (data.T @ basis)
+    basis, _ = np.linalg.qr(probe)
+    _, spread, rows = np.linalg.svd(basis.T @ data, full_matrices=False)
+    return rows[:count].copy(), (spread[:count] / np.sqrt(len(data))).astype(np.float32)
+
+
+def fit(data: Path, shape: Path, out: Path) -> None:
+    """Write `texture.npz`, and `codes.npy` and `uv64.npy` beside the prepared crops."""
+    images = np.load(data / "faces128.npy", mmap_mode="r")
+    points = np.load(data / "points.npy")
+    held = np.load(data / "split.npy")
+    with np.load(shape) as file:
+        arrays = {name: np.asarray(file[name], np.float32) for name in file.files}
+    pose = pose_from_points(points, arrays["mean"])
+    yaw = pose.angles_deg()[:, 0]
+    frame = frame_from_points(points[~held])
+    owner = owners(frame.points, frame.triangles, TEXTURE_SIZE)
+    textures = np.empty((len(images), TEXTURE_SIZE, TEXTURE_SIZE, 3), np.float16)
+    uv = np.lib.format.open_memmap(data / "uv64.npy", "w+", np.float16, (len(images), 64, 64, 2))
+    for i in range(len(images)):
+        textures[i] = texture_from_crop(images[i], points[i], frame, owner)
+        uv[i] = uv_from_points(points[i], frame)
+    uv.flush()
+    log.info("%d textures", len(images))
+    good = np.flatnonzero(~held & (np.abs(yaw) < YAW_LIMIT_DEG))
+    chosen = np.random.default_rng(1).choice(good, min(FIT_CROPS, len(good)), replace=False)
+    sample = textures[np.sort(chosen)].reshape(len(chosen), -1).astype(np.float32)
+    mean = sample.mean(axis=0)
+    sample -= mean
+    rows, sigma = principal_directions(sample, TEXTURE_CODES)
+    held_part = 1 - np.square(sigma).sum() / (np.square(sample).sum() / len(sample))
+    log.info("texture: %.1f %% of the variance left out", held_part * 100)
+    del sample
+    codes = np.empty((len(images), CODE), np.float32)
+    for start in range(0, len(images), 512):
+        part = textures[start : start + 512].reshape(-1, mean.size).astype(np.float32) - mean
+        codes[start : start + 512, :TEXTURE_CODES] = part @ rows.T / sigma
+    flat = (canonical_from_points(points, pose) - arrays["mean"]).reshape(len(points), -1)
+    own = flat @ arrays["identity"][: CODE - TEXTURE_CODES].T
+    centre, spread = own[good].mean(axis=0), own[good].std(axis=0)
+    codes[:, TEXTURE_CODES:] = (own - centre) / spread
+    np.clip(codes, -4.0, 4.0, out=codes)
+    np.save(data / "codes.npy", codes)
+    covariance = np.cov(codes[good].T)
+    np.savez(
+        out,
+        allow_pickle=False,
+        mean=mean.reshape(TEXTURE_SIZE, TEXTURE_SIZE, 3),
+        basis=(rows * sigma[:, None]).reshape(-1, TEXTURE_SIZE, TEXTURE_SIZE, 3),
+        sigma=sigma,
+        frame_points=frame.points,
+        triangles=frame.triangles,
+        shape_centre=centre,
+        shape_spread=spread,
+        covariance=covariance.astype(np.float32),
+    )
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
+    parser.add_argument("--out", type=Path, default=Path("runs/texture.npz"))
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    fit(args.data, args.shape, args.out)
+
+
+if __name__ == "__main__":
+    main()
