@@ -83,13 +83,13 @@ def tradeoff_figure(points: Sequence[TuningPoint], recommendation: Recommendatio
     left.set_xlabel("k (people per cluster, at least)")
     left.set_ylabel("information loss (embedding distance)")
     right = left.twinx()
-    right.plot(ks, [p.rank_one_rate for p in points], "s-", color="C3", label="rank-1")
-    right.plot(ks, [1 / k for k in ks], "--", color="C3", linewidth=1, label="1/k")
+    right.plot(ks, [p.rank_one_rate for p in points], "s", color="C3", label="rank-1")
+    right.plot(ks, [1 / k for k in ks], "--", color="black", linewidth=1, label="1/k")
     right.plot(ks, [p.match_rate for p in points], "^-", color="C1", label="match (membership)")
     right.set_ylabel("share of people")
     right.set_ylim(0, 1.02)
     lines = left.get_legend_handles_labels()[0] + right.get_legend_handles_labels()[0]
-    right.legend(handles=lines, loc="center right", fontsize=8)
+    figure.legend(handles=lines, loc="outside lower center", ncols=5, fontsize=8)
     return figure
 
 

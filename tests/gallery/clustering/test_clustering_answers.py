@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
@@ -125,6 +127,32 @@ def test_cut_tree_agrees_with_a_cut_by_height() -> None:
 
     labels = fcluster(merge_tree(rows, "average"), 8, criterion="maxclust")
     assert tree.size(top) == np.bincount(labels).max()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 9999), leaves=st.integers(5, 30), pruned=st.integers(0, 3))
+def test_cut_of_a_pruned_tree_agrees_with_merging_step_by_step(
+    seed: int, leaves: int, pruned: int
+) -> None:
+    random = np.random.default_rng(seed)
+    merges = merge_tree(random.normal(size=(leaves, 2)), "average")
+    gone = random.permutation(leaves)[:pruned]
+    count = int(random.integers(1, leaves - pruned))
+    tree = dendrogram_from_linkage(merges)
+    tree.prune(gone.astype(np.intp))
+    assert tree.size(tree.largest_subtree(count)) == largest_by_steps(merges, gone, count)
+
+
+def largest_by_steps(merges: NDArray[np.float64], gone: NDArray[np.integer], count: int) -> int:
+    """Largest cluster once `count` are left, merging the living leaves one step at a time."""
+    leaves = len(merges) + 1
+    nodes = [set() if leaf in gone else {leaf} for leaf in range(leaves)]
+    clusters = [node for node in nodes if node]
+    for left, right in merges[:, :2].astype(int).tolist():
+        nodes.append(nodes[left] | nodes[right])
+        if nodes[left] and nodes[right] and len(clusters) > count:
+            clusters = [c for c in clusters if not c <= nodes[-1]] + [nodes[-1]]
+    return max(map(len, clusters))
 
 
 def test_pruned_tree_forgets_merges_with_an_emptied_side() -> None:
