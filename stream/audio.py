@@ -17,6 +17,7 @@ from av.subtitles.stream import SubtitleStream
 
 from stream.containers import Container
 from stream.encoders import EncodeSettings
+from stream.inspection import has_decoder
 from stream.metadata import passing_tags
 
 __all__ = ["SideTracks", "can_copy"]
@@ -142,7 +143,9 @@ class SideTracks:
             self._output.mux(packet)
 
     def _open(self, track: Stream, container: Container, settings: EncodeSettings) -> None:
-        if isinstance(track, AudioStream) and settings.audio == "copy":
+        if track.type in ("audio", "subtitle") and not has_decoder(track):
+            self._notes.append(f"{track.type} dropped: its coding is unknown")
+        elif isinstance(track, AudioStream) and settings.audio == "copy":
             self._open_audio(track, container)
         elif isinstance(track, SubtitleStream) and settings.keep_metadata:
             self._open_text(track, container)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import av
+from av.codec.context import CodecContext
 from av.container import InputContainer
 from av.sidedata.sidedata import SideData
+from av.stream import Stream
 from av.video.stream import VideoStream
 
 from stream.errors import InputUnreadable, reading
@@ -16,7 +18,7 @@ from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, MediaProbe, quarter_turns
 
-__all__ = ["opened_input", "probe_of", "video_track"]
+__all__ = ["has_decoder", "opened_input", "probe_of", "video_track"]
 
 # Formats that hold their own media. Playlists and scripts (hls, dash, concat, image
 # sequences, sdp) are left out: they make a file read other files or hosts.
@@ -57,7 +59,7 @@ def video_track(container: InputContainer, name: str) -> VideoStream:
         has_audio = len(container.streams.audio) > 0
         what = "it holds sound but no video" if has_audio else "it holds no video"
         raise InputUnreadable(f"cannot read {name}: {what}")
-    if tracks[0].codec_context is None:
+    if not has_decoder(tracks[0]):
         raise InputUnreadable(f"cannot read {name}: its video codec is not supported")
     return tracks[0]
 
@@ -112,6 +114,12 @@ def probe_of(
     )
 
 
+def has_decoder(track: Stream) -> bool:
+    """Whether the track's coding is known; where not, the library leaves its context out."""
+    context: CodecContext | None = track.codec_context
+    return context is not None
+
+
 def _sound_rate(rate: Fraction | None) -> Fraction | None:
     """The rate, unless it is absent or a clock tick mistaken for one."""
     return rate if rate is not None and 0 < rate <= 1000 else None
@@ -152,6 +160,7 @@ def _audio_tracks(container: InputContainer) -> tuple[AudioTrack, ...]:
             track.codec_context.channels,
         )
         for track in container.streams.audio
+        if has_decoder(track)
     )
 
 

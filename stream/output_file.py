@@ -15,8 +15,8 @@ from stream.audio import SideTracks
 from stream.containers import Container, muxer_options
 from stream.encoders import EncoderChoice, EncodeSettings
 from stream.errors import writing
-from stream.inspection import opened_input
-from stream.metadata import copied_metadata
+from stream.inspection import opened_input, video_track
+from stream.metadata import copied_metadata, passing_tags
 from stream.partial_file import PartialFile
 from stream.probe import MediaProbe
 from stream.video_track import TrackEnd, VideoTrack, track_time_base
@@ -153,6 +153,8 @@ class OutputFile:
             return
         source = opened_input(probe.path)
         copied_metadata(source, output, keep=settings.keep_metadata)
+        about_picture = video_track(source, probe.path.name).metadata
+        self.video.stream.metadata.update(passing_tags(about_picture, keep=settings.keep_metadata))
         self._sides = SideTracks(source, output, container, settings)
 
 

@@ -93,6 +93,7 @@ class VideoTrack:
         self.stream = _added(output, probe, choice, self._time_base)
         context = self.stream.codec_context
         context.thread_count = threads
+        context.thread_type = "AUTO"
         if not container.holds_early_times and container.muxer != "matroska":
             context.max_b_frames = 0
         if choice.codec == "hevc" and container.muxer in ("mp4", "mov"):

@@ -94,6 +94,28 @@ def test_defective_input_is_refused_in_one_line(defect: str, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
+def test_unknown_video_codec_is_refused(tmp_path: Path) -> None:
+    clip = made_clip(tmp_path / "a.mp4", Clip(frames=3))
+    clip.write_bytes(clip.read_bytes().replace(b"avc1", b"zzz9"))
+    with pytest.raises(InputUnreadable, match="codec"):
+        open_source(clip)
+
+
+def test_unknown_sound_codec_is_dropped_and_told(tmp_path: Path) -> None:
+    clip = made_clip(tmp_path / "a.mp4", Clip(frames=10, sound="aac", click_s=0.1))
+    clip.write_bytes(clip.read_bytes().replace(b"mp4a", b"zzz9"))
+    _, sink = passed_through(clip, tmp_path / "out.mp4")
+    assert decoded(tmp_path / "out.mp4").numbers == list(range(10))
+    assert sink.notes == ("audio dropped: its coding is unknown",)
+
+
+def test_any_file_name_is_a_name_and_no_pattern(tmp_path: Path) -> None:
+    clip = made_clip(tmp_path / "a.mp4", Clip(frames=3))
+    odd = clip.rename(tmp_path / "http: %03d?#|*ü.mp4")
+    passed_through(odd, tmp_path / "out: %03d?.mp4")
+    assert decoded(tmp_path / "out: %03d?.mp4").numbers == [0, 1, 2]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="needs a user without root's rights")
 def test_unreadable_file_is_refused(tmp_path: Path) -> None:
     clip = made_clip(tmp_path / "a.mp4", Clip(frames=2))

@@ -1,0 +1,36 @@
+"""The floor codes every frame, counts time by the clock it is given, and leaves no file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stream.codec_floor import CodecFloor, codec_floor
+from stream.encoders import EncodeSettings
+from tests.clips import Clip, made_clip
+
+pytestmark = pytest.mark.unit
+
+
+def test_floor_codes_every_frame_and_leaves_no_file(tmp_path: Path) -> None:
+    ticks = iter([10.0, 12.0])
+    clip = made_clip(tmp_path / "a.mp4", Clip(frames=20))
+    floor = codec_floor(clip, EncodeSettings(), clock=lambda: next(ticks))
+    assert floor == CodecFloor(20, 2.0, "libx264")
+    assert floor.fps == 10.0
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
+
+
+@pytest.mark.parametrize(
+    "clip",
+    [
+        Clip(pixel_format="yuv420p10le"),
+        Clip(height=65, width=97, pixel_format="yuv444p"),
+        Clip(rotation=90),
+    ],
+    ids=["10 bit", "odd", "rotated"],
+)
+def test_floor_takes_any_format(clip: Clip, tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", clip)
+    assert codec_floor(source, EncodeSettings(), most_frames=7).frames == 7
