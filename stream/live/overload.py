@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from engines.types import Frame, Track
 from stream.replacement import FaceReplacer, Replacement
 from stream.report import ClusterCounts
-from tracker.schedule import MovingFace, Pass
+from tracker.schedule import DetectionSchedule, MovingFace, Pass, ScheduleSettings
 
-__all__ = ["Effort", "Overload", "Schedule", "SheddingReplacer", "SheddingSchedule"]
+__all__ = ["Effort", "Overload", "SheddingReplacer", "SheddingSchedule"]
 
 _SMOOTHING: Final = 1 / 15
 _HIGH: Final = 0.3
@@ -86,33 +86,18 @@ class Overload:
         self.effort, self._changed_s = Effort(effort), now_s
 
 
-class Schedule(Protocol):
-    """Decides when the detector runs; see `tracker.schedule`."""
-
-    def decide(
-        self,
-        time_s: float,
-        thumbnail: NDArray[np.uint8] | None = None,
-        moving: Sequence[MovingFace] = (),
-    ) -> Pass:
-        """What to do in the next frame."""
-
-    def fail(self) -> None:
-        """The run just decided failed."""
-
-
-class SheddingSchedule:
-    """Does less than another schedule while there is an overload.
+class SheddingSchedule(DetectionSchedule):
+    """A schedule that does less while there is an overload.
 
     Args:
-        inner: what would be done otherwise.
+        settings: what is done otherwise.
         overload: tells the effort.
     """
 
-    def __init__(self, inner: Schedule, overload: Overload) -> None:
-        self._inner = inner
+    def __init__(self, settings: ScheduleSettings, overload: Overload) -> None:
+        super().__init__(settings)
         self._overload = overload
-        self._full_s: float | None = None
+        self._thorough_s: float | None = None
         self._was_skipped = False
         self._must_run = False
 
@@ -123,7 +108,7 @@ class SheddingSchedule:
         moving: Sequence[MovingFace] = (),
     ) -> Pass:
         """What to do in the next frame."""
-        choice = self._inner.decide(time_s, thumbnail, moving)
+        choice = super().decide(time_s, thumbnail, moving)
         if self._must_run:
             self._must_run, self._was_skipped = False, False
             return choice if choice != "skip" else "coarse"
@@ -137,13 +122,13 @@ class SheddingSchedule:
     def fail(self) -> None:
         """The run just decided failed: the next frame is run."""
         self._must_run = True
-        self._inner.fail()
+        super().fail()
 
     def _coarser(self, choice: Pass, time_s: float) -> Pass:
         if choice != "full":
             return choice
-        if self._full_s is None or not 0 <= time_s - self._full_s < _FULL_EVERY_S:
-            self._full_s = time_s
+        if self._thorough_s is None or not 0 <= time_s - self._thorough_s < _FULL_EVERY_S:
+            self._thorough_s = time_s
             return "full"
         return "coarse"
 

@@ -1,0 +1,251 @@
+"""Puts a stream together from its entry in the configuration, and takes it apart again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from config.service import ServiceSettings, StreamSpec
+from config.settings import Settings
+from engines.compositor import Composite, compose_slate
+from engines.marking import MarkStyle, mark
+from stream.engine_set import EngineSet
+from stream.errors import UsageRefused
+from stream.live.address import Gate, address_from_text
+from stream.live.backoff import Backoff
+from stream.live.clock import Clock
+from stream.live.counters import Counters
+from stream.live.latest_picture import LatestPicture
+from stream.live.live_anonymizer import LiveAnonymizers
+from stream.live.live_encoder import EncoderOptions, LiveCodec
+from stream.live.live_stream import Liveliness, LiveStream
+from stream.live.network_sink import NetworkSink
+from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.recording import RecordingSink, Retention, recording_folder
+from stream.live.sink_lane import SinkLane
+from stream.live.source_keeper import Persistence
+from stream.live.timeline import Timeline
+from stream.live.turns import Turns
+from stream.live.viewer_encoder import ViewerEncoder
+from stream.live.whip import WhipEntrance
+from stream.media import Sink, Source
+from stream.replacement import CoverEveryFace, FaceReplacer
+
+__all__ = ["Assembly", "ReplacerMaker", "RunningStream"]
+
+ReplacerMaker = Callable[[Settings, str], FaceReplacer]
+"""Makes the surrogates' side for the settings and the name of a stream."""
+_NEVER_S = 1e9
+
+
+class RunningStream:
+    """A stream and everything that hangs on it.
+
+    Args:
+        spec: its entry in the configuration.
+        live: the pipeline.
+        anonymizers: makes its anonymizers and counts outcomes.
+        entrance: where browsers publish it; None where it has a source of its own.
+        encoder_options: for viewers.
+        clock: time.
+    """
+
+    def __init__(
+        self,
+        spec: StreamSpec,
+        live: LiveStream,
+        anonymizers: LiveAnonymizers,
+        entrance: WhipEntrance | None,
+        encoder_options: EncoderOptions,
+        clock: Clock,
+    ) -> None:
+        self.spec = spec
+        self.live = live
+        self.anonymizers = anonymizers
+        self.entrance = entrance
+        self.latest = LatestPicture()
+        self._encoder_options = encoder_options
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._encoders: dict[LiveCodec, ViewerEncoder] = {}
+        live.add_outlet(self.latest)
+
+    @property
+    def viewers(self) -> int:
+        """How many watch by WHEP."""
+        return sum(encoder.viewers for encoder in self._encoders.values())
+
+    def encoder(self, codec: LiveCodec) -> ViewerEncoder:
+        """The encoder of all viewers that take this codec; made at the first."""
+        with self._lock:
+            if codec not in self._encoders:
+                made = ViewerEncoder(
+                    self.spec.name, codec, self._encoder_options, self._clock, self.live.counters
+                )
+                self._encoders[codec] = made
+                self.live.add_outlet(made)
+            return self._encoders[codec]
+
+    def stop(self, timeout_s: float = 5.0) -> list[str]:
+        """Ends the stream; gives the names of threads that would not leave."""
+        if self.entrance is not None:
+            self.entrance.close()
+        stuck = self.live.stop(timeout_s)
+        for codec, encoder in self._encoders.items():
+            if not encoder.close(timeout_s):
+                stuck.append(f"{self.spec.name}-{codec}")
+        return stuck
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What all streams share.
+
+    Attributes:
+        settings: of the service.
+        engines: opened once.
+        make_replacer: gives the surrogates' side of a stream.
+        gate: decides which addresses may be reached.
+        turns: shares the engines.
+        clock: time.
+    """
+
+    settings: ServiceSettings
+    engines: EngineSet
+    make_replacer: ReplacerMaker
+    gate: Gate
+    turns: Turns
+    clock: Clock
+
+    def build(self, spec: StreamSpec) -> RunningStream:
+        """Builds a stream; it does not run yet.
+
+        Raises:
+            AddressRefused: its source or a sink may not be reached.
+            UsageRefused: it asks for what the service does not have.
+        """
+        counters = Counters()
+        anonymizers = self._anonymizers(spec, counters)
+        entrance, connect = self._way_in(spec, counters)
+        live = LiveStream(
+            spec.name,
+            connect,
+            anonymizers.factory,
+            partial(_slate, spec.name),
+            self.turns,
+            self.clock,
+            self._persistence(spec),
+            self._bounds(),
+            counters,
+        )
+        running = RunningStream(
+            spec, live, anonymizers, entrance, self._encoder_options(), self.clock
+        )
+        for name, open_sink in self._ways_out(spec):
+            live.add_lane(self._lane(name, open_sink, counters))
+        return running
+
+    def _anonymizers(self, spec: StreamSpec, counters: Counters) -> LiveAnonymizers:
+        live, chosen = self.settings.live, self.settings.anonymize
+        if spec.method is not None:
+            chosen = chosen.model_copy(update={"method": spec.method})
+        is_labelled = chosen.privacy.label if spec.label is None else spec.label
+        style = MarkStyle(live.label_text, live.label_corner) if is_labelled else None
+        return LiveAnonymizers(
+            chosen,
+            self.engines,
+            self._replacer_of(chosen, spec.name),
+            counters,
+            style,
+            live.fps,
+            sheds_load=live.sheds_load,
+            now=self.clock.now,
+        )
+
+    def _replacer_of(self, chosen: Settings, name: str) -> Callable[[], FaceReplacer]:
+        if chosen.method != "swap":
+            return CoverEveryFace
+        return lambda: self.make_replacer(chosen, name)
+
+    def _way_in(
+        self, spec: StreamSpec, counters: Counters
+    ) -> tuple[WhipEntrance | None, Callable[[], Source]]:
+        largest = self.settings.anonymize.limits.max_pixels
+        if not spec.source:
+            entrance = WhipEntrance(counters, self.settings.live.inbox_frames, largest)
+            return entrance, entrance.connect
+        address = address_from_text(spec.source)
+        self.gate.admit(address)
+        options = SourceOptions(self.settings.sources.rtsp_transport, self._timeout_s, largest)
+        return None, lambda: NetworkSource(address, self.gate, self.clock, options)
+
+    def _ways_out(self, spec: StreamSpec) -> list[tuple[str, Callable[[], Sink]]]:
+        options = self._encoder_options()
+        is_marked = self.settings.anonymize.privacy.label
+        ways: list[tuple[str, Callable[[], Sink]]] = []
+        for text in spec.sinks:
+            address = address_from_text(text)
+            self.gate.admit(address)
+            make = partial(NetworkSink, address, self.gate, options, is_marked=is_marked)
+            ways.append((str(address), make))
+        if spec.record:
+            if not self.settings.recording.folder:
+                raise UsageRefused("recording needs recording.folder in the configuration")
+            folder = recording_folder(Path(self.settings.recording.folder), spec.name)
+            record = partial(RecordingSink, folder, options, self._retention(), is_marked=is_marked)
+            ways.append(("recording", record))
+        return ways
+
+    def _lane(self, name: str, open_sink: Callable[[], Sink], counters: Counters) -> SinkLane:
+        live = self.settings.live
+        backoff = Backoff(live.reconnect_first_s, live.reconnect_longest_s)
+        return SinkLane(name, open_sink, live.outbox_frames, backoff, self.clock, counters)
+
+    def _retention(self) -> Retention:
+        wanted = self.settings.recording
+        return Retention(wanted.segment_s, wanted.keep_hours * 3600, int(wanted.keep_gb * 1e9))
+
+    def _encoder_options(self) -> EncoderOptions:
+        live = self.settings.live
+        return EncoderOptions(live.fps, live.bitrate_kbps, live.keyframe_s)
+
+    def _persistence(self, spec: StreamSpec) -> Persistence:
+        live = self.settings.live
+        return Persistence(
+            stall_s=live.stall_s if spec.source else _NEVER_S,
+            first_pause_s=live.reconnect_first_s,
+            longest_pause_s=live.reconnect_longest_s,
+            repeats=spec.repeat,
+        )
+
+    def _bounds(self) -> Liveliness:
+        live = self.settings.live
+        return Liveliness(
+            inbox=live.inbox_frames,
+            hold_s=live.hold_s,
+            slate_fps=live.slate_fps,
+            hang_s=live.hang_s,
+            jump_s=live.clock_jump_s,
+            slate_shape=(live.slate_height, live.slate_width),
+        )
+
+    @property
+    def _timeout_s(self) -> float:
+        return self.settings.live.stall_s
+
+
+def _slate(stream: str, height: int, width: int, ticks: int) -> Composite:
+    slate = compose_slate(
+        height,
+        width,
+        pts=ticks,
+        time_base=Timeline.TIME_BASE,
+        index=0,
+        cause="no signal",
+        stream=stream,
+    )
+    mark(slate, MarkStyle("waiting for video", "top-left", 0.06))
+    return slate

@@ -1,0 +1,223 @@
+"""Builds the anonymizer of a live stream and counts what became of its faces."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from config.settings import Settings
+from engines.compositor import Composite
+from engines.covers import cover_named
+from engines.marking import MarkStyle, mark
+from engines.types import Frame
+from stream.anonymizer import Anonymizer
+from stream.engine_set import EngineSet
+from stream.finding import FaceFinder
+from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
+from stream.live.counters import Counters
+from stream.live.overload import Overload, SheddingReplacer, SheddingSchedule
+from stream.replacement import FaceReplacer
+from stream.report import ClusterCounts, FaceCounts, FrameCounts
+from stream.stage_clock import StageClock
+from tracker.schedule import ScheduleSettings
+from tracker.settings import TrackerSettings
+from tracker.tracker import Tracker
+
+__all__ = ["FaceTally", "LiveAnonymizers", "Marked"]
+
+_GIVE_UP_AFTER = 10
+ReplacerFactory = Callable[[], FaceReplacer]
+
+
+class FaceTally:
+    """Counts frames and faces by outcome over all anonymizers that a stream has had."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._covered: Counter[str] = Counter()
+        self._full: Counter[str] = Counter()
+        self._swapped = 0
+        self._written = 0
+        self._tracks = 0
+        self._highest = 0
+
+    def add(self, composite: Composite) -> None:
+        """Counts one finished picture."""
+        with self._lock:
+            self._written += 1
+            if composite.is_fully_covered:
+                self._full[composite.cause] += 1
+            for outcome in composite.outcomes:
+                self._highest = max(self._highest, outcome.track)
+                if outcome.result == "swapped":
+                    self._swapped += 1
+                else:
+                    self._covered[outcome.cause] += 1
+
+    def new_run(self) -> None:
+        """Track numbers start over."""
+        with self._lock:
+            self._tracks += self._highest
+            self._highest = 0
+
+    def faces(self) -> FaceCounts:
+        """Faces so far."""
+        with self._lock:
+            return FaceCounts(
+                tracks=self._tracks + self._highest,
+                swapped=self._swapped,
+                covered=self._covered.total(),
+                covered_by_cause=dict(self._covered),
+            )
+
+    def frames(self, read: int, damaged: int) -> FrameCounts:
+        """Frames so far; `read` and `damaged` come from the stream's counters."""
+        with self._lock:
+            return FrameCounts(
+                read=read,
+                written=self._written,
+                damaged=damaged,
+                covered_fully=self._full.total(),
+                covered_fully_by_cause=dict(self._full),
+            )
+
+
+class Marked:
+    """An anonymizer whose composites are counted and carry the visible mark.
+
+    Args:
+        inner: makes the composites.
+        tally: counts them.
+        style: of the mark; None for no mark.
+        before_push: run before each frame.
+    """
+
+    def __init__(
+        self,
+        inner: FrameAnonymizer,
+        tally: FaceTally,
+        style: MarkStyle | None,
+        before_push: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._inner = inner
+        self._tally = tally
+        self._style = style
+        self._before_push = before_push
+
+    def push(self, frame: Frame) -> Sequence[Composite]:
+        """Takes the next frame; gives what is complete by now, marked."""
+        self._before_push()
+        return self._marked(self._inner.push(frame))
+
+    def flush(self) -> Sequence[Composite]:
+        """Completes what is inside."""
+        return self._marked(self._inner.flush())
+
+    def close(self) -> None:
+        """Ends the anonymizer's workers."""
+        self._inner.close()
+
+    def _marked(self, composites: Sequence[Composite]) -> Sequence[Composite]:
+        for composite in composites:
+            self._tally.add(composite)
+            if self._style is not None:
+                mark(composite, self._style)
+        return composites
+
+
+class LiveAnonymizers:
+    """Makes the anonymizers of one stream, one per uninterrupted run of frames.
+
+    Args:
+        settings: of this stream.
+        engines: shared by all streams.
+        make_replacer: makes the surrogates' side; called once per run of frames.
+        counters: of this stream; tells about drops and latency.
+        style: of the visible mark; None for no mark.
+        fps: nominal rate.
+        sheds_load: whether to do less under overload.
+        now: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engines: EngineSet,
+        make_replacer: ReplacerFactory,
+        counters: Counters,
+        style: MarkStyle | None,
+        fps: int,
+        *,
+        sheds_load: bool,
+        now: Callable[[], float],
+    ) -> None:
+        self._settings = settings
+        self._engines = engines
+        self._make_replacer = make_replacer
+        self._counters = counters
+        self._style = style
+        self._fps = fps
+        self._now = now
+        self._drops = 0
+        self._replacer: FaceReplacer | None = None
+        self.overload = Overload(is_on=sheds_load)
+        self.tally = FaceTally()
+        self.stages = StageClock()
+
+    @property
+    def factory(self) -> AnonymizerFactory:
+        """Makes one anonymizer."""
+        return self._make
+
+    def clusters(self) -> ClusterCounts:
+        """Clusters of the present run."""
+        return ClusterCounts() if self._replacer is None else self._replacer.counts()
+
+    def _make(self) -> FrameAnonymizer:
+        self.tally.new_run()
+        settings, live_frames = self._settings, self._settings.tracking.lookahead_live_frames
+        self._replacer = SheddingReplacer(self._make_replacer(), self.overload)
+        tracker = Tracker(
+            TrackerSettings(
+                lookahead_frames=live_frames,
+                high_score=settings.detection.high_score,
+                low_score=settings.detection.low_score,
+                confirm_hits=3,
+                hold_s=settings.tracking.hold_s,
+                preroll_s=min(settings.tracking.preroll_s, live_frames / self._fps),
+            )
+        )
+        anonymizer = Anonymizer(
+            self._finder(),
+            SheddingSchedule(self._schedule(), self.overload),
+            tracker,
+            self._replacer,
+            cover_named("solid" if settings.method == "swap" else settings.method),
+            settings.cover.margin,
+            self.stages,
+        )
+        return Marked(anonymizer, self.tally, self._style, self._observe)
+
+    def _finder(self) -> FaceFinder:
+        return FaceFinder(
+            self._engines.detector,
+            self._engines.plans,
+            min_score=self._settings.detection.low_score,
+            workers=1,
+            deadline_s=self._settings.limits.engine_deadline_s,
+            give_up_after=_GIVE_UP_AFTER,
+            clock=self.stages,
+        )
+
+    def _schedule(self) -> ScheduleSettings:
+        full_every_s = self._settings.detection.full_every_s
+        if self._settings.detection.schedule == "every":
+            return ScheduleSettings(full_every_s=full_every_s, max_skipped=0, max_still_skipped=0)
+        return ScheduleSettings(full_every_s=full_every_s)
+
+    def _observe(self) -> None:
+        """A frame is late where another had to be dropped for it."""
+        drops = self._counters.counts().get("dropped_input", 0)
+        self.overload.observe(drops > self._drops, self._now())
+        self._drops = drops

@@ -1,0 +1,159 @@
+"""The web application: routes, bounds, and errors in one line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+
+from engines.errors import KveilError
+from stream.live.errors import AddressRefused, OfferRefused, ViewerRefused
+from stream.service import stream_routes, webrtc_routes
+from stream.service.context import Context, context_of
+from stream.service.errors import ServiceRefusal
+from stream.service.limits import Buckets, RequestBounds
+from stream.service.metrics import metrics_text
+from stream.service.views import Health
+
+__all__ = ["create_app"]
+
+_PAGE: Final = Path(__file__).with_name("page")
+_LOG = structlog.get_logger("kveil.http")
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def create_app(context: Context) -> FastAPI:
+    """The application for a context; the context's fleet is stopped when it ends."""
+    app = FastAPI(
+        title="kveil",
+        version="1",
+        description="Anonymizes faces in live video, fail-closed.",
+        lifespan=_lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.context = context
+    app.include_router(stream_routes.router)
+    app.include_router(webrtc_routes.router)
+    _add_own_routes(app)
+    _add_refusals(app)
+    app.middleware("http")(_logged)
+    bounds = context.settings.bounds
+    origins = list(context.settings.listen.cors_origins)
+    if origins:
+        from fastapi.middleware.cors import CORSMiddleware
+
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Location"],
+        )
+    app.add_middleware(
+        RequestBounds,
+        body_bytes=bounds.body_bytes,
+        requests=Buckets(bounds.requests_per_minute),
+        failures=Buckets(bounds.failures_per_minute),
+        origins=origins,
+        is_open=lambda: context.tokens.is_open,
+    )
+    app.mount("/page", StaticFiles(directory=_PAGE), name="page")
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    context: Context = app.state.context
+    yield
+    context.closing.set()
+    await context.viewers.end_all()
+    await context.publishers.end_all()
+
+
+def _add_own_routes(app: FastAPI) -> None:
+    @app.get("/healthz", tags=["health"])
+    def healthz() -> Health:
+        """Whether the process answers."""
+        return Health(status="ok")
+
+    @app.get("/readyz", tags=["health"], responses={503: {"model": Health}})
+    def readyz(request: Request, response: Response) -> Health:
+        """Whether streams can be run as promised."""
+        stuck = context_of(request).fleet.stuck
+        if stuck:
+            response.status_code = 503
+            return Health(status="not ready", reasons=[f"{len(stuck)} threads did not leave"])
+        return Health(status="ok")
+
+    @app.get("/metrics", tags=["health"], response_class=Response)
+    def metrics(request: Request) -> Response:
+        """Metrics for Prometheus."""
+        context = context_of(request)
+        if context.settings.access.metrics_need_token:
+            context.tokens.holder(request.headers.get("authorization"), "viewer")
+        return Response(metrics_text(context.fleet), media_type=_METRICS_TYPE)
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        """The page for people."""
+        return FileResponse(_PAGE / "index.html")
+
+
+def _add_refusals(app: FastAPI) -> None:
+    @app.exception_handler(KveilError)
+    async def refused(request: Request, error: Exception) -> JSONResponse:
+        del request
+        status = _status_of(error)
+        headers = {}
+        if status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        if status == 503:
+            headers["Retry-After"] = "5"
+        return JSONResponse({"detail": str(error)}, status, headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        """Says what is wrong without repeating what was sent, which may hold a password."""
+        del request
+        assert isinstance(error, RequestValidationError)
+        told = [
+            {"at": ".".join(str(part) for part in one["loc"])[:200], "problem": one["msg"][:200]}
+            for one in error.errors()[:10]
+        ]
+        return JSONResponse({"detail": told}, 422)
+
+
+def _status_of(error: Exception) -> int:
+    if isinstance(error, ServiceRefusal):
+        return error.status
+    if isinstance(error, OfferRefused):
+        return int(getattr(error, "status", 400))
+    if isinstance(error, ViewerRefused):
+        return 503
+    return 403 if isinstance(error, AddressRefused) else 422
+
+
+async def _logged(
+    request: Request, call_next: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    """Logs the route's pattern, never its values: a path may hold a session's id."""
+    start = time.monotonic()
+    response = await call_next(request)
+    route = request.scope.get("route")
+    _LOG.debug(
+        "request",
+        method=request.method,
+        route=getattr(route, "path", "unknown"),
+        status=response.status_code,
+        duration_ms=round((time.monotonic() - start) * 1e3, 1),
+    )
+    return response

@@ -1,0 +1,65 @@
+"""What the routes share: the fleet, the tokens, the WebRTC sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi import Depends, Request, params
+
+from config.service import Role, ServiceSettings
+from stream.service.tokens import Holder, TokenBook
+
+if TYPE_CHECKING:
+    from stream.live.rtc_sessions import RtcSessions
+    from stream.report import EngineChoice
+    from stream.service.fleet import Fleet
+
+__all__ = ["Context", "allowed", "context_of"]
+
+
+@dataclass(slots=True)
+class Context:
+    """Shared by all routes of one service.
+
+    Attributes:
+        settings: in force.
+        fleet: the streams.
+        tokens: in force; exchanged by a reload.
+        viewers: WHEP sessions.
+        publishers: WHIP sessions.
+        engines: for reports.
+        reload: reads the configuration again; gives the streams touched.
+        previews: MJPEG previews being served.
+        closing: set when the service ends, so that endless answers end too.
+    """
+
+    settings: ServiceSettings
+    fleet: Fleet
+    tokens: TokenBook
+    viewers: RtcSessions
+    publishers: RtcSessions
+    engines: list[EngineChoice]
+    reload: Callable[[], list[str]]
+    previews: int = 0
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def context_of(request: Request) -> Context:
+    """The context of the service that answers."""
+    context = request.app.state.context
+    assert isinstance(context, Context)
+    return context
+
+
+def allowed(role: Role) -> params.Depends:
+    """A route's dependency: the caller's token must allow `role`."""
+
+    def check(request: Request) -> Holder:
+        tokens = context_of(request).tokens
+        return tokens.holder(request.headers.get("authorization"), role)
+
+    dependency: params.Depends = Depends(check)
+    return dependency

@@ -1,0 +1,177 @@
+"""The streams of the service: added, removed and exchanged at run time, each on its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from config.service import StreamSpec
+from stream.live.assembly import Assembly, RunningStream
+from stream.service.errors import StreamConflict, StreamUnknown
+
+__all__ = ["Fleet", "Member"]
+
+_LOG = structlog.get_logger("kveil.fleet")
+
+
+@dataclass(slots=True)
+class Member:
+    """A stream that is known.
+
+    Attributes:
+        spec: its entry.
+        running: the stream while it runs.
+        is_from_file: it came with the configuration file and goes with it.
+    """
+
+    spec: StreamSpec
+    running: RunningStream | None
+    is_from_file: bool
+
+
+class Fleet:
+    """All streams; calls block while a stream starts or stops, and are safe from any thread.
+
+    Args:
+        assembly: builds streams.
+        most: how many there may be.
+    """
+
+    def __init__(self, assembly: Assembly, most: int) -> None:
+        self._assembly = assembly
+        self._most = most
+        self._lock = threading.RLock()
+        self._members: dict[str, Member] = {}
+        self._stuck: list[str] = []
+
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Threads that did not leave when their stream was stopped."""
+        return tuple(self._stuck)
+
+    def members(self) -> Sequence[Member]:
+        """Every stream, by name."""
+        with self._lock:
+            return [self._members[name] for name in sorted(self._members)]
+
+    def find(self, name: str) -> Member:
+        """The stream of that name.
+
+        Raises:
+            StreamUnknown: there is none.
+        """
+        member = self._members.get(name)
+        if member is None:
+            raise StreamUnknown("there is no stream of that name")
+        return member
+
+    def running(self, name: str) -> RunningStream:
+        """The running stream of that name.
+
+        Raises:
+            StreamUnknown: there is none.
+            StreamConflict: it is stopped.
+        """
+        running = self.find(name).running
+        if running is None:
+            raise StreamConflict("the stream is stopped; start it first")
+        return running
+
+    def add(self, spec: StreamSpec, *, is_from_file: bool = False) -> Member:
+        """Adds a stream and starts it where its entry says so.
+
+        Raises:
+            StreamConflict: the name is taken, or there are too many streams.
+            AddressRefused: it may not be reached.
+        """
+        with self._lock:
+            if spec.name in self._members:
+                raise StreamConflict("there is a stream of that name already")
+            if len(self._members) >= self._most:
+                raise StreamConflict(f"there are {self._most} streams already; see bounds.streams")
+            running = self._assembly.build(spec)
+            member = Member(spec, running if spec.start else None, is_from_file)
+            self._members[spec.name] = member
+            if spec.start:
+                running.live.start()
+            _LOG.info("stream_added", stream=spec.name)
+            return member
+
+    def remove(self, name: str) -> None:
+        """Stops a stream and forgets it.
+
+        Raises:
+            StreamUnknown: there is none of that name.
+        """
+        with self._lock:
+            member = self.find(name)
+            self._halt(member)
+            del self._members[name]
+            _LOG.info("stream_removed", stream=name)
+
+    def start(self, name: str) -> Member:
+        """Starts a stopped stream; does nothing to a running one.
+
+        Raises:
+            StreamUnknown: there is none of that name.
+        """
+        with self._lock:
+            member = self.find(name)
+            if member.running is None:
+                member.running = self._assembly.build(member.spec)
+                member.running.live.start()
+            return member
+
+    def stop(self, name: str) -> Member:
+        """Stops a stream and keeps its entry.
+
+        Raises:
+            StreamUnknown: there is none of that name.
+        """
+        with self._lock:
+            member = self.find(name)
+            self._halt(member)
+            return member
+
+    def apply(self, specs: Sequence[StreamSpec]) -> list[str]:
+        """Makes the streams of the file be these; gives the names of those touched.
+
+        A stream whose entry is unchanged is not touched, nor is one added by REST. An entry
+        that cannot be built leaves the others alone.
+        """
+        with self._lock:
+            wanted = {spec.name: spec for spec in specs}
+            touched = []
+            for name, member in list(self._members.items()):
+                if member.is_from_file and wanted.get(name) != member.spec:
+                    self.remove(name)
+                    touched.append(name)
+            for name, spec in wanted.items():
+                if name not in self._members:
+                    self._add_or_tell(spec)
+                    touched.append(name)
+            return sorted(set(touched))
+
+    def close(self) -> list[str]:
+        """Stops every stream; gives the names of threads that would not leave."""
+        with self._lock:
+            for member in self._members.values():
+                self._halt(member)
+            return list(self._stuck)
+
+    def _add_or_tell(self, spec: StreamSpec) -> None:
+        try:
+            self.add(spec, is_from_file=True)
+        except Exception as error:
+            _LOG.error("stream_refused", stream=spec.name, reason=str(error))
+
+    def _halt(self, member: Member) -> None:
+        running, member.running = member.running, None
+        if running is not None:
+            stuck = running.stop()
+            if stuck:
+                _LOG.error("threads_left_behind", stream=member.spec.name, threads=stuck)
+            self._stuck = [*self._stuck, *stuck][-100:]

@@ -1,0 +1,157 @@
+"""REST: streams, their status, report and anonymized picture."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from config.service import NAME_PATTERN, ServiceSettings, StreamSpec
+from stream.live.errors import ViewerRefused
+from stream.live.latest_picture import LatestPicture, jpeg_from_composite
+from stream.service.context import Context, allowed, context_of
+from stream.service.errors import StreamUnknown
+from stream.service.views import ReportView, StreamView, report_of, view_of
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/v1", tags=["streams"])
+Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
+Shared = Annotated[Context, Depends(context_of)]
+_PREVIEW_PAUSE_S: Final = 0.1
+_REFUSALS: Final[dict[int | str, dict[str, object]]] = {
+    401: {"description": "No valid token."},
+    403: {"description": "The token does not allow that, or an address is not allowed."},
+    404: {"description": "No such stream."},
+    409: {"description": "The name is taken, or the stream is not in the state for that."},
+    413: {"description": "The body is too large."},
+    429: {"description": "Too many requests."},
+}
+_VIEWER = [allowed("viewer")]
+_OPERATOR = [allowed("operator")]
+
+
+@router.get("/streams", dependencies=_VIEWER, responses=_REFUSALS)
+def list_streams(shared: Shared) -> list[StreamView]:
+    """Every stream and its state."""
+    return [view_of(member) for member in shared.fleet.members()]
+
+
+@router.post("/streams", status_code=201, dependencies=_OPERATOR, responses=_REFUSALS)
+def add_stream(spec: StreamSpec, shared: Shared) -> StreamView:
+    """Adds a stream; the others are not touched."""
+    return view_of(shared.fleet.add(spec))
+
+
+@router.get("/streams/{name}", dependencies=_VIEWER, responses=_REFUSALS)
+def read_stream(name: Name, shared: Shared) -> StreamView:
+    """One stream and its state."""
+    return view_of(shared.fleet.find(name))
+
+
+@router.delete("/streams/{name}", status_code=204, dependencies=_OPERATOR, responses=_REFUSALS)
+async def remove_stream(name: Name, shared: Shared) -> None:
+    """Stops a stream and forgets it."""
+    shared.fleet.find(name)
+    await _send_everybody_away(shared, name)
+    await asyncio.to_thread(shared.fleet.remove, name)
+
+
+@router.post("/streams/{name}/start", dependencies=_OPERATOR, responses=_REFUSALS)
+def start_stream(name: Name, shared: Shared) -> StreamView:
+    """Starts a stopped stream."""
+    return view_of(shared.fleet.start(name))
+
+
+@router.post("/streams/{name}/stop", dependencies=_OPERATOR, responses=_REFUSALS)
+async def stop_stream(name: Name, shared: Shared) -> StreamView:
+    """Stops a stream and keeps its entry."""
+    shared.fleet.find(name)
+    await _send_everybody_away(shared, name)
+    return view_of(await asyncio.to_thread(shared.fleet.stop, name))
+
+
+@router.get("/streams/{name}/report", dependencies=_VIEWER, responses=_REFUSALS)
+def read_report(name: Name, shared: Shared) -> ReportView:
+    """What became of the stream's frames and faces."""
+    member = shared.fleet.find(name)
+    method = member.spec.method or shared.settings.anonymize.method
+    return report_of(member, method, shared.engines)
+
+
+@router.get(
+    "/streams/{name}/snapshot.jpg",
+    dependencies=_VIEWER,
+    response_class=Response,
+    responses={**_REFUSALS, 200: {"content": {"image/jpeg": {}}}},
+)
+def read_snapshot(
+    name: Name, shared: Shared, width: Annotated[int, Query(ge=16, le=3840)] = 1280
+) -> Response:
+    """The newest anonymized picture."""
+    composite = shared.fleet.running(name).latest.composite
+    if composite is None:
+        raise StreamUnknown("there is no picture yet")
+    return Response(jpeg_from_composite(composite, width), media_type="image/jpeg")
+
+
+@router.get(
+    "/streams/{name}/preview.mjpeg",
+    dependencies=_VIEWER,
+    response_class=Response,
+    responses={**_REFUSALS, 200: {"content": {"multipart/x-mixed-replace": {}}}},
+)
+async def read_preview(
+    name: Name,
+    request: Request,
+    shared: Shared,
+    frames: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> StreamingResponse:
+    """Anonymized pictures one after the other, at most ten a second; `frames` 0 is endless."""
+    latest = shared.fleet.running(name).latest
+    if shared.previews >= shared.settings.webrtc.max_viewers:
+        raise ViewerRefused("every place for previews is taken; try again in a moment")
+    parts = _preview(latest, request, shared, frames)
+    return StreamingResponse(parts, media_type="multipart/x-mixed-replace; boundary=picture")
+
+
+@router.get("/schema", dependencies=_VIEWER, responses=_REFUSALS)
+def read_schema() -> dict[str, object]:
+    """JSON schema of the configuration."""
+    schema: dict[str, object] = ServiceSettings.model_json_schema()
+    return schema
+
+
+@router.post("/reload", dependencies=_OPERATOR, responses=_REFUSALS)
+async def reload_configuration(shared: Shared) -> list[str]:
+    """Reads the configuration file again; gives the names of the streams touched."""
+    return await asyncio.to_thread(shared.reload)
+
+
+async def _send_everybody_away(shared: Context, name: str) -> None:
+    await shared.viewers.end_all(name)
+    await shared.publishers.end_all(name)
+
+
+async def _preview(
+    latest: LatestPicture, request: Request, shared: Context, frames: int
+) -> AsyncIterator[bytes]:
+    shared.previews += 1
+    seen, sent = 0, 0
+    try:
+        while not shared.closing.is_set() and not await request.is_disconnected():
+            composite = latest.composite
+            if composite is not None and latest.number > seen:
+                seen = latest.number
+                jpeg = await asyncio.to_thread(jpeg_from_composite, composite, 960)
+                head = f"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}"
+                yield head.encode() + b"\r\n\r\n" + jpeg + b"\r\n"
+                sent += 1
+                if sent == frames:
+                    break
+            await asyncio.sleep(_PREVIEW_PAUSE_S)
+    finally:
+        shared.previews -= 1
