@@ -149,7 +149,7 @@ class OutputFile:
         container: Container,
         settings: EncodeSettings,
     ) -> None:
-        if probe.kind != "video" or not (probe.audio or settings.keep_metadata):
+        if probe.kind != "video":
             return
         source = opened_input(probe.path)
         copied_metadata(source, output, keep=settings.keep_metadata)

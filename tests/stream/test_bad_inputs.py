@@ -102,8 +102,8 @@ def test_unknown_video_codec_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_sound_codec_is_dropped_and_told(tmp_path: Path) -> None:
-    clip = made_clip(tmp_path / "a.mp4", Clip(frames=10, sound="aac", click_s=0.1))
-    clip.write_bytes(clip.read_bytes().replace(b"mp4a", b"zzz9"))
+    clip = made_clip(tmp_path / "a.mkv", Clip(frames=10, sound="libopus", click_s=0.1))
+    clip.write_bytes(clip.read_bytes().replace(b"A_OPUS", b"A_ZZZZ"))
     _, sink = passed_through(clip, tmp_path / "out.mp4")
     assert decoded(tmp_path / "out.mp4").numbers == list(range(10))
     assert sink.notes == ("audio dropped: its coding is unknown",)

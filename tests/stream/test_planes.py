@@ -37,6 +37,26 @@ LAYOUTS: list[tuple[Layout, int]] = [
 ]
 
 
+FOREIGN_FORMATS = [
+    "nv12",
+    "p010le",
+    "pal8",
+    "rgb24",
+    "gbrp10le",
+    "yuyv422",
+    "yuv440p",
+    "yuva420p",
+    "yuv411p",
+    "gbrp",
+    "rgba64be",
+    "ya8",
+    "yuv420p9le",
+    "bgra",
+    "yuv422p10be",
+    "monow",
+]
+
+
 def noise(layout: Layout, depth: int, height: int, width: int) -> Picture:
     picture = neutral_picture(height, width, layout, depth, ColourTags())
     rng = np.random.default_rng(height * 1000 + width)
@@ -72,24 +92,7 @@ def test_picture_owns_its_samples() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "nv12",
-        "p010le",
-        "pal8",
-        "rgb24",
-        "gbrp10le",
-        "yuyv422",
-        "yuv440p",
-        "yuva420p",
-        "yuv411p",
-        "gbrp",
-        "rgba64be",
-        "ya8",
-        "yuv420p9le",
-        "bgra",
-        "yuv422p10be",
-        "monow",
-    ],
+    FOREIGN_FORMATS,
 )
 def test_any_decoder_format_becomes_a_picture(name: str) -> None:
     layout, depth = picture_format(name)
