@@ -56,7 +56,7 @@ def tune(
     recogniser: RecogniserFile = None,
     judge: Annotated[
         Path | None,
-        typer.Option(help="A second recogniser, which only measures; else the first judges."),
+        typer.Option(help="Second recogniser (for an npz: second npz), which only measures."),
     ] = None,
     threshold: Annotated[
         float, typer.Option(help="Cosine from which the judge calls two faces one person.")
@@ -77,7 +77,10 @@ def tune(
     faces = _faces(in_dir, recogniser, attributes, people, one_each=one_each)
     judged = faces
     if judge is not None:
-        judged = _faces(in_dir, judge, None, people, one_each=one_each)
+        is_archive = in_dir.suffix == ".npz"
+        if is_archive != (judge.suffix == ".npz"):
+            raise PeopleFolderRejected("an npz is judged by an npz, pictures by an ONNX recogniser")
+        judged = _faces(judge if is_archive else in_dir, judge, None, people, one_each=one_each)
     view = _view(faces, judged, threshold)
     points = sweep(faces, range(2, k_max + 1), chosen, seed, view)
     advice = recommend(points, k_min=k_min)
@@ -133,6 +136,8 @@ def _faces(
 ) -> FaceSet:
     """Embedded faces of the first `people` people."""
     if in_dir.suffix == ".npz":
+        if attributes is not None:
+            raise PeopleFolderRejected("an npz holds its attributes as `attribute.<name>` arrays")
         faces = faces_from_archive(in_dir).first_people(people)
         return faces.first_pictures() if one_each else faces
     if recogniser is None:

@@ -22,7 +22,7 @@ class KMemberClustering:
     squared distances to the centroid, which grows by s/(s+1)·‖x − c‖² when x joins s
     members around c. The fewer than k who are left join where they raise it least.
 
-    Time O(n²·D), memory O(n·D): the slowest greedy rule, minutes at n = 10,000.
+    Time O(n²·D), memory O(n·D): the slowest of the greedy rules.
     """
 
     name: ClassVar[str] = "k-member"

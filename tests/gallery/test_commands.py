@@ -73,9 +73,21 @@ def test_judge_of_other_people_is_refused(archive: Path, monkeypatch: pytest.Mon
     assert isinstance(result.exception, EmbeddingsRejected)
 
 
+def test_second_archive_judges_the_first(archive: Path, tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).normal(size=(40, 64)) + np.array([9.0] + [0] * 63)
+    np.savez(tmp_path / "judge.npz", allow_pickle=False, embeddings=rows)
+    words = [str(archive), "--k-max", "4", "--threshold", "0.999"]
+    result = run.invoke(app, [*words, "--judge", str(tmp_path / "judge.npz")])
+    assert result.exit_code == 0, result.output
+    assert "judged itself" not in result.output
+    assert result.output.splitlines()[1].split()[5] == "0.000"
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
+        (["{archive}", "--judge", "{folder}"], PeopleFolderRejected),
+        (["{archive}", "--attributes", "{folder}/a.csv"], PeopleFolderRejected),
         (["{folder}"], PeopleFolderRejected),
         (["{archive}", "--algorithm", "dbscan"], UnknownAlgorithm),
         (["{folder}/absent.npz"], PeopleFolderRejected),
@@ -87,7 +99,10 @@ def test_unusable_call_says_what_to_do(
     filled = [word.format(archive=archive, folder=tmp_path) for word in arguments]
     result = run.invoke(app, filled)
     assert isinstance(result.exception, fault)
-    assert any(word in str(result.exception) for word in ("--recogniser", "choose", "cannot read"))
+    assert any(
+        word in str(result.exception)
+        for word in ("--recogniser", "choose", "cannot read", "attribute.<name>", "judged by")
+    )
 
 
 def test_compare_prints_all_algorithms(archive: Path, tmp_path: Path) -> None:
