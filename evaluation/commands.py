@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["dataset", "evaluate"]
 
 _FAILED_GATE = 6
+_SAMPLE, _QUICK_SAMPLE = 300, 60
 
 
 def evaluate(
@@ -66,7 +67,15 @@ def evaluate(
         record = _evaluate_clips(source, anonymized, frames, judges, sheet)
     else:
         record = _evaluate_folder(
-            source, portraits, judges, people, k, method or [], quick=quick, show_faces=show_faces
+            source,
+            portraits,
+            judges,
+            people,
+            k,
+            method or [],
+            models,
+            quick=quick,
+            show_faces=show_faces,
         )
     _write(record, report)
     typer.echo(f"{record['verdict']}: {report} and {report.with_suffix('.html')}")
@@ -102,15 +111,15 @@ def dataset(
     models: Annotated[Path | None, typer.Option(help="Folder of the detector's network.")] = None,
 ) -> None:
     """Anonymizes a folder of face images so that each face could be any of k people's."""
+    from engines.backends.openvino import OpenVino
     from evaluation.dataset import DatasetJob, anonymize_dataset
+    from evaluation.folder_evaluation import renderer_at_hand
 
+    renderer = renderer_at_hand(OpenVino())[0] if donors is None else None
     job = DatasetJob(source, target, method, k, identities, seed, donors, mapping)
-    manifest = anonymize_dataset(job, _finders(models)[1], _progress())
+    with _Progress() as progress:
+        manifest = anonymize_dataset(job, _finders(models)[1], progress.tell, renderer)
     typer.echo(f"{manifest['images_out']} images of {manifest['people']} people in {target}")
-
-
-def _progress() -> object:
-    raise NotImplementedError
 
 
 def _judges(names: list[str], models: Path | None) -> list[OnnxRecogniser]:
@@ -153,14 +162,45 @@ def _evaluate_folder(
     people: int,
     k: int,
     methods: list[str],
+    models: Path | None,
     *,
     quick: bool,
     show_faces: bool,
 ) -> Record:
-    from evaluation.protocol import Plan, evaluate_folder
+    from engines.backends.openvino import OpenVino
+    from evaluation.folder_evaluation import evaluated_folder
+    from evaluation.protocol import Plan
+    from evaluation.recognisers import models_folder
+    from evaluation.utility import probe_from_models
 
+    backend = OpenVino()
+    sample = _QUICK_SAMPLE if quick else _SAMPLE
+    probe = probe_from_models(finder, backend, models_folder(models), sample)
     plan = Plan(people=people, k=k, methods=tuple(methods), quick=quick, show_faces=show_faces)
-    return evaluate_folder(source, finder, judges, plan)
+    with _Progress() as progress:
+        return evaluated_folder(source, finder, judges, plan, probe, progress.tell, backend)
+
+
+class _Progress:
+    """A line on a terminal that says what is being done; nothing where there is none."""
+
+    def __enter__(self) -> _Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        console = Console(stderr=True)
+        self._bar = Progress(*columns, console=console, transient=True)
+        self._task = self._bar.add_task("")
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def tell(self, stage: str, done: int, of: int) -> None:
+        """Shows that `done` of `of` steps of a stage are behind us."""
+        self._bar.update(self._task, description=stage, completed=done, total=of)
 
 
 def _write(record: Record, report: Path) -> None:

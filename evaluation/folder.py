@@ -85,7 +85,8 @@ def cast_people(people: People, most: int) -> Casting:
 
     Args:
         people: pictures by person.
-        most: tested people at most; donors and outsiders are up to six tenths of that each.
+        most: tested people at most; there are up to as many donors, and up to six tenths of
+            that outsiders.
 
     Raises:
         TooFewPeople: fewer than 40 people.
@@ -97,8 +98,9 @@ def cast_people(people: People, most: int) -> Casting:
     dealt.sort(key=lambda name: len(people[name]) < 2)
     tested = dealt[: min(most, len(dealt) * 6 // 10)]
     rest = dealt[len(tested) :][::-1]
-    share = min(len(rest) // 2, max(20, most * 6 // 10))
-    return Casting(tuple(tested), tuple(rest[:share]), tuple(rest[share : 2 * share]))
+    outside = min(len(rest) // 2, max(20, most * 6 // 10))
+    lending = min(len(rest) - outside, len(tested))
+    return Casting(tuple(tested), tuple(rest[:lending]), tuple(rest[lending : lending + outside]))
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:

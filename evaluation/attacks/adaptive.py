@@ -10,10 +10,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.errors import KveilError
 from evaluation.attacks.attack import Bench, Finding, Judge
 from evaluation.attacks.recognition import finding_from_scores
 from evaluation.eigenfaces import FaceSpace, face_space, rows_from_images
-from evaluation.errors import TooFewPeople
 
 __all__ = ["AdaptiveRecognition", "Inversion", "ridge_map"]
 
@@ -75,7 +75,7 @@ class AdaptiveRecognition:
             return []
         try:
             release = bench.make().anonymize(outsiders, TRAINING_SECRET)
-        except TooFewPeople:
+        except KveilError:
             return []
         bench.releases["outsiders"] = release
         findings = []

@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.errors import KveilError
 from evaluation.attacks.attack import Bench, Finding, Judge
-from evaluation.errors import TooFewPeople
 from evaluation.methods.anonfaces import effective_people
 from evaluation.methods.method import Release
 from evaluation.metrics.intervals import clustered
@@ -72,7 +72,7 @@ class Intersection:
             faces = bench.subjects.probes.take(np.isin(persons, present))
             try:
                 release = method.anonymize(faces, b"release %d of the intersection" % number)
-            except TooFewPeople:
+            except KveilError:
                 break
             # Who was away is still a candidate for an attacker who cannot know it.
             absent = frozenset(map(int, everybody)) - frozenset(map(int, present))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.attacks.attack import Bench, Finding, Judge
-from evaluation.metrics.intervals import clustered
+from evaluation.metrics.intervals import clustered, wilson
 from evaluation.metrics.verification import area_under_curve
 
 __all__ = ["MemberDisclosure", "MembershipInference", "expected_centroid_cosine"]
@@ -92,14 +92,15 @@ class MembershipInference:
 
     Scored by his largest cosine with any released face; people of the release against
     outsiders. The rate is the share of people of the release above the threshold that one
-    outsider in a hundred exceeds; chance is 1 %.
+    outsider in twenty exceeds. Chance is the upper bound of that false rate: with few
+    outsiders it is not known better.
     """
 
     id: ClassVar[str] = "A9m"
     question: ClassVar[str] = "Can it be told who was in the data at all?"
 
     def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
-        """AUC of members against outsiders, and the true rate at a false rate of 1 %."""
+        """AUC of members against outsiders, and the true rate at a false rate of 5 %."""
         probes = bench.subjects.probes
         people, first = np.unique(probes.persons, return_index=True)
         findings = []
@@ -109,10 +110,11 @@ class MembershipInference:
             seen = bench.anonymized_probes(judge)
             inside = (judge.probes[first] @ seen.T).max(axis=1)
             outside = (judge.outsiders @ seen.T).max(axis=1)
-            edge = float(np.quantile(outside, 0.99))
+            edge = float(np.quantile(outside, 0.95, method="higher"))
+            chance = wilson(int((outside > edge).sum()), len(outside))[1]
             measures = {"auc": area_under_curve(inside, outside)}
             rate = clustered(inside > edge, people)
             findings.append(
-                Finding(self.id, "photograph released", judge.name, rate, 0.01, measures)
+                Finding(self.id, "photograph released", judge.name, rate, chance, measures)
             )
         return findings

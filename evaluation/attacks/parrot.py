@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from engines.errors import KveilError
 from evaluation.attacks.attack import Bench, Finding, Judge
 from evaluation.attacks.recognition import finding_from_scores
-from evaluation.errors import TooFewPeople
 
 __all__ = ["ParrotRecognition"]
 
@@ -41,7 +41,7 @@ class ParrotRecognition:
         for variant, secret in secrets.items():
             try:
                 release = bench.make().anonymize(gallery, secret)
-            except TooFewPeople:
+            except KveilError:
                 continue
             for judge in judges:
                 mine = bench.seen(judge, gallery, release, f"parrot {variant}")

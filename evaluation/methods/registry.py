@@ -18,7 +18,7 @@ __all__ = ["CONTROLS", "QUICK", "fitted_maker", "method_named", "method_names"]
 
 CONTROLS = ("none", "random stranger")
 """Run in every evaluation: the leak that must be found, the strangers who must not."""
-QUICK = ("solid", "blur", "pixelate", "bar-mask", "k-Same-Pixel", "AnonFACES", "kveil")
+QUICK = ("solid", "blur", "mosaic", "bar-mask", "k-Same-Pixel", "AnonFACES", "kveil")
 _OTHERS = ("k-Same-Pixel", "k-Same-Eigen", "AnonFACES", "FPSP morph", "kveil")
 
 

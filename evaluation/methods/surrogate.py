@@ -126,7 +126,7 @@ class DonorSurrogate:
         if not self.renderer.donors:
             message = "there are no donors: call fit with people outside the test"
             raise TooFewPeople(message)
-        self._enrol(faces.persons, secret)
+        self.enrol(faces.persons, secret)
         chosen = self._donors(faces.persons, secret)
         rows, columns = crop_window()
         crops = faces.images[:, rows, columns]
@@ -140,8 +140,12 @@ class DonorSurrogate:
         mixing = np.zeros((count, count), np.float32)
         return Release(images, clusters, mixing, self.renderer.latents(chosen))
 
-    def _enrol(self, persons: NDArray[np.int64], secret: bytes) -> None:
-        """Puts new people into clusters of k…2k − 1 in a secret order."""
+    def enrol(self, persons: NDArray[np.int64], secret: bytes) -> None:
+        """Puts new people into clusters of k…2k − 1 in a secret order.
+
+        Raises:
+            TooFewPeople: fewer than k new people.
+        """
         new = [int(person) for person in np.unique(persons) if int(person) not in self._home]
         if not new:
             return
@@ -163,7 +167,7 @@ class DonorSurrogate:
         used = sorted({self._home[p] * 2 * self.k + self._slot[p] for p in self._home})
         rank = {slot: place for place, slot in enumerate(used)}
         decks = [
-            KeyedRandom(secret, "donors", deck).permutation(pool)
+            KeyedRandom(secret, "donors", deck).sample(pool, min(pool, len(used) - deck * pool))
             for deck in range(-(-len(used) // pool))
         ]
         return np.array([decks[rank[s] // pool][rank[s] % pool] for s in slots], np.int64)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face, Landmarks
+from evaluation.faces import Faces
 
 EYES_NOSE_MOUTH = np.array(
     [[0.30, 0.37], [0.70, 0.37], [0.50, 0.58], [0.35, 0.78], [0.65, 0.78]], np.float32
@@ -67,3 +69,33 @@ class ScriptedFinder:
 
     def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
         return self.faces
+
+
+PORTRAIT_FACE = face_at(32, 32, 128)
+"""Where `write_people` paints every face: the kveil crop of a portrait."""
+
+
+def painted_portrait(person: int, picture: int, noise: float = 6.0) -> NDArray[np.uint8]:
+    """A 192×192×3 portrait: the person's pattern with noise of the picture's own."""
+    random = np.random.default_rng([person, picture])
+    base = painted_face(person, 192).astype(np.float32)
+    return np.clip(base + random.normal(0, noise, base.shape), 0, 255).astype(np.uint8)
+
+
+def painted_people(first: int, people: int, pictures: int = 1, start: int = 0) -> Faces:
+    """Faces of people `first`…, `pictures` each, beginning with picture `start`."""
+    persons = np.repeat(np.arange(first, first + people), pictures)
+    numbers = np.tile(np.arange(start, start + pictures), people)
+    images = [painted_portrait(int(p), int(n)) for p, n in zip(persons, numbers, strict=True)]
+    points = np.repeat(PORTRAIT_FACE.landmarks_px[None], len(images), axis=0)
+    return Faces(np.stack(images), points, persons)
+
+
+def write_people(folder: Path, people: int, pictures: int = 2, first: int = 0) -> Path:
+    """A folder with one folder of PNG portraits per person."""
+    for person in range(first, first + people):
+        place = folder / f"person{person:03d}"
+        place.mkdir(parents=True)
+        for picture in range(pictures):
+            cv2.imwrite(str(place / f"{picture}.png"), painted_portrait(person, picture))
+    return folder

@@ -1,0 +1,124 @@
+"""Whether the figures may be believed, and whether they are good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from evaluation.attacks.attack import Finding
+from evaluation.metrics.intervals import Z999, wilson
+from evaluation.protocol import Evaluation, MethodResult
+
+__all__ = ["Check", "Control", "controls_of", "goals_of", "worst"]
+
+_LEAST_LEAK: Final = 0.5
+"""Share of people whom an attack must find when nothing was done."""
+_LEAKS_OTHERWISE: Final = {"A5": 0.1, "A9m": 0.5}
+_NOT_ON_STRANGERS: Final = frozenset({("A3", "stolen secret")})
+"""A stranger drawn by a stolen secret is the same stranger: no chance to expect there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Whether one attack found its leak and spared the strangers.
+
+    Attributes:
+        attack: id.
+        variant: of the attack.
+        judge: recogniser; empty without one.
+        leak: share found where nothing was done.
+        strangers: share found among random strangers.
+        chance: of a guess.
+        holds: both are as they must be.
+    """
+
+    attack: str
+    variant: str
+    judge: str
+    leak: float
+    strangers: float
+    chance: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One goal.
+
+    Attributes:
+        text: in words.
+        measured: what came out.
+        limit: what must be reached.
+        is_met: it is.
+    """
+
+    text: str
+    measured: float
+    limit: float
+    is_met: bool
+
+
+def controls_of(evaluation: Evaluation) -> list[Control]:
+    """Leak and strangers of every attack that ran on both."""
+    by_name = {result.name: result for result in evaluation.results}
+    leaks = {_key(f): f for f in by_name["none"].findings}
+    strangers = {_key(f): f for f in by_name["random stranger"].findings}
+    controls = []
+    for key, leak in leaks.items():
+        if key not in strangers:
+            continue
+        other = strangers[key]
+        found = leak.rate.rate >= _LEAKS_OTHERWISE.get(leak.attack, _LEAST_LEAK)
+        # Many controls per report: each gets the wide interval.
+        low = wilson(other.rate.hits, other.rate.probes, Z999)[0]
+        spared = low <= other.chance or (leak.attack, leak.variant) in _NOT_ON_STRANGERS
+        controls.append(
+            Control(*key, leak.rate.rate, other.rate.rate, other.chance, found and spared)
+        )
+    return controls
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.attack, finding.variant, finding.judge
+
+
+def worst(findings: Iterable[Finding], attack: str, variant: str | None = None) -> Finding | None:
+    """The finding of an attack with the highest rate over judges and variants."""
+    chosen = [
+        finding
+        for finding in findings
+        if finding.attack == attack and variant in (None, finding.variant)
+    ]
+    return max(chosen, key=lambda finding: finding.rate.rate, default=None)
+
+
+def goals_of(result: MethodResult) -> list[Check]:
+    """The goals of the project for one method, by the worst recogniser."""
+    naive = [f for f in result.findings if f.attack == "A1" and f.variant == "other photograph"]
+    checks = []
+    if naive:
+        tar = max(f.measures["tar"] for f in naive)
+        upper = max(f.measures["tar_upper"] for f in naive)
+        auc = max(f.measures["auc"] for f in naive)
+        rank = min(f.measures["mean_rank_over_chance"] for f in naive)
+        checks += [
+            Check("TAR at FMR 1e-3, A1", tar, 0.005, tar <= 0.005),
+            Check("its upper bound", upper, 0.01, upper <= 0.01),
+            Check("AUC, A1", auc, 0.55, auc <= 0.55),
+            Check("mean rank ÷ chance, A1", rank, 0.90, rank >= 0.90),
+        ]
+    for attack, words in (("A4", "adaptive rank-1 ÷ chance"), ("A9", "member first ÷ chance")):
+        finding = worst(result.findings, attack)
+        if finding is not None and finding.chance > 0:
+            ratio = finding.rate.rate / finding.chance
+            # As many hits as a guess could have made by luck are no shortfall.
+            lucky = wilson(finding.rate.hits, finding.rate.probes)[0] <= finding.chance
+            checks.append(Check(words, ratio, 2.0, ratio <= 2.0 or lucky))
+    if result.utility is not None:
+        seen = result.utility.redetected.rate
+        checks.append(Check("faces re-detected", seen, 0.99, seen >= 0.99))
+    if result.diversity:
+        least = min(result.diversity.values())
+        checks.append(Check("identities out ÷ in", least, 0.95, least >= 0.95))
+    return checks
