@@ -95,6 +95,11 @@ class Gallery:
         """
         return self._roster.buffer
 
+    @property
+    def people(self) -> int:
+        """People in the present window; 0 before the store was reached."""
+        return self._roster.buffer.people if self._roster.window else 0
+
     def record_of(self, stream: str, track: int) -> tuple[str, int] | None:
         """Window and record that the track was taken for; None where it has none."""
         with self._lock:
@@ -188,14 +193,13 @@ class Gallery:
         """Counts and k so far."""
         with self._lock:
             check = self._ledger.check()
-            has_window = bool(self._roster.window)
-            buffer = self._roster.buffer if has_window else None
+            buffer = self._roster.buffer if self._roster.window else None
             n_open, n_releasable = buffer.states() if buffer else (0, 0)
             return GalleryReport(
                 k=self.settings.k,
                 below_k=self.settings.below_k,
                 scope=self.settings.scope,
-                people=buffer.people if buffer else 0,
+                people=self.people,
                 records=len(buffer.records) if buffer else 0,
                 clusters_open=n_open,
                 clusters_releasable=n_releasable,
