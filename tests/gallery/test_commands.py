@@ -69,7 +69,7 @@ def test_judge_of_other_people_is_refused(archive: Path, monkeypatch: pytest.Mon
         return FaceSet(np.ones((count, 2), np.float32), np.arange(count))
 
     monkeypatch.setattr("gallery.commands._faces", changing)
-    result = run.invoke(app, [str(archive), "--judge", "judge.onnx"])
+    result = run.invoke(app, [str(archive), "--judge", "judge.npz"])
     assert isinstance(result.exception, EmbeddingsRejected)
 
 
