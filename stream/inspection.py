@@ -88,7 +88,10 @@ def probe_of(
     layout, bit_depth = picture_format(image.format.name)
     if layout == "yuv422" and turns % 2:
         layout = "yuv444"
-    rate = _sound_rate(stream.average_rate) or _sound_rate(stream.guessed_rate) or _FALLBACK_RATE
+    # Without timestamps the demuxer's average is its own default; the codec may know better.
+    known = (stream.average_rate, stream.guessed_rate)
+    rates = [_sound_rate(rate) for rate in (known if has_timestamps else known[::-1])]
+    rate = next((rate for rate in rates if rate is not None), _FALLBACK_RATE)
     height, width = image.height, image.width
     if turns % 2:
         height, width = width, height

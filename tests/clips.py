@@ -30,13 +30,14 @@ _QUARTERS = {
 class Clip:
     """How a clip is to be made.
 
-    `times` are in ticks of `time_base`; without them frames follow at 25 a second.
+    `times` are in ticks of `time_base`; without them frames follow at `rate` a second.
     `rotation` is the anticlockwise angle in degrees that a player turns it by.
     """
 
     height: int = 64
     width: int = 96
     frames: int = 24
+    rate: int = 25
     codec: str = "libx264"
     pixel_format: str = "yuv420p"
     muxer: str | None = None
@@ -56,7 +57,7 @@ class Clip:
         """Time of each frame."""
         if self.times is not None:
             return self.times
-        return tuple(round(Fraction(i, 25) / self.time_base) for i in range(self.frames))
+        return tuple(round(Fraction(i, self.rate) / self.time_base) for i in range(self.frames))
 
 
 def written_number(number: int, height: int, width: int) -> NDArray[np.uint8]:
@@ -117,7 +118,7 @@ def _video_track(output: OutputContainer, clip: Clip) -> VideoStream:
     options = dict(clip.options)
     if clip.codec == "libx265":
         options.setdefault("x265-params", "log-level=none")
-    video = output.add_stream(clip.codec, rate=25, options=options)
+    video = output.add_stream(clip.codec, rate=clip.rate, options=options)
     assert isinstance(video, VideoStream)
     context = video.codec_context
     context.width, context.height = clip.width, clip.height

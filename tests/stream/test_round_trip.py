@@ -184,6 +184,27 @@ def test_raw_stream_without_times_gets_them_from_the_rate(tmp_path: Path) -> Non
     assert after.times_s == [Fraction(number, 25) for number in range(30)]
 
 
+@pytest.mark.parametrize(("name", "codec"), [("a.h264", "libx264"), ("a.h265", "libx265")])
+def test_raw_stream_tells_its_rate(name: str, codec: str, tmp_path: Path) -> None:
+    source = made_clip(
+        tmp_path / name, Clip(frames=8, rate=50, codec=codec, time_base=Fraction(1, 50))
+    )
+    passed_through(source, tmp_path / "out.mp4")
+    assert decoded(tmp_path / "out.mp4").times_s == [Fraction(i, 50) for i in range(8)]
+
+
+def test_pictures_cut_off_by_an_edit_list_stay_cut_off(tmp_path: Path) -> None:
+    clip = Clip(times=tuple(512 * i - 1536 for i in range(20)), options={"bf": "2"})
+    source = made_clip(tmp_path / "a.mp4", clip)
+    reader, _ = passed_through(source, tmp_path / "out.mp4")
+    before, after = decoded(source), decoded(tmp_path / "out.mp4")
+    assert len(before.numbers) < 20
+    assert after.numbers == before.numbers
+    assert after.times_s == before.times_s
+    assert not reader.report.is_truncated
+    assert reader.report.damaged == 0
+
+
 def test_raw_stream_to_raw_stream_keeps_every_frame(tmp_path: Path) -> None:
     source = made_clip(tmp_path / "a.h265", Clip(frames=12, codec="libx265", muxer="hevc"))
     passed_through(source, tmp_path / "out.h265")
