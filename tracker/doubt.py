@@ -25,8 +25,8 @@ Flags = NDArray[np.bool_]
 
 _EXCHANGE_MARGIN = 0.45
 """Face sizes by which the second-best explanation must be worse."""
-_AWAY_SIZES = 1.0
-"""Beyond this the boxes no longer touch: the old place is kept covered as well."""
+_AWAY_SIZES = 0.6
+"""Beyond this the new box leaves the expected face bare: its place is kept covered as well."""
 _RESIZE_LOG = float(np.log(1.5))
 _RESIZE_STD = 3.0
 
@@ -92,7 +92,7 @@ def _mark_rivals(
 
 
 def has_moved_away(prices: Prices, matches: Matches) -> Flags:
-    """(M,) links to a place where the box no longer touches the expected one."""
+    """(M,) links to a place where the new box would not cover the expected face."""
     return matches.is_jump | (prices.distance[matches.tracks, matches.faces] > _AWAY_SIZES)
 
 

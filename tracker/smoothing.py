@@ -71,7 +71,7 @@ def _detected(trajectory: Trajectory, seen: Observation, settings: TrackerSettin
     near = [
         other
         for other in trajectory.observations
-        if abs(other.time_s - seen.time_s) <= settings.smooth_s and other.track_id == seen.track_id
+        if other.track_id == seen.track_id and abs(other.time_s - seen.time_s) <= settings.smooth_s
     ]
     face = contain(smoothed_face(seen, near, settings.smooth_s), seen.face)
     state = TrackState.DOUBTFUL if seen.is_doubtful else TrackState.DETECTED
@@ -229,9 +229,11 @@ def line_fit(times_s: Sequence[float], weights: Sequence[float]) -> tuple[Pose, 
     (3.0, 2.0)
     """
     pairs = list(zip(times_s, weights, strict=True))
-    total = sum(weights)
-    first = sum(weight * time for time, weight in pairs)
-    second = sum(weight * time * time for time, weight in pairs)
+    total = first = second = 0.0
+    for time, weight in pairs:
+        total += weight
+        first += weight * time
+        second += weight * time * time
     spread = total * second - first * first
     if spread <= 1e-12 * max(total * second, 1e-12):
         return np.array(weights) / total, np.zeros(len(pairs))

@@ -35,6 +35,7 @@ class Snapshot:
         clock: the stream's clock.
         cuts: the cut detector's memory.
         held: frames pushed but not released.
+        scene_before: scene of the frame released last.
         trajectories: the tracks alive; `motion` has one row for each.
         motion: their filters.
         steered: the same if the camera turned; None when nothing says so.
@@ -46,6 +47,7 @@ class Snapshot:
     clock: StreamClock
     cuts: CutMemory
     held: list[HeldFrame]
+    scene_before: int
     trajectories: list[Trajectory]
     motion: Motion
     steered: Motion | None
@@ -92,6 +94,7 @@ class _Record:
     clock: StreamClock
     cuts: CutMemory
     held: list[HeldFrame]
+    scene_before: int
     paths: list[_Path]
     motion: _Filters
     steered: _Filters | None
@@ -108,6 +111,7 @@ def encoded(snapshot: Snapshot) -> dict[str, object]:
             snapshot.clock,
             snapshot.cuts,
             snapshot.held,
+            snapshot.scene_before,
             [_path_from(trajectory) for trajectory in snapshot.trajectories],
             _filters_from(snapshot.motion),
             None if snapshot.steered is None else _filters_from(snapshot.steered),
@@ -144,6 +148,7 @@ def decoded(state: object) -> Snapshot:
         record.clock,
         record.cuts,
         record.held,
+        record.scene_before,
         trajectories,
         motion,
         steered,

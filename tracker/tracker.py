@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.types import Face, TrackState
+from engines.types import Face, Track, TrackState
 from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
 from tracker.doubt import AppearanceDistance
@@ -20,6 +20,7 @@ from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
 from tracker.smoothing import track_at
 from tracker.snapshot import Snapshot, decoded, encoded
+from tracker.trajectory import Trajectory
 
 __all__ = ["FrameTracks", "Tracker"]
 
@@ -58,6 +59,7 @@ class Tracker:
         self._clock = StreamClock()
         self._held: deque[HeldFrame] = deque()
         self._next_frame: int | None = None
+        self._scene_before = 0
 
     @property
     def next_frame_index(self) -> int | None:
@@ -82,6 +84,7 @@ class Tracker:
                 self._clock,
                 self._cuts.memory,
                 list(self._held),
+                self._scene_before,
                 self._lifecycle.trajectories,
                 self._lifecycle.motion,
                 self._lifecycle.steered,
@@ -129,6 +132,7 @@ class Tracker:
         self._clock = snapshot.clock
         self._cuts = CutDetector(self.settings.cut_level, snapshot.cuts, thumbnails)
         self._held = deque(snapshot.held)
+        self._scene_before = snapshot.scene_before
         self._lifecycle.trajectories = snapshot.trajectories
         self._lifecycle.motion = snapshot.motion
         self._lifecycle.steered = snapshot.steered
@@ -227,19 +231,32 @@ class Tracker:
         while len(self._held) > held_back:
             held = self._held.popleft()
             released.append(self._finish(held))
+            self._scene_before = held.scene
             self._lifecycle.retire(held.frame, held.time_s)
         return tuple(released)
 
     def _finish(self, held: HeldFrame) -> FrameTracks:
-        found = (
-            track_at(trajectory, held.frame, held.time_s, self.settings)
-            for trajectory in self._lifecycle.trajectories
-            if trajectory.scene == held.scene
-        )
+        found = (self._shown(trajectory, held) for trajectory in self._lifecycle.trajectories)
         tracks = tuple(sorted((t for t in found if t is not None), key=lambda track: track.id))
         vouched = self.settings.vouch_unknown and bool(tracks)
         vouched = vouched and all(track.state is TrackState.FILLED for track in tracks)
         return FrameTracks(held.frame, tracks, held.is_unknown and not vouched)
+
+    def _shown(self, trajectory: Trajectory, held: HeldFrame) -> Track | None:
+        """The track in a frame of its scene, or in the one frame beyond a cut.
+
+        Where pictures are blended at a cut, either frame beside it shows a ghost of the other
+        scene's faces.
+        """
+        if trajectory.scene == held.scene:
+            return track_at(trajectory, held.frame, held.time_s, self.settings)
+        scene_after = self._held[0].scene if self._held else held.scene
+        if trajectory.scene not in (self._scene_before, scene_after):
+            return None
+        if trajectory.first.frame <= held.frame <= trajectory.last.frame:
+            return None
+        track = track_at(trajectory, held.frame, held.time_s, self.settings)
+        return track and replace(track, state=TrackState.DOUBTFUL)
 
 
 def _sound(faces: Sequence[Face]) -> list[Face]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from engines.types import Face
 from tracker.poses import Pose, pose_from_face
@@ -67,6 +69,11 @@ class Trajectory:
     observations: list[Observation] = field(default_factory=list)
 
     @property
+    def first(self) -> Observation:
+        """The oldest detection kept."""
+        return self.observations[0]
+
+    @property
     def last(self) -> Observation:
         """The newest detection."""
         return self.observations[-1]
@@ -118,8 +125,6 @@ class Trajectory:
 
     def forget_before(self, frame: int) -> None:
         """Drop what is too old to matter once `frame` has been released."""
-        if len(self.observations) <= _KEPT_BEHIND:
-            return
-        behind = sum(seen.frame <= frame for seen in self.observations)
+        behind = bisect_right(self.observations, frame, key=attrgetter("frame"))
         if behind > _KEPT_BEHIND:
             del self.observations[: behind - _KEPT_BEHIND]

@@ -65,8 +65,8 @@ def test_nobody_and_nothing_are_not_doubted() -> None:
     assert doubted(boxes((0, 0)), boxes(), linked(), np.array([True])) == [False]
 
 
-def test_a_link_beyond_one_size_has_moved_away() -> None:
-    prices = price(boxes((0, 0), (100, 0)), boxes((25, 0), (101, 0)))
+def test_a_link_that_would_leave_the_expected_face_bare_has_moved_away() -> None:
+    prices = price(boxes((0, 0), (100, 0)), boxes((14, 0), (104, 0)))
     assert has_moved_away(prices, linked((0, 0), (1, 1))).tolist() == [True, False]
 
 

@@ -150,12 +150,17 @@ def cut_at(cut: int) -> list[FrameTracks]:
 
 def test_a_cut_ends_tracks_and_nothing_is_interpolated_across() -> None:
     released = cut_at(30)
-    before = {number for frame in released[:30] for number in ids(frame)}
-    after = {number for frame in released[30:] for number in ids(frame)}
-    assert before == {1}
-    assert after == {2}
+    assert {number for frame in released[:29] for number in ids(frame)} == {1}
+    assert {number for frame in released[31:] for number in ids(frame)} == {2}
     states = {track.state for frame in released[26:34] for track in frame.tracks}
-    assert states == {TrackState.EXTENDED}
+    assert states == {TrackState.EXTENDED, TrackState.DOUBTFUL}
+
+
+def test_ghosts_in_the_frames_beside_a_cut_are_covered_but_never_swapped() -> None:
+    released = cut_at(30)
+    assert ids(released[29]) == ids(released[30]) == {1, 2}
+    assert last_state(released[29], 2) is TrackState.DOUBTFUL
+    assert last_state(released[30], 1) is TrackState.DOUBTFUL
 
 
 def test_a_flash_ends_no_track_and_leaves_no_hole() -> None:
