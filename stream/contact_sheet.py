@@ -47,7 +47,7 @@ def _sampled(clip: Path, columns: int, width: int) -> list[BgrImage]:
         container.seek(0)
         wanted = {round((column + 0.5) * total / columns) for column in range(columns)}
         return [
-            _shrunk(frame.to_ndarray(format="bgr24"), width)
+            _shrunk(np.asarray(frame.to_ndarray(format="bgr24"), np.uint8), width)
             for number, frame in enumerate(container.decode(video=0))
             if number in wanted
         ]

@@ -5,22 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from config.settings import Settings
+from engines.backends.backend import Backend, Precision
 from engines.backends.choice import choose_backend, choose_detector
+from engines.backends.guarded import Guarded
 from engines.backends.networks import model_sha256
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan
+from engines.embedder import FaceEmbedder
 from engines.models import model_path
+from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
+from engines.swapper import Swapper
+from gallery.donors import DonorPopulation, read_donors
 from stream.finding import Scale
 from stream.report import EngineChoice
 
-__all__ = ["EngineSet", "open_engines"]
+__all__ = ["SWAP", "EngineSet", "SwapEngines", "open_engines"]
 
+SWAP = "swap"
+"""The method that replaces faces; every other one is the name of a cover."""
 _LARGE_FACES_PX = 320
 _TILE_PX = 1920
 _WORKERS = 2
 """One search computes while the next one's picture is being scaled."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwapEngines:
+    """What the swap needs besides the detector.
+
+    Attributes:
+        painter: reads control and paints surrogates.
+        embedder: tells people apart.
+        donors: synthetic people that surrogates are mixed from.
+    """
+
+    painter: Swapper
+    embedder: FaceEmbedder
+    donors: DonorPopulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +56,14 @@ class EngineSet:
         plans: at which scales.
         workers: detections that are worth running at once.
         choices: for the report.
+        swap: None where faces are only covered.
     """
 
     detector: Detector
     plans: dict[Scale, DetectionPlan]
     workers: int
     choices: tuple[EngineChoice, ...]
+    swap: SwapEngines | None = None
 
 
 @contextmanager
@@ -51,14 +77,41 @@ def open_engines(settings: Settings) -> Iterator[EngineSet]:
     model = model_path(wanted.model)
     choice = choose_backend(wanted.backend, settings.device, threads=settings.limits.threads)
     chosen = choose_detector(model, choice, precision=wanted.precision)
-    report = EngineChoice(
-        role="detector",
-        model_sha256=model_sha256(model),
-        backend=chosen.backend,
-        precision=chosen.precision,
-        reason=chosen.reason,
+    choices = [
+        EngineChoice(
+            role="detector",
+            model_sha256=model_sha256(model),
+            backend=chosen.backend,
+            precision=chosen.precision,
+            reason=chosen.reason,
+        )
+    ]
+    swap = None
+    if settings.method == SWAP:
+        swap = _swap_engines(choice.backend, chosen.precision, settings, choices)
+    yield EngineSet(chosen.detector, _plans(settings), _WORKERS, tuple(choices), swap)
+
+
+def _swap_engines(
+    backend: Backend, precision: Precision, settings: Settings, choices: list[EngineChoice]
+) -> SwapEngines:
+    folder: Path = bundled_pack()
+    pack = read_pack(folder)
+    painter, gate = swapper_from_pack(backend, folder, precision=precision)
+    used: Precision = precision if gate is None or gate.is_passed else "fp32"
+    reason = "as the detector" if gate is None else gate.told()
+    choices.append(
+        EngineChoice(
+            role="generator",
+            model_sha256=pack.sha256["generator.onnx"],
+            backend=backend.name,
+            precision=used,
+            reason=reason,
+        )
     )
-    yield EngineSet(chosen.detector, _plans(settings), _WORKERS, (report,))
+    session = backend.load(pack.path("embedder.onnx"))
+    embedder = FaceEmbedder(Guarded(session, settings.limits.engine_deadline_s))
+    return SwapEngines(painter, embedder, read_donors(pack.path("donors.npz")))
 
 
 def _plans(settings: Settings) -> dict[Scale, DetectionPlan]:

@@ -6,16 +6,20 @@ import asyncio
 import hashlib
 import platform
 import time
+from functools import partial
 
 from config.settings import Settings
 from engines.covers import cover_named
+from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
 from stream.encoders import EncodeSettings
-from stream.engine_set import EngineSet
+from stream.engine_set import SWAP, EngineSet
+from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
 from stream.finding import FaceFinder
 from stream.finding_memory import FindingMemory
 from stream.jobs import Job
+from stream.lending import GalleryLender
 from stream.media import Sink, StreamShape
 from stream.opening import RecordedSource, open_sink, open_source
 from stream.pipeline import run_pipeline
@@ -24,6 +28,7 @@ from stream.report import FileIdentity, RunReport, hash_file, installed_versions
 from stream.run_progress import RunProgress
 from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
+from stream.swapping import SwapEveryFace
 from tracker.schedule import DetectionSchedule, ScheduleSettings
 from tracker.settings import TrackerSettings
 from tracker.tracker import Tracker
@@ -38,6 +43,7 @@ def run_file(
     job: Job,
     settings: Settings,
     engines: EngineSet,
+    gallery: Gallery | None,
     report: RunReport,
     *,
     resume: bool,
@@ -63,7 +69,8 @@ def run_file(
         source.close()
         raise
     progress.begin(job.source.name, source.shape.frames)
-    _run(job, settings, engines, report, source, sink, progress)
+    replacer = _replacer(job, engines, gallery)
+    _run(job, settings, engines, replacer, report, source, sink, progress)
     report.output = FileIdentity(
         name=job.target.name,
         sha256=hash_file(job.target),
@@ -79,6 +86,7 @@ def _run(
     job: Job,
     settings: Settings,
     engines: EngineSet,
+    replacer: FaceReplacer,
     report: RunReport,
     source: RecordedSource,
     sink: Sink,
@@ -86,12 +94,12 @@ def _run(
 ) -> None:
     """Runs the pipeline and notes what it did, also when it fails."""
     clock = StageClock()
-    replacer: FaceReplacer = CoverEveryFace()
     memory = sink if isinstance(sink, SegmentSink) else None
     anonymizer = _anonymizer(job, settings, engines, replacer, source.shape, clock, memory)
+    verdict = partial(_refuse_broken_promises, replacer) if settings.privacy.strict else None
     start = time.monotonic()
     try:
-        asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance))
+        asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance, verdict))
     finally:
         report.elapsed_s = round(time.monotonic() - start, 3)
         report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
@@ -101,6 +109,27 @@ def _run(
         if isinstance(sink, FileSink | SegmentSink):
             report.warnings += sink.notes
             report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
+
+
+def _replacer(job: Job, engines: EngineSet, gallery: Gallery | None) -> FaceReplacer:
+    if engines.swap is None or gallery is None:
+        return CoverEveryFace()
+    lender = GalleryLender(gallery, job.source.name)
+    return SwapEveryFace(engines.swap.painter, engines.swap.embedder, lender)
+
+
+def _refuse_broken_promises(replacer: FaceReplacer) -> None:
+    """Keeps an output whose people were fewer than k from being published.
+
+    Raises:
+        PrivacyRefused: always then.
+    """
+    known = replacer.counts()
+    if known.swaps_below_k:
+        raise PrivacyRefused(
+            f"{known.swaps_below_k} tracks were swapped with fewer than k = {known.k} real "
+            "people; use --below-k cover, or drop --strict"
+        )
 
 
 def _settings_hash(settings: Settings, engines: EngineSet) -> str:
@@ -176,7 +205,7 @@ def _anonymizer(
             preroll_s=min(tracking.preroll_s, lookahead / float(shape.rate)),
         )
     )
-    cover = cover_named("solid" if settings.method == "swap" else settings.method)
+    cover = cover_named("solid" if settings.method == SWAP else settings.method)
     return Anonymizer(
         finder,
         DetectionSchedule(schedule),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from config.settings import Settings
 from engines.errors import KveilError
+from gallery.gallery import Gallery
 from stream.engine_set import EngineSet, open_engines
 from stream.file_run import run_file
 from stream.jobs import Job, plan_jobs
+from stream.lending import gallery_from_settings
 from stream.report import RunReport, save_report
 from stream.run_progress import RunProgress
 
@@ -58,12 +61,12 @@ def run_files(
         jobs = _unfinished(jobs, progress)
     reports: list[RunReport] = []
     failures: list[KveilError] = []
-    with open_engines(settings) as engines:
+    with open_engines(settings) as engines, _people(settings, engines) as gallery:
         for job in jobs:
             report = RunReport()
             reports.append(report)
             try:
-                _run(job, settings, engines, report, resume, progress)
+                _run(job, settings, engines, gallery, report, resume, progress)
             except KveilError as failure:
                 failures.append(failure)
                 if len(jobs) > 1:
@@ -74,6 +77,19 @@ def run_files(
     if failures:
         raise failures[0]
     return reports
+
+
+@contextmanager
+def _people(settings: Settings, engines: EngineSet) -> Iterator[Gallery | None]:
+    """The gallery that all files of one run share, where faces are swapped."""
+    if engines.swap is None:
+        yield None
+        return
+    gallery = gallery_from_settings(settings.privacy, engines.swap.donors)
+    try:
+        yield gallery
+    finally:
+        gallery.close()
 
 
 def _unfinished(jobs: Sequence[Job], progress: RunProgress) -> list[Job]:
@@ -87,12 +103,13 @@ def _run(
     job: Job,
     settings: Settings,
     engines: EngineSet,
+    gallery: Gallery | None,
     report: RunReport,
     resume: bool,
     progress: RunProgress,
 ) -> None:
     try:
-        run_file(job, settings, engines, report, resume=resume, progress=progress)
+        run_file(job, settings, engines, gallery, report, resume=resume, progress=progress)
     except KveilError as failure:
         report.error = str(failure)
         raise

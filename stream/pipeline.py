@@ -33,6 +33,7 @@ async def run_pipeline(
     sink: Sink,
     clock: StageClock,
     on_written: Progress | None = None,
+    verdict: Callable[[], None] | None = None,
 ) -> None:
     """Runs a source to its end, through the anonymizer, into the sink.
 
@@ -42,6 +43,8 @@ async def run_pipeline(
         sink: finished after the last composite, or aborted.
         clock: gets the stages `decode` and `encode`.
         on_written: told the number of composites written, from the sink's thread.
+        verdict: asked once everything is written and before anything is published; what
+            it raises keeps the output from being published.
 
     Raises:
         KveilError: the first fault of a worker; the sink was aborted.
@@ -65,7 +68,7 @@ async def run_pipeline(
     workers = (
         lambda: _decode(source, frames.sender, clock),
         lambda: _anonymize(frames.receiver, anonymizer, composites.sender),
-        lambda: _encode(composites.receiver, sink, anonymizer, clock, on_written),
+        lambda: _encode(composites.receiver, sink, anonymizer, clock, on_written, verdict),
     )
     try:
         async with asyncio.TaskGroup() as group:
@@ -118,6 +121,7 @@ def _encode(
     anonymizer: Anonymizer,
     clock: StageClock,
     on_written: Progress | None,
+    verdict: Callable[[], None] | None,
 ) -> None:
     for composite in inbox:
         with clock.measure("encode"):
@@ -130,6 +134,8 @@ def _encode(
             f"{anonymizer.tally.read} frames went in and {anonymizer.tally.written} came out; "
             "nothing was published"
         )
+    if verdict:
+        verdict()
     sink.finish()
 
 

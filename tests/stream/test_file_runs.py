@@ -112,7 +112,8 @@ def test_clip_comes_out_covered_with_its_report(
     report = run(source, tmp_path / "out.mp4")
     assert report.status == "complete"
     assert (report.frames.read, report.frames.written, report.frames.uncovered) == (12, 12, 0)
-    assert report.faces.covered == 12
+    assert report.faces.covered >= 12
+    assert report.faces.swapped == 0
     assert report.input is not None
     assert report.output is not None
     assert report.input.sha256 != report.output.sha256
