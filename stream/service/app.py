@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
@@ -26,7 +24,6 @@ from stream.service.views import Health
 __all__ = ["create_app"]
 
 _PAGE: Final = Path(__file__).with_name("page")
-_LOG = structlog.get_logger("kveil.http")
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -45,7 +42,6 @@ def create_app(context: Context) -> FastAPI:
     app.include_router(webrtc_routes.router)
     _add_own_routes(app)
     _add_refusals(app)
-    app.middleware("http")(_logged)
     bounds = context.settings.bounds
     origins = list(context.settings.listen.cors_origins)
     if origins:
@@ -140,20 +136,3 @@ def _status_of(error: Exception) -> int:
     if isinstance(error, ViewerRefused):
         return 503
     return 403 if isinstance(error, AddressRefused) else 422
-
-
-async def _logged(
-    request: Request, call_next: Callable[[Request], Awaitable[Response]]
-) -> Response:
-    """Logs the route's pattern, never its values: a path may hold a session's id."""
-    start = time.monotonic()
-    response = await call_next(request)
-    route = request.scope.get("route")
-    _LOG.debug(
-        "request",
-        method=request.method,
-        route=getattr(route, "path", "unknown"),
-        status=response.status_code,
-        duration_ms=round((time.monotonic() - start) * 1e3, 1),
-    )
-    return response

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["Buckets", "RequestBounds"]
 
+_LOG = structlog.get_logger("kveil.http")
+_BODY_S: Final = 10.0
 _MOST_CLIENTS: Final = 4096
 _LOOPBACK_HOSTS: Final = {"localhost", "127.0.0.1", "::1"}
 _SAFETY: Final = {
@@ -109,7 +113,7 @@ class RequestBounds:
             answer = JSONResponse({"detail": text}, status, headers=_after(status))
             await answer(scope, receive, _safely(send))
             return
-        await self._bounded(scope, receive, self._counting(client, _safely(send)))
+        await self._bounded(scope, receive, self._counting(client, scope, _safely(send)))
 
     def _refusal(self, headers: Headers, client: str, path: str) -> tuple[int, str] | None:
         if path != "/healthz" and not self._requests.take(client):
@@ -132,39 +136,57 @@ class RequestBounds:
         return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seen, has_begun = 0, False
-
-        async def counted_receive() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._body_bytes:
-                raise _TooLarge
-            return message
-
-        async def noted_send(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
+        """Reads the whole body, which is small, before anything parses it."""
+        body = b""
         try:
-            await self._app(scope, counted_receive, noted_send)
-        except _TooLarge:
-            if not has_begun:
-                text = f"a request has at most {self._body_bytes} bytes"
-                await JSONResponse({"detail": text}, 413)(scope, receive, send)
+            async with asyncio.timeout(_BODY_S):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return
+                    body += message.get("body", b"")
+                    if len(body) > self._body_bytes or not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            await JSONResponse({"detail": "the body is too slow"}, 408)(scope, receive, send)
+            return
+        if len(body) > self._body_bytes:
+            text = f"a request has at most {self._body_bytes} bytes"
+            await JSONResponse({"detail": text}, 413)(scope, receive, send)
+            return
+        await self._app(scope, _replayed(body, receive), send)
 
-    def _counting(self, client: str, send: Send) -> Send:
+    def _counting(self, client: str, scope: Scope, send: Send) -> Send:
+        start = time.monotonic()
+
         async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                self._failures.take(client)
+            if message["type"] == "http.response.start":
+                if message["status"] == 401:
+                    self._failures.take(client)
+                _log(scope, message["status"], time.monotonic() - start)
             await send(message)
 
         return counted
 
 
-class _TooLarge(Exception):
-    pass
+def _log(scope: Scope, status: int, seconds: float) -> None:
+    """Logs the route's pattern, never its values: a path may hold a session's id."""
+    route = getattr(scope.get("route"), "path", "unknown")
+    method = scope["method"]
+    _LOG.debug("request", method=method, route=route, status=status, duration_ms=seconds * 1e3)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    is_given = False
+
+    async def replay() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
 
 
 def _after(status: int) -> dict[str, str]:

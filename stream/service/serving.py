@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -117,8 +118,7 @@ def allowance_of(settings: ServiceSettings) -> Allowance:
     listed = _listed(wanted)
     return replace(
         listed,
-        networks=(*listed.networks, *(net for one in own for net in one.networks)),
-        hosts=(*listed.hosts, *(host for one in own for host in one.hosts)),
+        endpoints=tuple(end for one in own for end in one.endpoints),
         folders=(*listed.folders, *(folder for one in own for folder in one.folders)),
         devices=(*listed.devices, *(device for one in own for device in one.devices)),
     )
@@ -136,7 +136,7 @@ def _listed(wanted: Sources) -> Allowance:
 
 def _own_allowance(spec: StreamSpec) -> Allowance:
     """The addresses that one entry of the configuration file names itself."""
-    hosts, networks, folders, devices = [], [], [], []
+    endpoints, folders, devices = [], [], []
     for text in filter(None, (spec.source, *spec.sinks)):
         with suppress(AddressRefused):
             address = address_from_text(text)
@@ -145,15 +145,8 @@ def _own_allowance(spec: StreamSpec) -> Allowance:
             elif address.kind == "camera":
                 devices.append(address.path)
             else:
-                hosts.append(address.host)
-                networks += [f"{ip}" for ip in _ips(address)]
-    return Allowance(tuple(hosts), tuple(networks), (), tuple(folders), tuple(devices))
-
-
-def _ips(address: Address) -> list[str]:
-    from stream.service.url_guard import resolve
-
-    return [ip.split("%")[0] for ip in resolve(address.host, address.port)]
+                endpoints.append(str(address))
+    return Allowance(folders=tuple(folders), devices=tuple(devices), endpoints=tuple(endpoints))
 
 
 def _ice_servers(webrtc: Webrtc) -> list[RTCIceServer]:
@@ -169,7 +162,7 @@ def serve_forever(
     engines: EngineSet,
     make_replacer: ReplacerMaker,
     file: Path | None,
-    on_listening: Callable[[str], None] = lambda address: None,
+    on_listening: Callable[[str], None],
 ) -> list[str]:
     """Runs the service until SIGINT or SIGTERM; SIGHUP and a changed file reload it.
 
@@ -202,9 +195,21 @@ def serve_forever(
     return stuck
 
 
-def _server(settings: ServiceSettings, service: Service) -> uvicorn.Server:
+class _AnnouncingServer(uvicorn.Server):
+    """Says when it listens."""
+
+    announce: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to listen."""
+        await super().startup(sockets)
+        if self.started:
+            self.announce()
+
+
+def _server(settings: ServiceSettings, service: Service) -> _AnnouncingServer:
     listen = settings.listen
-    return uvicorn.Server(
+    return _AnnouncingServer(
         uvicorn.Config(
             service.app,
             host=listen.host,
@@ -224,20 +229,19 @@ def _server(settings: ServiceSettings, service: Service) -> uvicorn.Server:
 
 
 async def _serve(
-    server: uvicorn.Server, service: Service, on_listening: Callable[[str], None]
+    server: _AnnouncingServer, service: Service, on_listening: Callable[[str], None]
 ) -> None:
-    loop = asyncio.get_running_loop()
-    with suppress(ValueError, NotImplementedError):  # not in the main thread: no signals
-        loop.add_signal_handler(signal.SIGHUP, lambda: _reload_quietly(service))
-    serving = asyncio.create_task(server.serve())
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.02)
-    if server.started:
+    def announce() -> None:
         ports = [sock.getsockname()[1] for one in server.servers for sock in one.sockets]
         scheme = "https" if server.config.is_ssl else "http"
         on_listening(f"{scheme}://{server.config.host}:{ports[0]}")
         _LOG.info("listening", host=server.config.host, port=ports[0])
-    await serving
+
+    server.announce = announce
+    loop = asyncio.get_running_loop()
+    with suppress(ValueError, NotImplementedError):  # not in the main thread: no signals
+        loop.add_signal_handler(signal.SIGHUP, lambda: _reload_quietly(service))
+    await server.serve()
 
 
 def _reload_on_change(service: Service, file: Path | None, ended: threading.Event) -> None:

@@ -33,12 +33,14 @@ class Allowance:
     """What may be reached.
 
     Attributes:
-        hosts: host names, `*` standing for any part, such as `*.cameras.example`.
-        networks: address ranges such as `10.20.0.0/16`; without a matching name, every
-            address of a host must lie in one of them.
+        hosts: host names, `*` standing for any part, such as `*.cameras.example`; one
+            written out in full may lead to a private address.
+        networks: address ranges such as `10.20.0.0/16`; every address of a host must lie in
+            one of them, unless its name matches `hosts` and the address is a public one.
         schemes: URL schemes.
         folders: files beneath them may be played; none by default.
         devices: cameras such as `/dev/video0`; none by default.
+        endpoints: single ends such as `rtsp://10.0.0.7:554`, whatever their address.
     """
 
     hosts: tuple[str, ...] = ()
@@ -46,6 +48,7 @@ class Allowance:
     schemes: tuple[str, ...] = ("rtsp", "rtsps", "rtmp", "rtmps", "srt", "http", "https")
     folders: tuple[Path, ...] = ()
     devices: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()
 
 
 class UrlGuard:
@@ -94,7 +97,9 @@ class UrlGuard:
         if inner.is_unspecified or inner.is_reserved:
             raise AddressRefused(f"{address} leads to an address that no camera has")
         is_listed = any(inner in network for network in self._networks)
-        if not is_listed and not (is_named and (inner.is_global or _is_literal(address.host))):
+        is_listed = is_listed or str(address) in self._allowance.endpoints
+        is_exact = address.host in self._allowance.hosts
+        if not is_listed and not (is_named and inner.is_global) and not is_exact:
             raise AddressRefused(
                 f"{address} is not allowed; add its name to sources.hosts and, where its "
                 "address is private, its network to sources.networks"
@@ -153,11 +158,3 @@ def _unwrapped(ip: Ip) -> Ip:
     if ip in _NAT64:
         return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip
-
-
-def _is_literal(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
