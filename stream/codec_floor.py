@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import io
+import json
+import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -111,3 +113,17 @@ def _bgr_frames(path: Path) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.
         track.thread_type = "AUTO"
         for image in source.decode(track):
             yield np.asarray(image.to_ndarray(format="bgr24"), np.uint8)
+
+
+def main() -> None:
+    """`python -m stream.codec_floor CLIP TARGET`: prints frames, seconds and encoder as JSON.
+
+    TARGET is not written; its ending says which kind of file the encoder is chosen for.
+    """
+    clip, target = Path(sys.argv[1]), Path(sys.argv[2])
+    floor = codec_floor(clip, EncodeSettings(), ending=target.suffix)
+    print(json.dumps(asdict(floor)))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from stream.codec_floor import CodecFloor, codec_floor
+from stream.codec_floor import CodecFloor, codec_floor, main
 from stream.encoders import EncodeSettings
 from tests.clips import Clip, made_clip
 
@@ -34,3 +35,15 @@ def test_floor_codes_every_frame_and_leaves_no_file(tmp_path: Path) -> None:
 def test_floor_takes_any_format(clip: Clip, tmp_path: Path) -> None:
     source = made_clip(tmp_path / "a.mp4", clip)
     assert codec_floor(source, EncodeSettings(), most_frames=7).frames == 7
+
+
+def test_command_prints_what_a_bench_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = made_clip(tmp_path / "a.mp4", Clip(frames=5))
+    monkeypatch.setattr("sys.argv", ["codec_floor", str(clip), str(tmp_path / "out.mkv")])
+    main()
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["frames"] == 5
+    assert printed["seconds"] > 0
+    assert not (tmp_path / "out.mkv").exists()
