@@ -1,0 +1,188 @@
+"""One surrogate per track, patches for faces that can be followed, causes for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.alignment import identity_mask
+from engines.compositor import compose
+from engines.covers import cover_named
+from engines.errors import EngineFault
+from engines.pictures import picture_from_bgr
+from engines.swapper import Control, Rendered
+from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
+from stream.report import ClusterCounts
+from stream.swapping import SwapEveryFace
+
+pytestmark = pytest.mark.unit
+
+SIZE = 64
+LAYERS = 3
+
+
+class NoisePainter:
+    """Paints textured squares whose tone is the latent's first number."""
+
+    size = SIZE
+
+    def __init__(self, usable: bool = True) -> None:
+        self.usable = usable
+        self.latents: list[NDArray[np.float32]] = []
+
+    def read(self, crops: NDArray[np.uint8]) -> Control:
+        count = len(crops)
+        return Control(
+            np.zeros((count, 146, 3), np.float32),
+            np.zeros((count, 4, 4, 3), np.float32),
+            np.zeros(count, np.float32),
+        )
+
+    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+        self.latents.append(latents)
+        count = len(latents)
+        rng = np.random.default_rng(0)
+        pixels = rng.uniform(0, 60, (count, SIZE, SIZE, 3)).astype(np.float32)
+        pixels += latents[:, 0, 0].reshape(-1, 1, 1, 1)
+        alpha = np.repeat(identity_mask(SIZE)[None].astype(np.float32), count, axis=0)
+        return Rendered(pixels, alpha, np.full(count, self.usable))
+
+
+class RowEmbedder:
+    def embed(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return np.eye(len(crops), 8, dtype=np.float32)
+
+
+class Lender:
+    """Lends a latent per track; hides the tracks it was told to."""
+
+    def __init__(self, cause: str = "", hidden: frozenset[int] = frozenset()) -> None:
+        self.cause = cause
+        self.hidden = hidden
+        self.asked: list[int] = []
+
+    def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
+        return self.hidden
+
+    def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
+        self.asked.append(track.id)
+        if self.cause:
+            return self.cause
+        return Surrogate("c", np.full((LAYERS, 512), 90.0 + 40 * track.id, np.float32), 5)
+
+    def counts(self) -> ClusterCounts:
+        return ClusterCounts(k=5)
+
+
+def frame(index: int = 0) -> Frame:
+    pixels = np.random.default_rng(index).integers(0, 255, (200, 300, 3)).astype(np.uint8)
+    return Frame(picture_from_bgr(pixels), index, Fraction(1, 25), index)
+
+
+def track(
+    number: int = 1,
+    *,
+    state: TrackState = TrackState.DETECTED,
+    left: float = 60.0,
+    side: float = 60.0,
+    is_confirmed: bool = True,
+) -> Track:
+    share = np.array([[0.3, 0.4], [0.7, 0.4], [0.5, 0.6], [0.35, 0.78], [0.65, 0.78]], np.float32)
+    box = np.array([left, 60, left + side, 60 + side * 1.2], np.float32)
+    points = (share * np.float32(side) + np.array([left, 60], np.float32)).astype(np.float32)
+    return Track(number, Face(box, points, 0.9), state, 5, is_confirmed)
+
+
+def swap(painter: NoisePainter | None = None, lender: Lender | None = None) -> SwapEveryFace:
+    return SwapEveryFace(painter or NoisePainter(), RowEmbedder(), lender or Lender())
+
+
+def test_gallery_is_asked_once_per_track() -> None:
+    lender = Lender()
+    subject = swap(lender=lender)
+    for index in range(10):
+        assert set(subject.replace(frame(index), [track()]).patches) == {1}
+    assert lender.asked == [1]
+
+
+def test_covered_track_asks_again_now_and_then() -> None:
+    lender = Lender(cause="below_k")
+    subject = swap(lender=lender)
+    causes = [dict(subject.replace(frame(index), [track()]).causes) for index in range(60)]
+    assert all(cause == {1: "below_k"} for cause in causes)
+    assert 2 <= len(lender.asked) <= 4
+
+
+def test_two_people_wear_two_faces() -> None:
+    painter = NoisePainter()
+    subject = swap(painter)
+    subject.replace(frame(), [track(1), track(2, left=200)])
+    tones = painter.latents[0][:, 0, 0]
+    assert tones[0] != tones[1]
+
+
+@pytest.mark.parametrize(
+    ("unfit", "cause"),
+    [
+        (track(state=TrackState.DOUBTFUL), "doubtful"),
+        (track(state=TrackState.EXTENDED), "extended"),
+        (track(is_confirmed=False), "unconfirmed"),
+        (track(side=12.0), "too_small"),
+    ],
+)
+def test_unfit_track_gets_a_cause_and_no_patch(unfit: Track, cause: str) -> None:
+    lender = Lender()
+    replacement = swap(lender=lender).replace(frame(), [unfit])
+    assert dict(replacement.causes) == {1: cause}
+    assert not replacement.patches
+    assert not lender.asked
+
+
+def test_face_worn_by_another_in_view_is_covered() -> None:
+    replacement = swap(lender=Lender(hidden=frozenset({2}))).replace(
+        frame(), [track(1), track(2, left=200)]
+    )
+    assert set(replacement.patches) == {1}
+    assert replacement.causes[2] == "shared_face"
+
+
+def test_face_that_cannot_be_followed_is_covered() -> None:
+    replacement = swap(NoisePainter(usable=False)).replace(frame(), [track()])
+    assert dict(replacement.causes) == {1: "pose_or_occlusion"}
+
+
+def test_painter_fault_reaches_the_caller() -> None:
+    class Faulty(NoisePainter):
+        def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+            raise EngineFault("planted")
+
+    with pytest.raises(EngineFault):
+        swap(Faulty()).replace(frame(), [track()])
+
+
+def test_more_faces_than_a_batch_all_get_patches() -> None:
+    tracks = [track(number, left=4.0 + number * 2) for number in range(1, 40)]
+    assert len(swap().replace(frame(), tracks).patches) == 39
+
+
+def test_memory_does_not_grow_with_tracks_that_ended() -> None:
+    subject = swap()
+    for index in range(400):
+        subject.replace(frame(index % 7), [])
+        subject.replace(Frame(frame().picture, index, Fraction(1, 25), index), [track(index + 1)])
+    assert len(subject._wearers) <= 102
+
+
+def test_patch_hides_the_original_in_the_composite() -> None:
+    original = frame()
+    before = original.picture.planes[0].copy()
+    replacement = swap().replace(original, [track()])
+    composite = compose(original, [track()], replacement.patches, cover_named("solid"))
+    assert [one.result for one in composite.outcomes] == ["swapped"]
+    middle = (slice(80, 110), slice(75, 105))
+    changed = (composite.picture.planes[0][middle] != before[middle]).any(axis=2)
+    assert changed.mean() > 0.97
