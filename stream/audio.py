@@ -99,10 +99,14 @@ class SideTracks:
                 track.discard = Discard.all
         self._packets = self._demuxed()
         self._held: Packet[Stream] | None = None
+        self._last_s: dict[int, Fraction] = {}
+        self._misplaced = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What became of each track, one line each."""
+        if self._misplaced:
+            return (*self._notes, f"{self._misplaced} sound packets without a usable time dropped")
         return tuple(self._notes)
 
     def mux_until(self, time_s: Fraction | None, shift_s: Fraction = Fraction(0)) -> None:
@@ -139,8 +143,25 @@ class SideTracks:
 
     def _mux(self, packet: Packet[Stream], shift_s: Fraction) -> None:
         _shift(packet, shift_s)
-        if self._holds_early_times or packet.pts is None or packet.pts >= 0:
+        if not self._holds_early_times and packet.pts is not None and packet.pts < 0:
+            return
+        if self._is_in_order(packet):
             self._output.mux(packet)
+        else:
+            self._misplaced += 1
+
+    def _is_in_order(self, packet: Packet[Stream]) -> bool:
+        """Muxers refuse times that run backwards, which damaged input may hold."""
+        packet.pts = packet.dts if packet.pts is None else packet.pts
+        packet.dts = packet.pts if packet.dts is None else packet.dts
+        if packet.pts is None or packet.dts is None or not packet.time_base:
+            return False
+        start_s = packet.dts * packet.time_base
+        last_s = self._last_s.get(packet.stream.index)
+        if packet.pts < packet.dts or (last_s is not None and start_s <= last_s):
+            return False
+        self._last_s[packet.stream.index] = start_s
+        return True
 
     def _open(self, track: Stream, container: Container, settings: EncodeSettings) -> None:
         if track.type in ("audio", "subtitle") and not has_decoder(track):
