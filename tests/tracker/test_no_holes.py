@@ -23,6 +23,7 @@ from tests.tracker.scenes import (
     holes,
     straight,
 )
+from tracker.schedule import DetectionSchedule
 from tracker.settings import TrackerSettings
 from tracker.tracker import FrameTracks, Tracker
 
@@ -99,6 +100,22 @@ def test_every_second_frame_left_out_leaves_no_hole(person: Person, seed: int, r
     found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
     found = [faces if frame % 2 == 0 else None for frame, faces in enumerate(found)]
     assert holes(follow(found, rate=rate), [person]) == []
+
+
+@given(person=walkers(), seed=st.integers(0, 10_000), rate=st.sampled_from([15.0, 25.0, 60.0]))
+@settings(max_examples=30, deadline=None)
+def test_a_detector_run_by_the_schedule_leaves_no_hole(
+    person: Person, seed: int, rate: float
+) -> None:
+    missed = drops(FRAMES, 3, 0.2, seed)
+    found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
+    tracker, schedule = Tracker(), DetectionSchedule()
+    released: list[FrameTracks] = []
+    for frame, faces in enumerate(found):
+        choice = schedule.decide(frame / rate, None, tracker.moving())
+        released.extend(tracker.push(frame, frame / rate, None if choice == "skip" else faces))
+    released.extend(tracker.flush())
+    assert holes(released, [person]) == []
 
 
 def faces_anywhere() -> st.SearchStrategy[Face]:
