@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from config.service import ServiceSettings, StreamSpec
-from config.settings import Settings
 from engines.errors import EngineFault
 from stream.engine_set import open_engines
 from stream.errors import InputUnreadable
-from stream.live.assembly import Assembly, ReplacerMaker, RunningStream
+from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
+from stream.live.replacers import replacers_from
 from stream.live.turns import Turns
-from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.service.url_guard import OpenGate
 
 __all__ = ["running_service", "running_stream"]
@@ -36,7 +35,8 @@ def running_service(
     from stream.service.serving import serve_forever
 
     with open_engines(settings.anonymize) as engines:
-        stuck = serve_forever(settings, engines, _replacers(), file, on_listening)
+        replacers = replacers_from(engines, settings.anonymize)
+        stuck = serve_forever(settings, engines, replacers, file, on_listening)
     _complain_about(stuck)
 
 
@@ -52,7 +52,8 @@ def running_stream(
     """
     clock = SystemClock()
     with open_engines(settings.anonymize) as engines:
-        assembly = Assembly(settings, engines, _replacers(), OpenGate(), Turns(1), clock)
+        replacers = replacers_from(engines, settings.anonymize)
+        assembly = Assembly(settings, engines, replacers, OpenGate(), Turns(1), clock)
         running = assembly.build(spec)
         running.live.start()
         try:
@@ -94,11 +95,3 @@ def _line(running: RunningStream) -> str:
 def _complain_about(stuck: list[str]) -> None:
     if stuck:
         raise EngineFault(f"{len(stuck)} threads did not end: {', '.join(stuck)}")
-
-
-def _replacers() -> ReplacerMaker:
-    def make(settings: Settings, stream: str) -> FaceReplacer:
-        del settings, stream
-        return CoverEveryFace("no_surrogate")
-
-    return make

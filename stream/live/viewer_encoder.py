@@ -102,6 +102,7 @@ class ViewerEncoder:
         self._lock = threading.Lock()
         self._viewers: tuple[Viewer, ...] = ()
         self._encoder: LiveEncoder | None = None
+        self._size = (0, 0)
         self._key_s = -1e9
         self._thread = threading.Thread(target=self._run, name=f"{name}-{codec}", daemon=True)
         self._thread.start()
@@ -157,7 +158,10 @@ class ViewerEncoder:
                     self._counters.add("sink_losses")
 
     def _spread(self, composite: Composite) -> None:
-        if self._encoder is None:
+        """Encodes; a change of size takes a fresh encoder, which browsers follow."""
+        size = (composite.picture.height, composite.picture.width)
+        if self._encoder is None or self._size != size:
+            self._size = size
             self._encoder = LiveEncoder(self._options, self._codec)
         for picture in self._encoder.encode(composite):
             served = [viewer.offer(picture) for viewer in self._viewers]

@@ -239,7 +239,7 @@ async def _serve(
 
     server.announce = announce
     loop = asyncio.get_running_loop()
-    with suppress(ValueError, NotImplementedError):  # not in the main thread: no signals
+    with suppress(ValueError, RuntimeError):  # not in the main thread: no signals
         loop.add_signal_handler(signal.SIGHUP, lambda: _reload_quietly(service))
     await server.serve()
 

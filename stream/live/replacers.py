@@ -1,0 +1,38 @@
+"""The surrogates' side of live streams: one gallery for all, one lender per run of frames."""
+
+from __future__ import annotations
+
+import itertools
+
+from config.settings import Settings
+from stream.engine_set import EngineSet
+from stream.lending import GalleryLender, gallery_from_settings
+from stream.live.assembly import ReplacerMaker
+from stream.replacement import CoverEveryFace, FaceReplacer
+from stream.swapping import SwapEveryFace
+
+__all__ = ["replacers_from"]
+
+
+def replacers_from(engines: EngineSet, settings: Settings) -> ReplacerMaker:
+    """Makes the replacers of all streams of a process.
+
+    A track's number means nothing after the anonymizer was replaced, so each run of frames
+    speaks to the gallery under a name of its own.
+
+    Args:
+        engines: shared; without a swap among them every face is covered.
+        settings: gives the promises of the shared gallery.
+    """
+    swap = engines.swap
+    if swap is None:
+        return lambda _chosen, _stream: CoverEveryFace("no_surrogate")
+    gallery = gallery_from_settings(settings.privacy, swap.donors)
+    runs = itertools.count()
+
+    def make(chosen: Settings, stream: str) -> FaceReplacer:
+        del chosen
+        lender = GalleryLender(gallery, f"{stream}/{next(runs)}")
+        return SwapEveryFace(swap.painter, swap.embedder, lender)
+
+    return make

@@ -1,0 +1,42 @@
+"use strict";
+
+/** Calls to the service with the token of this tab. */
+class Api {
+  constructor() {
+    this.token = sessionStorage.getItem("kveil-token") || "";
+  }
+
+  keep(token) {
+    this.token = token;
+    if (token) sessionStorage.setItem("kveil-token", token);
+    else sessionStorage.removeItem("kveil-token");
+  }
+
+  headers(more = {}) {
+    return this.token ? { Authorization: `Bearer ${this.token}`, ...more } : more;
+  }
+
+  async call(method, path, body) {
+    const options = { method, headers: this.headers() };
+    if (body !== undefined) {
+      options.headers = this.headers({ "Content-Type": "application/json" });
+      options.body = JSON.stringify(body);
+    }
+    const answer = await fetch(`/api/v1${path}`, options);
+    if (!answer.ok) throw await refusal(answer);
+    return answer.status === 204 ? null : answer.json();
+  }
+}
+
+/** An error that says what the service said. */
+async function refusal(answer) {
+  let text = `the service answered ${answer.status}`;
+  try {
+    const { detail } = await answer.json();
+    if (typeof detail === "string") text = detail;
+    else if (Array.isArray(detail)) text = detail.map((one) => `${one.at}: ${one.problem}`).join("; ");
+  } catch { /* no JSON: the status must do */ }
+  const error = new Error(text);
+  error.status = answer.status;
+  return error;
+}

@@ -1,0 +1,86 @@
+"use strict";
+
+const GATHER_MS = 1500;
+
+/** One WHIP or WHEP session. */
+class Session {
+  constructor(api, path) {
+    this.api = api;
+    this.path = path;
+    this.peer = new RTCPeerConnection();
+    this.location = null;
+    this.onlost = () => {};
+    this.peer.onconnectionstatechange = () => {
+      if (["failed", "closed", "disconnected"].includes(this.peer.connectionState)) this.onlost();
+    };
+  }
+
+  async begin() {
+    await this.peer.setLocalDescription(await this.peer.createOffer());
+    await gathered(this.peer);
+    const answer = await fetch(this.path, {
+      method: "POST",
+      headers: this.api.headers({ "Content-Type": "application/sdp" }),
+      body: this.peer.localDescription.sdp,
+    });
+    if (!answer.ok) throw await refusal(answer);
+    this.location = answer.headers.get("Location");
+    await this.peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+  }
+
+  end() {
+    this.onlost = () => {};
+    this.peer.getSenders().forEach((sender) => sender.track && sender.track.stop());
+    this.peer.close();
+    if (this.location) {
+      fetch(this.location, { method: "DELETE", headers: this.api.headers(), keepalive: true })
+        .catch(() => {});
+    }
+  }
+}
+
+/** Waits until the browser has found its addresses, or long enough. */
+function gathered(peer) {
+  if (peer.iceGatheringState === "complete") return Promise.resolve();
+  return new Promise((resolve) => {
+    setTimeout(resolve, GATHER_MS);
+    peer.addEventListener("icegatheringstatechange", () => {
+      if (peer.iceGatheringState === "complete") resolve();
+    });
+  });
+}
+
+/** Watches a stream in a video element. */
+async function watch(api, name, video) {
+  const session = new Session(api, `/whep/${name}`);
+  session.peer.addTransceiver("video", { direction: "recvonly" });
+  session.peer.ontrack = ({ track }) => {
+    video.srcObject = new MediaStream([track]);
+    video.play().catch(() => {});
+  };
+  try {
+    await session.begin();
+  } catch (error) {
+    session.end();
+    throw error;
+  }
+  return session;
+}
+
+/** Publishes this device's camera as a stream. */
+async function publish(api, name) {
+  const media = await navigator.mediaDevices.getUserMedia({
+    video: { width: { ideal: 1280 }, height: { ideal: 720 } }, audio: false,
+  });
+  const session = new Session(api, `/whip/${name}`);
+  media.getTracks().forEach((track) => session.peer.addTransceiver(track, {
+    direction: "sendonly", streams: [media],
+  }));
+  try {
+    await session.begin();
+  } catch (error) {
+    session.end();
+    throw error;
+  }
+  return session;
+}

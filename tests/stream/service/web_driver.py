@@ -1,0 +1,107 @@
+"""Drives a real Chromium through ChromeDriver's HTTP interface."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.stream.live.rtsp_peer import eventually, free_port
+
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--mute-audio",
+    "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream",
+    "--allow-loopback-in-peer-connection",
+    "--force-webrtc-ip-handling-policy=default_public_interface_only",
+    "--disable-features=WebRtcHideLocalIpsWithMdns",
+)
+Json = dict[str, object]
+
+
+def need_browser() -> tuple[str, str]:
+    """Chromium and its driver, or a skip that says what to install."""
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver is None:
+        pytest.skip("needs Chromium: apt-get install chromium chromium-driver")
+    return browser, driver
+
+
+class Browser:
+    """One session of a browser."""
+
+    def __init__(self, driver: str, session: str) -> None:
+        self._base = f"{driver}/session/{session}"
+        self._client = httpx.Client(timeout=60.0)
+
+    def open(self, url: str) -> None:
+        self._ask("POST", "/url", {"url": url})
+
+    def resize(self, width: int, height: int) -> None:
+        self._ask("POST", "/window/rect", {"width": width, "height": height})
+
+    def run(self, script: str, *arguments: object) -> object:
+        """Runs JavaScript; a promise is waited for."""
+        body: Json = {"script": script, "args": list(arguments)}
+        return self._ask("POST", "/execute/sync", body)
+
+    def screenshot(self, path: Path) -> None:
+        data = self._ask("GET", "/screenshot")
+        path.write_bytes(base64.b64decode(str(data)))
+
+    def close(self) -> None:
+        self._ask("DELETE", "")
+        self._client.close()
+
+    def _ask(self, method: str, path: str, body: Json | None = None) -> object:
+        answer = self._client.request(method, self._base + path, json=body)
+        value: object = answer.json()["value"]
+        assert answer.status_code == 200, value
+        return value
+
+
+@contextmanager
+def browser(profile: Path, camera: Path | None = None) -> Iterator[Browser]:
+    """A headless browser whose camera plays a file (.mjpeg or .y4m)."""
+    program, driver = need_browser()
+    port = free_port()
+    process = subprocess.Popen([driver, f"--port={port}"], stdout=subprocess.DEVNULL)
+    base = f"http://127.0.0.1:{port}"
+    flags = [*_FLAGS, f"--user-data-dir={profile}"]
+    if camera is not None:
+        flags.append(f"--use-file-for-fake-video-capture={camera}")
+    try:
+        assert eventually(lambda: _answers(base))
+        options = {"binary": program, "args": flags}
+        wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
+        answer = httpx.post(f"{base}/session", json=wanted, timeout=60.0)
+        assert answer.status_code == 200, answer.text
+        session = Browser(base, answer.json()["value"]["sessionId"])
+        try:
+            yield session
+        finally:
+            session.close()
+    finally:
+        process.terminate()
+        process.wait(10.0)
+
+
+def _answers(base: str) -> bool:
+    try:
+        return bool(httpx.get(f"{base}/status", timeout=2.0).json()["value"]["ready"])
+    except httpx.HTTPError:
+        return False
