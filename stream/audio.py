@@ -13,7 +13,6 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Discard, Stream
-from av.subtitles.stream import SubtitleStream
 
 from stream.containers import Container
 from stream.encoders import EncodeSettings
@@ -72,7 +71,7 @@ class _Transcode:
 
 
 class SideTracks:
-    """Sound, and on request text tracks, of an input beside a new picture track.
+    """Sound, and on request text and data tracks, of an input beside a new picture track.
 
     Args:
         source: the input, opened for this alone; closed by `close`.
@@ -168,19 +167,21 @@ class SideTracks:
             self._notes.append(f"{track.type} dropped: its coding is unknown")
         elif isinstance(track, AudioStream) and settings.audio == "copy":
             self._open_audio(track, container)
-        elif isinstance(track, SubtitleStream) and settings.keep_metadata:
-            self._open_text(track, container)
+        elif track.type in ("subtitle", "data") and settings.keep_metadata:
+            self._open_other(track, container)
         if track.index in self._passages:
             target = self._output.streams[-1]
             target.metadata.update(passing_tags(track.metadata, keep=settings.keep_metadata))
             if track.language:
                 target.metadata["language"] = track.language
 
-    def _open_text(self, track: SubtitleStream, container: Container) -> None:
-        if container.holds_subtitles and can_copy(track, container):
+    def _open_other(self, track: Stream, container: Container) -> None:
+        if can_copy(track, container):
             self._open_copy(track, track.name)
         else:
-            self._notes.append(f"text track dropped: {container.muxer} cannot hold {track.name}")
+            self._notes.append(
+                f"{track.type} track dropped: {container.muxer} cannot hold {track.name}"
+            )
 
     def _open_audio(self, track: AudioStream, container: Container) -> None:
         if not container.audio:
@@ -221,8 +222,8 @@ class SideTracks:
 
 def can_copy(track: Stream, container: Container) -> bool:
     """Whether a container takes a track's coding as it is, tried on a header in memory."""
-    if container.sounds and track.codec_context.name not in container.sounds:
-        return False
+    if track.type == "audio" and container.sounds:
+        return track.codec_context.name in container.sounds
     try:
         with av.open(io.BytesIO(), "w", format=container.muxer) as trial:
             trial.add_stream_from_template(track)

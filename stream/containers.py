@@ -28,7 +28,6 @@ class Container:
         holds_rotation: it can carry a display matrix.
         holds_early_times: decoding times before the first picture, and sound before zero,
             survive; else no B-frames are used and early sound is cut.
-        holds_subtitles: it can carry text tracks.
     """
 
     muxer: str
@@ -37,7 +36,6 @@ class Container:
     sounds: tuple[str, ...] = ()
     holds_rotation: bool = False
     holds_early_times: bool = False
-    holds_subtitles: bool = False
 
 
 _MP4: Final = Container(
@@ -46,7 +44,6 @@ _MP4: Final = Container(
     "aac",
     holds_rotation=True,
     holds_early_times=True,
-    holds_subtitles=True,
 )
 _MOV: Final = replace(_MP4, muxer="mov", codecs=("h264", "hevc", "mjpeg"))
 _MATROSKA: Final = Container(
@@ -54,7 +51,6 @@ _MATROSKA: Final = Container(
     ("h264", "hevc", "av1", "vp9", "vp8", "mjpeg"),
     "aac",
     holds_rotation=True,
-    holds_subtitles=True,
 )
 _WEBM: Final = Container("webm", ("vp9", "av1", "vp8"), "libopus", holds_rotation=True)
 _TS: Final = Container(

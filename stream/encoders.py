@@ -40,7 +40,8 @@ class EncodeSettings:
             of ours, visually close to the input.
         preset: speed preset of the encoder; slower is smaller. None: ours.
         audio: `copy` (transcoded where the container cannot hold it) or `drop`.
-        keep_metadata: keep titles, places, times, chapters and text tracks; cover pictures
+        keep_metadata: keep titles, places, times, chapters, text and data
+            tracks; cover pictures
             and thumbnails never pass, since they show faces.
         overwrite: replace an existing output.
         image_quality: 1…100, for JPEG and WebP.

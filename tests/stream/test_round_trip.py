@@ -244,6 +244,40 @@ def test_places_titles_and_times_are_dropped(ending: str, tmp_path: Path) -> Non
         assert not output.chapters()
 
 
+def with_other_tracks(path: Path) -> Path:
+    """A transport stream with telemetry, or a Matroska file with titles, beside the video."""
+    source = made_clip(path.with_name(f"plain{path.suffix}"), Clip(frames=30))
+    with av.open(str(source)) as clip, av.open(str(path), "w") as output:
+        video = output.add_stream_from_template(clip.streams.video[0])
+        if path.suffix == ".ts":
+            other: av.stream.Stream = output.add_data_stream("klv")
+        else:
+            other = output.add_mux_stream("subrip", time_base=MILLISECOND)
+        for packet in clip.demux(video=0):
+            if packet.size:
+                if packet.is_keyframe:
+                    secret = av.Packet(b"Anna is at 48.137, 11.575")
+                    secret.pts = secret.dts = packet.pts
+                    secret.time_base, secret.duration = packet.time_base, 1000
+                    secret.stream = other
+                    output.mux(secret)
+                packet.stream = video
+                output.mux(packet)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.ts", "a.mkv"])
+def test_telemetry_and_text_pass_only_on_request(name: str, tmp_path: Path) -> None:
+    source = with_other_tracks(tmp_path / name)
+    dropped, kept = tmp_path / f"dropped{source.suffix}", tmp_path / f"kept{source.suffix}"
+    reader, _ = passed_through(source, dropped)
+    passed_through(source, kept, EncodeSettings(keep_metadata=True))
+    assert b"48.137" in source.read_bytes()
+    assert b"48.137" not in dropped.read_bytes()
+    assert b"48.137" in kept.read_bytes()
+    assert any(track in reader.probe.dropped for track in ("data track", "subtitle track"))
+
+
 def test_metadata_is_kept_on_request(tmp_path: Path) -> None:
     source = made_clip(tmp_path / "a.mp4", Clip(frames=3, metadata=PRIVATE, has_chapters=True))
     passed_through(source, tmp_path / "out.mp4", EncodeSettings(keep_metadata=True))
