@@ -62,6 +62,7 @@ class OutputFile:
         self._is_over = False
         self._sides: SideTracks | None = None
         self._output: OutputContainer | None = None
+        self._picture_notes = _lost_aspect(probe, container, choice)
         self._end = TrackEnd(max(1, round(1 / (probe.shape.rate * time_base))))
         self.shift_s = Fraction(0)
         try:
@@ -87,7 +88,8 @@ class OutputFile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What became of each track beside the picture, one line each."""
-        return self._sides.notes if self._sides is not None else ()
+        sound = self._sides.notes if self._sides is not None else ()
+        return self._picture_notes + sound
 
     def mux(self, packets: list[Packet[VideoStream]]) -> None:
         """Writes picture packets in decoding order, and the sound that belongs before them.
@@ -156,6 +158,14 @@ class OutputFile:
         about_picture = video_track(source, probe.path.name).metadata
         self.video.stream.metadata.update(passing_tags(about_picture, keep=settings.keep_metadata))
         self._sides = SideTracks(source, output, container, settings)
+
+
+def _lost_aspect(probe: MediaProbe, container: Container, choice: EncoderChoice) -> tuple[str, ...]:
+    """Told where neither the coding nor the muxer stores the shape of pixels."""
+    is_silent = container.muxer in ("matroska", "webm") and choice.codec in ("vp8", "vp9", "av1")
+    if probe.sample_aspect == 1 or not is_silent:
+        return ()
+    return (f"pixel shape {probe.sample_aspect} is not stored in {container.muxer}; .mp4 keeps it",)
 
 
 def _opened(
