@@ -96,6 +96,11 @@ class Gallery:
         return self._roster.buffer
 
     @property
+    def window(self) -> str:
+        """Id of the present window; "" before the store was reached."""
+        return self._roster.window
+
+    @property
     def people(self) -> int:
         """People in the present window; 0 before the store was reached."""
         return self._roster.buffer.people if self._roster.window else 0

@@ -190,8 +190,8 @@ class PeopleIndex:
                 ndim=dimensions,
                 metric="cos",
                 dtype="i8",
-                connectivity=32,
-                expansion_add=128,
+                connectivity=24,
+                expansion_add=96,
                 expansion_search=self._effort,
             )
             self.dimensions = dimensions

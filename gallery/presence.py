@@ -15,6 +15,7 @@ from gallery.assignments import Assignment
 __all__ = ["Period", "Presence", "Wearer"]
 
 _TRACKS_PER_STREAM = 4096
+_JUMP_S = 1.0
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class _View:
     number: int = 0
     shown: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     swept_s: float = float("-inf")
+    now_s: float = float("-inf")
 
 
 class Presence:
@@ -118,8 +120,14 @@ class Presence:
         return frozenset(hidden)
 
     def over(self, stream: str, time_s: float) -> list[Period]:
-        """Presence of the period that ended before this time, once; empty within a period."""
+        """Presence of the period that ended before this time, once; empty within a period.
+
+        A stream whose time jumps back began anew: its tracks are other ones, and forgotten.
+        """
         view = self._view(stream)
+        if time_s < view.now_s - _JUMP_S:
+            return self.end(stream)
+        view.now_s = time_s
         number = int(time_s // self._period_s)
         if number == view.number:
             return []

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, cast
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self, cast
 
 import redis
 from redis.backoff import NoBackoff
@@ -20,7 +22,7 @@ from redis.retry import Retry
 from gallery.errors import StoreUnavailable, WindowEnded
 from gallery.stores.store import Window
 
-__all__ = ["RedisStore"]
+__all__ = ["Contents", "RedisStore"]
 
 _PRELUDE = """
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -72,6 +74,28 @@ return redis.call('DEL', KEYS[1])
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a gallery keeps in Redis.
+
+    Attributes:
+        keys: keys of its namespace.
+        window: id of the window; "" for none.
+        entries: of the log.
+        ends_in_s: time until the key expires.
+        bytes: that its keys take.
+    """
+
+    keys: int
+    window: str
+    entries: int
+    ends_in_s: float
+    bytes: int
+
+
+_Entries = list[tuple[bytes, dict[bytes, bytes]]]
+
+
 class _Script(Protocol):
     """A registered Lua script."""
 
@@ -116,7 +140,8 @@ class RedisStore:
     ) -> None:
         if lifetime_s <= 0 or timeout_s <= 0:
             raise ValueError("lifetime_s and timeout_s must be positive")
-        self._key = f"kveil:{namespace}:log"
+        self._prefix = f"kveil:{namespace}:"
+        self._key = f"{self._prefix}log"
         self._lifetime_ms = max(1, round(lifetime_s * 1000))
         self._is_renewed = is_renewed
         try:
@@ -162,6 +187,34 @@ class RedisStore:
         """See `Store.forget`."""
         with _mapped_errors():
             return cast("int", self._forget([self._key], [window or ""]))
+
+    def contents(self) -> Contents:
+        """What is there, as far as it can be seen without the key.
+
+        Raises:
+            StoreUnavailable: lost, slow or failing.
+        """
+        with _mapped_errors():
+            keys = list(self._client.scan_iter(f"{self._prefix}*"))
+            first = cast("_Entries", self._client.xrange(self._key, "1-0", "1-0"))
+            return Contents(
+                keys=len(keys),
+                window=first[0][1][b"window"].decode() if first else "",
+                entries=max(0, self._client.xlen(self._key) - 1),
+                ends_in_s=max(0.0, self._client.pttl(self._key) / 1000),
+                bytes=sum(self._client.memory_usage(key) or 0 for key in keys),
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
         """Give the connections back."""
