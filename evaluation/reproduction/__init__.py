@@ -1,0 +1,1 @@
+"""Experiments of the papers, redone on the data at hand, theirs beside ours."""
