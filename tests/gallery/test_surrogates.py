@@ -1,0 +1,94 @@
+"""Which face a slot gets is a secret; the same face comes back for as long as its scope."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from engines.types import Latent
+from gallery.donors import DonorPopulation
+from gallery.errors import DonorError
+from gallery.secrets import KeyedRandom
+from gallery.simulation import NoiseMaker
+from gallery.surrogates import DonorMaker, Face, Surrogates, scope_domain
+
+pytestmark = pytest.mark.unit
+
+FACE = Face(b"s" * 32, cluster=5, slot=1, slots=9, domain=("session", "a"), attribute_bin="")
+
+
+def test_places_of_a_cluster_are_a_permutation_of_its_slots() -> None:
+    places = [dataclasses.replace(FACE, slot=slot).place for slot in range(9)]
+    assert sorted(places) == list(range(9))
+
+
+def test_permutation_depends_on_secret_cluster_and_domain() -> None:
+    def order(**changes: object) -> list[int]:
+        base = dataclasses.replace(FACE, **changes)  # type: ignore[arg-type]
+        return [dataclasses.replace(base, slot=slot).place for slot in range(9)]
+
+    orders = [order(), order(secret=b"t" * 32), order(cluster=6), order(domain=("camera", "a"))]
+    assert len({tuple(places) for places in orders}) == 4
+
+
+def test_slot_says_nothing_about_the_place_without_the_secret() -> None:
+    places = [dataclasses.replace(FACE, secret=bytes([n]) * 32, slot=0).place for n in range(250)]
+    counts = np.bincount(places, minlength=9)
+    assert counts.min() > 10
+
+
+def test_names_of_faces_and_clusters_do_not_link_domains() -> None:
+    other = dataclasses.replace(FACE, domain=("session", "b"))
+    assert other.name != FACE.name
+    assert other.cluster_name != FACE.cluster_name
+    assert FACE.secret.hex() not in repr(FACE)
+
+
+def test_latent_is_the_same_again_even_after_it_was_forgotten() -> None:
+    surrogates = Surrogates(NoiseMaker(), limit=2)
+    first = surrogates.latent(FACE).copy()
+    for slot in range(2, 6):
+        surrogates.latent(dataclasses.replace(FACE, slot=slot))
+    assert np.array_equal(surrogates.latent(FACE), first)
+
+
+def test_latent_cannot_be_written_to() -> None:
+    latent = Surrogates(NoiseMaker()).latent(FACE)
+    with pytest.raises(ValueError, match="read-only"):
+        latent[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [np.zeros(512, np.float32), np.zeros((1, 512)), np.full((1, 512), np.inf, np.float32)],
+    ids=["one axis", "float64", "infinite"],
+)
+def test_latent_of_another_kind_is_refused(bad: Latent) -> None:
+    class Maker(NoiseMaker):
+        def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+            return bad
+
+    with pytest.raises(DonorError):
+        Surrogates(Maker()).latent(FACE)
+
+
+def test_donor_faces_of_one_cluster_are_all_different() -> None:
+    dice = np.random.default_rng(0)
+    population = DonorPopulation(dice.normal(size=(60, 2, 512)).astype(np.float32))
+    surrogates = Surrogates(DonorMaker(population))
+    latents = [surrogates.latent(dataclasses.replace(FACE, slot=slot)) for slot in range(9)]
+    flat = np.stack([latent.ravel() for latent in latents])
+    cosines = np.asarray(np.corrcoef(flat))[np.triu_indices(9, 1)]
+    assert cosines.max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("scope", "same"),
+    [("track", False), ("camera", True), ("session", False), ("forever", True)],
+)
+def test_other_session_changes_track_and_session_domains(scope: str, same: bool) -> None:
+    one = scope_domain(scope, "s1", "door", 1)  # type: ignore[arg-type]
+    other = scope_domain(scope, "s2", "door", 1)  # type: ignore[arg-type]
+    assert (one == other) is same
