@@ -13,7 +13,7 @@ from stream.engine_set import open_engines
 from stream.errors import InputUnreadable
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
-from stream.live.replacers import replacers_from
+from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
 from stream.service.url_guard import OpenGate
 
@@ -34,8 +34,10 @@ def running_service(
     """
     from stream.service.serving import serve_forever
 
-    with open_engines(settings.anonymize) as engines:
-        replacers = replacers_from(engines, settings.anonymize)
+    with (
+        open_engines(settings.anonymize) as engines,
+        open_replacers(engines, settings.anonymize) as replacers,
+    ):
         stuck = serve_forever(settings, engines, replacers, file, on_listening)
     _complain_about(stuck)
 
@@ -51,8 +53,10 @@ def running_stream(
         ModelMissing, ModelRejected, BackendMissing: the engines cannot be had.
     """
     clock = SystemClock()
-    with open_engines(settings.anonymize) as engines:
-        replacers = replacers_from(engines, settings.anonymize)
+    with (
+        open_engines(settings.anonymize) as engines,
+        open_replacers(engines, settings.anonymize) as replacers,
+    ):
         assembly = Assembly(settings, engines, replacers, OpenGate(), Turns(1), clock)
         running = assembly.build(spec)
         running.live.start()

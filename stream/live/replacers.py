@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from config.settings import Settings
 from stream.engine_set import EngineSet
@@ -11,11 +13,12 @@ from stream.live.assembly import ReplacerMaker
 from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.swapping import SwapEveryFace
 
-__all__ = ["replacers_from"]
+__all__ = ["open_replacers"]
 
 
-def replacers_from(engines: EngineSet, settings: Settings) -> ReplacerMaker:
-    """Makes the replacers of all streams of a process.
+@contextmanager
+def open_replacers(engines: EngineSet, settings: Settings) -> Iterator[ReplacerMaker]:
+    """Makes the replacers of all streams of a process, with one gallery behind them.
 
     A track's number means nothing after the anonymizer was replaced, so each run of frames
     speaks to the gallery under a name of its own.
@@ -26,7 +29,8 @@ def replacers_from(engines: EngineSet, settings: Settings) -> ReplacerMaker:
     """
     swap = engines.swap
     if swap is None:
-        return lambda _chosen, _stream: CoverEveryFace("no_surrogate")
+        yield lambda _chosen, _stream: CoverEveryFace("no_surrogate")
+        return
     gallery = gallery_from_settings(settings.privacy, swap.donors)
     runs = itertools.count()
 
@@ -35,4 +39,7 @@ def replacers_from(engines: EngineSet, settings: Settings) -> ReplacerMaker:
         lender = GalleryLender(gallery, f"{stream}/{next(runs)}")
         return SwapEveryFace(swap.painter, swap.embedder, lender)
 
-    return make
+    try:
+        yield make
+    finally:
+        gallery.close()
