@@ -75,7 +75,7 @@ class GalleryReport:
         swaps_below_k: tracks that got a surrogate although k_real < k.
         covers: tracks or frames refused, by cause.
         merges, suspected: records merged; found to be one person too late to be merged.
-        store_failures: times that the store did not answer.
+        store_failures: times that the store did not answer, or could not be trusted.
         violations: broken promises; anything but 0 is a defect.
         index_bytes: memory of the people index.
     """

@@ -20,15 +20,8 @@ from engines.types import Embedding, Surrogate
 from gallery.accounts import Release
 from gallery.assignments import Assignment, CoverCause, GalleryReport
 from gallery.buffer import Buffer
-from gallery.errors import (
-    BufferBroken,
-    EmbeddingsRejected,
-    GalleryError,
-    LedgerBroken,
-    SealBroken,
-    SettingsConflict,
-    StoreUnavailable,
-)
+from gallery.errors import GalleryError, LedgerBroken, StoreUnavailable
+from gallery.guard import Guard
 from gallery.ledger import Ledger
 from gallery.people import unit_embedding
 from gallery.presence import Period, Presence, Wearer
@@ -78,13 +71,11 @@ class Gallery:
         self._surrogates = Surrogates(maker)
         self._presence = Presence(settings.period_s, settings.forget_track_s)
         self._session = session or fresh_key().hex()
-        self._clock = clock
         self._lock = threading.RLock()
-        self._retry_at = float("-inf")
+        self._guard = Guard(clock, settings.retry_s, self._roster.drop)
         self._covers: Counter[str] = Counter()
         self._order = 0
         self._swaps_below_k = 0
-        self._store_failures = 0
 
     @property
     def buffer(self) -> Buffer:
@@ -152,7 +143,7 @@ class Gallery:
             if wearer.surrogate is None:
                 self._dress(wearer, stream, track, embedding, attributes or "", others)
             elif embedding is not None:
-                self._guarded(lambda: self._reconsider(wearer, embedding, others))
+                self._guard.run(lambda: self._reconsider(wearer, embedding, others))
             return wearer.assignment
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
@@ -162,7 +153,10 @@ class Gallery:
             Tracks that must be covered in this frame: another one in view wears their face.
         """
         with self._lock:
-            self._record(self._presence.over(stream, time_s))
+            periods = self._presence.over(stream, time_s)
+            self._record(periods)
+            if periods and self._roster.window:  # notice the end of the window without newcomers
+                self._guard.run(self._roster.catch_up)
             hidden = self._presence.see(stream, tracks, time_s)
             self._covers["shared_face"] += len(hidden)
             return hidden
@@ -222,7 +216,7 @@ class Gallery:
                 covers={cause: n for cause, n in sorted(self._covers.items()) if n},
                 merges=self._roster.merges,
                 suspected=check.suspected,
-                store_failures=self._store_failures,
+                store_failures=self._guard.failures,
                 violations=len(check.violations),
                 index_bytes=self._roster.index_bytes,
             )
@@ -244,7 +238,7 @@ class Gallery:
             domain = scope_domain(self.settings.scope, self._session, stream, track)
             return self._release(wearer, domain)
 
-        cause = self._guarded(work)
+        cause = self._guard.run(work)
         if cause is not None:
             wearer.assignment = Assignment(None, cause)
             self._covers[cause] += 1
@@ -316,25 +310,6 @@ class Gallery:
         if self._roster.window == wearer.window and records[mine].person != records[known].person:
             wearer.is_suspect = True
             self._ledger.suspect(wearer.window, mine, known)
-
-    def _guarded(self, work: Callable[[], CoverCause | None]) -> CoverCause | None:
-        """Run what needs store or ledger; a failure becomes a cause to cover."""
-        if self._clock() < self._retry_at:
-            return "store_unavailable"
-        try:
-            return work()
-        except StoreUnavailable:
-            self._store_failures += 1
-            self._retry_at = self._clock() + self.settings.retry_s
-            return "store_unavailable"
-        except (BufferBroken, SealBroken, SettingsConflict):
-            self._roster.drop()
-            self._retry_at = self._clock() + self.settings.retry_s
-            return "store_untrusted"
-        except EmbeddingsRejected:
-            return "unusable_embedding"
-        except LedgerBroken:
-            return "ledger_unavailable"
 
     def _record(self, periods: list[Period]) -> None:
         """Presence is measured, not promised: a failing disk costs figures, not faces."""

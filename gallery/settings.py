@@ -59,8 +59,9 @@ class GallerySettings:
         period_s: length of the periods in which presence is counted for `k_present`, seconds
             of stream time. When it grows, more people count as present.
         forget_track_s: a track unseen for this long is forgotten, seconds of stream time.
-        retry_s: after the store failed, faces are covered for this long before it is asked
-            again, seconds of the gallery's clock.
+        retry_s: after the store failed, new faces are covered for this long before it is asked
+            again, seconds of the gallery's clock; doubled with each failure in a row, up to 32
+            times.
         search_effort: candidates that the index examines; when it grows, fewer known people
             are missed and a search takes longer.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -304,6 +305,30 @@ def test_store_that_fails_covers_new_tracks_spares_worn_faces_and_is_asked_again
     assert here.passes(3).surrogate is not None
     report = here.gallery.report()
     assert (report.store_failures, report.covers["store_unavailable"]) == (1, 2)
+
+
+def test_store_that_goes_on_failing_is_asked_ever_more_rarely() -> None:
+    clock, store = Clock(), FlakyStore()
+    here = scene(store=store, clock=clock)
+    store.error = StoreUnavailable("gone")
+    asked_at: list[float] = []
+    for _ in range(4000):
+        before = store.calls
+        here.gallery.assign("door", 1, look(2), None, 0.0)
+        asked_at += [clock.now_s] if store.calls > before else []
+        clock.now_s += 0.05
+    pauses = [round(b - a) for a, b in pairwise(asked_at)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 32, 32, 32, 32]
+
+
+def test_end_of_the_window_is_noticed_without_newcomers() -> None:
+    store = MemoryStore()
+    here = scene(store=store)
+    track = here.stays(2)
+    here.gallery.visible("door", [track], 1.0)
+    store.forget()
+    here.gallery.visible("door", [track], 12.0)
+    assert here.gallery.report().people == 0
 
 
 @pytest.mark.parametrize("error", [SealBroken("changed"), WindowEnded("over")])
