@@ -1,8 +1,8 @@
 """The swap: a subject's crop and a surrogate's latent in, the surrogate's face out.
 
 The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
-exchanged for the surrogate's, and 4x4 colours of light. Nothing else of the crop reaches the
-generator.
+exchanged for the surrogate's, and 4x4 colours of light, of face and surroundings. Nothing
+else of the crop reaches the generator.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
-from engines.stylegan.control import LIGHT_SIZE, control_map_from_points
+from engines.stylegan.control import control_map_from_points, oval_from_points
+from engines.stylegan.light import SOFT_SIZE, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import POINTS
@@ -26,7 +27,7 @@ LANDMARK_SIZE: Final = 128
 DOUBT_LIMIT: Final = 0.035
 """Expected landmark error, crop units, above which a face is not followed; larger swaps more
 faces, less truly."""
-YAW_LIMIT_DEG: Final = 55.0
+YAW_LIMIT_DEG: Final = 45.0
 _LEAST_VARIATION: Final = 1.0
 
 Float32 = npt.NDArray[np.float32]
@@ -39,7 +40,7 @@ class Control:
 
     Attributes:
         points: float32[N, POINTS, 3], crop units.
-        light: float32[N, 4, 4, 3] BGR in [-1, 1].
+        light: float32[N, 2, 4, 4, 3] BGR in [-1, 1], of face and surroundings.
         doubt: float32[N] expected error of the points, crop units.
     """
 
@@ -70,7 +71,8 @@ class Swapper:
         landmarker: `image` float32[N, 3, 128, 128] RGB in [-1, 1] -> `points`
             float32[N, POINTS, 3], `spread` float32[N, 1].
         generator: `latents` float32[N, L, 512], `maps` float32[N, 7, 64, 64] in [0, 1],
-            `light` float32[N, 3, 4, 4] RGB in [-1, 1], `uv` float32[N, 2, 64, 64] ->
+            `light` float32[N, 6, 4, 4] RGB of face and surroundings in [-1, 1], `uv`
+            float32[N, 2, 128, 128] ->
             `image` float32[N, 3, S, S] RGB.
         shape: exchanges proportions.
         frame: the face on which textures are stored.
@@ -97,8 +99,8 @@ class Swapper:
         fed = np.stack([fed_from_crop(crop) for crop in crops])
         out = self._landmarker.run({"image": fed})
         points = out["points"].reshape(-1, POINTS, 3)
-        light = _cells(crops.astype(np.float32)) / 127.5 - 1.0
-        return Control(points, np.asarray(light, np.float32), out["spread"][:, 0])
+        light = np.stack([_light(crop, face) for crop, face in zip(crops, points, strict=True)])
+        return Control(points, light, out["spread"][:, 0])
 
     def paint(self, control: Control, latents: Float32) -> Rendered:
         """Paint surrogates under the given control.
@@ -111,17 +113,18 @@ class Swapper:
             EngineFault: the generator failed, or painted a blank.
         """
         points = self._shape.swapped(control.points, latents)
+        moved = self._shape.moved_latents(control.points, latents)
         maps = np.stack([control_map_from_points(face) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
         image = self._generator.run(
             {
-                "latents": np.ascontiguousarray(latents, np.float32),
+                "latents": np.ascontiguousarray(moved),
                 "maps": maps.transpose(0, 3, 1, 2).astype(np.float32) / 255.0,
-                "light": np.ascontiguousarray(control.light[..., ::-1].transpose(0, 3, 1, 2)),
+                "light": _light_planes(control.light),
                 "uv": np.ascontiguousarray(uv.transpose(0, 3, 1, 2)),
             }
         )["image"]
-        pixels = _lit(image.transpose(0, 2, 3, 1)[..., ::-1], control.light)
+        pixels = _pixels(image)
         _refuse_blank(pixels)
         alpha = np.stack(
             [
@@ -169,21 +172,22 @@ def fed_from_crop(crop: UInt8) -> Float32:
     return crop[:, :, ::-1].transpose(2, 0, 1).astype(np.float32) / 127.5 - 1.0
 
 
-def _cells(images: Float32) -> Float32:
-    """Mean colours of a 4x4 grid: float32[N, S, S, 3] -> float32[N, 4, 4, 3]."""
-    count, side = images.shape[0], images.shape[1] // LIGHT_SIZE
-    grid = images.reshape(count, LIGHT_SIZE, side, LIGHT_SIZE, side, 3)
-    return np.asarray(grid.mean(axis=(2, 4)), np.float32)
+def _light(crop: UInt8, points: Float32) -> Float32:
+    picture = crop.astype(np.float32) / 127.5 - 1.0
+    inside = softened(oval_from_points(points, SOFT_SIZE), crop.shape[0])
+    return light_from_picture(picture, inside)
 
 
-def _lit(image: Float32, light: Float32) -> Float32:
-    """Shift low frequencies of BGR images in [-1, 1] to the wanted light; return 0 to 255."""
-    size = image.shape[1]
-    image = np.ascontiguousarray(np.clip(image, -1.0, 1.0))
-    missing = light - _cells(image)
-    for picture, cell in zip(image, missing, strict=True):
-        picture += cv2.resize(cell, (size, size), interpolation=cv2.INTER_LINEAR)
-    return np.asarray(np.clip((image + 1.0) * 127.5, 0.0, 255.0), np.float32)
+def _light_planes(light: Float32) -> Float32:
+    """BGR float32[N, 2, 4, 4, 3] to the generator's RGB float32[N, 6, 4, 4]."""
+    planes = light[..., ::-1].transpose(0, 1, 4, 2, 3)
+    return np.ascontiguousarray(planes).reshape(len(light), 6, *light.shape[2:4])
+
+
+def _pixels(image: Float32) -> Float32:
+    """RGB float32[N, 3, S, S] about [-1, 1] to BGR float32[N, S, S, 3], 0 to 255."""
+    picture = (image.transpose(0, 2, 3, 1)[..., ::-1] + 1.0) * 127.5
+    return np.ascontiguousarray(np.clip(picture, 0.0, 255.0), np.float32)
 
 
 def _refuse_blank(pixels: Float32) -> None:

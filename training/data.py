@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engines.stylegan.control import LIGHT_SIZE
+from training.networks import light_from_images, softened
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,10 @@ class Batch:
     Attributes:
         image: float[N, 3, S, S] RGB in [-1, 1].
         maps: float[N, MAP_CHANNELS, 64, 64] in [0, 1].
-        light: float[N, 3, 4, 4] RGB in [-1, 1].
-        uv: float[N, 2, 64, 64] place on the texture.
-        codes: float[N, CODE] of the people shown.
+        light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
+        uv: float[N, 2, 128, 128] place on the texture.
+        codes: float[N, CODE] of the people shown, movement included.
+        movement: float[N, CODE], the share of the codes that movement explains.
     """
 
     image: Tensor
@@ -29,6 +30,7 @@ class Batch:
     light: Tensor
     uv: Tensor
     codes: Tensor
+    movement: Tensor
 
 
 class Crops:
@@ -41,12 +43,12 @@ class Crops:
         self.device = device
         self.on_gpu = device.type == "cuda"
         mode: Literal["r+"] | None = None if self.on_gpu else "r+"
-        names = ("faces128.npy", "maps64.npy", "uv64.npy", "codes.npy")
+        names = ("faces128.npy", "maps64.npy", "uv.npy", "codes.npy", "movement.npy")
         arrays = [torch.from_numpy(np.load(folder / name, mmap_mode=mode)) for name in names]
         if self.on_gpu:
             arrays = [array.to(device) for array in arrays]
             self.rows = self.rows.to(device)
-        self._images, self._maps, self._uv, self._codes = arrays
+        self._images, self._maps, self._uv, self._codes, self._movement = arrays
 
     def draw(self, count: int, size: int, generator: torch.Generator) -> Batch:
         """Draw `count` crops at `size` px."""
@@ -59,7 +61,7 @@ class Crops:
         image = self._images[rows].permute(0, 3, 1, 2).float() / 127.5 - 1.0
         maps = self._maps[rows].permute(0, 3, 1, 2).float() / 255.0
         uv = self._uv[rows].permute(0, 3, 1, 2).float()
-        light = light_from_images(image)
+        light = light_from_images(image, softened(maps[:, :1], image.shape[-1]))
         if image.shape[-1] != size:
             image = functional.interpolate(image, size=(size, size), mode="area")
         memory = torch.channels_last
@@ -69,6 +71,7 @@ class Crops:
             light,
             uv,
             self._codes[rows],
+            self._movement[rows],
         )
 
 
@@ -80,9 +83,5 @@ def joined(first: Batch, second: Batch) -> Batch:
         torch.cat([first.light, second.light]),
         torch.cat([first.uv, second.uv]),
         torch.cat([first.codes, second.codes]),
+        torch.cat([first.movement, second.movement]),
     )
-
-
-def light_from_images(image: Tensor) -> Tensor:
-    """float[N, 3, S, S] -> the mean colours of a 4x4 grid, float[N, 3, 4, 4]."""
-    return functional.adaptive_avg_pool2d(image.float(), LIGHT_SIZE)

@@ -120,7 +120,8 @@ def age_band(age: str) -> str:
 def write(data: Path, texture: Path, out: Path, seed: int) -> dict[str, float]:
     """Write `donors.npz` and `attributes.npz`; return accuracies and the number of donors."""
     rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
-    codes, held = np.load(data / "codes.npy"), np.load(data / "split.npy")
+    held = np.load(data / "split.npy")
+    codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
     with np.load(texture) as file:
         covariance = file["covariance"]
     model, facts = fit_attributes(codes, rows, held)

@@ -21,7 +21,9 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.light import LIGHT_SIZE
+from engines.stylegan.warp import UV_SIZE
 from training.checkpoint import load_full, load_small
 from training.landmarker import SIZE, Landmarker
 from training.networks import (
@@ -31,8 +33,10 @@ from training.networks import (
     TEXTURE_SIZE,
     Generator,
     ModulatedConv,
+    field_from_light,
     latent_axes,
     latents_from_codes,
+    light_from_images,
 )
 
 OPSET: Final = 18
@@ -58,6 +62,7 @@ class CropEncoder(nn.Module):
         self.register_buffer("mean", torch.from_numpy(arrays["mean"]).permute(2, 0, 1).flatten())
         self.register_buffer("centre", torch.from_numpy(arrays["shape_centre"]))
         self.register_buffer("spread", torch.from_numpy(arrays["shape_spread"]))
+        self.register_buffer("inside", torch.from_numpy(arrays["inside"])[None, None])
         self.register_buffer("axes", latent_axes())
 
     def forward(self, image: Tensor, place: Tensor, shape: Tensor) -> Tensor:
@@ -65,10 +70,8 @@ class CropEncoder(nn.Module):
         texture = functional.grid_sample(
             image, place * 2 - 1, mode="bilinear", padding_mode="border", align_corners=False
         )
-        cells = functional.avg_pool2d(texture, TEXTURE_SIZE // LIGHT_SIZE)
-        texture = texture - functional.interpolate(
-            cells, size=(TEXTURE_SIZE, TEXTURE_SIZE), mode="bilinear", align_corners=False
-        )
+        inside = self.inside.expand(texture.shape[0], -1, -1, -1)
+        texture = texture - field_from_light(light_from_images(texture, inside), inside)
         seen = (texture.flatten(1) - self.mean) @ self.rows.T
         count = CODE - TEXTURE_CODES
         own = (shape[:, :count] - self.centre) / self.spread
@@ -176,7 +179,9 @@ def export(run: Path, landmarker: Path, geometry: Path, texture: Path, out: Path
     with np.load(geometry) as file:
         shape = {name: file[name] for name in file.files}
     shape["from_latent"] = shape_from_latent(arrays, len(shape["identity"]))
-    frame = {name: arrays[name] for name in ("frame_points", "triangles")}
+    names = ("frame_points", "triangles", "feature_mean", "feature_spread")
+    frame = {name: arrays[name] for name in names}
+    frame["feature_latent"] = arrays["movement"] @ latent_axes().numpy().T
     np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
     (out / "training.json").write_text(json.dumps(facts))
 
@@ -186,8 +191,8 @@ def probe(layers: int) -> dict[str, Tensor]:
     return {
         "latents": latents_from_codes(torch.randn(2, CODE), layers).contiguous(),
         "maps": torch.rand(2, MAP_CHANNELS, MAP_SIZE, MAP_SIZE),
-        "light": torch.rand(2, 3, LIGHT_SIZE, LIGHT_SIZE),
-        "uv": torch.rand(2, 2, MAP_SIZE, MAP_SIZE),
+        "light": torch.rand(2, 6, LIGHT_SIZE, LIGHT_SIZE),
+        "uv": torch.rand(2, 2, UV_SIZE, UV_SIZE),
     }
 
 

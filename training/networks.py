@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.light import LIGHT_SIZE, SOFT_KERNEL, SPREAD
 
 LATENT: Final = 512
 TEXTURE_CODES: Final = 128
@@ -190,22 +191,19 @@ class TexturedBase(nn.Module):
         self.mean.copy_(mean.permute(2, 0, 1).flatten())
         self.basis.copy_(basis.permute(0, 3, 1, 2).flatten(1))
 
-    def forward(self, latents: Tensor, light: Tensor, uv: Tensor, size: int) -> Tensor:
+    def forward(
+        self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor, size: int
+    ) -> Tensor:
         """Return float[N, 3, size, size] RGB; arguments as the generator's."""
         codes = latents.float().mean(dim=1) @ self.axes
         texture = self.mean + codes[:, :TEXTURE_CODES] @ self.basis
         texture = texture.reshape(-1, 3, TEXTURE_SIZE, TEXTURE_SIZE)
-        place = functional.interpolate(
-            uv.float(), size=(size, size), mode="bilinear", align_corners=False
-        )
-        grid = place.permute(0, 2, 3, 1) * 2 - 1
+        grid = resized(uv.float(), size).permute(0, 2, 3, 1) * 2 - 1
         base = functional.grid_sample(
             texture, grid, mode="bilinear", padding_mode="border", align_corners=False
         )
-        missing = light.float() - functional.avg_pool2d(base, size // LIGHT_SIZE)
-        return base + functional.interpolate(
-            missing, size=(size, size), mode="bilinear", align_corners=False
-        )
+        inside = softened(maps[:, :1].float(), size)
+        return base + field_from_light(light.float() - light_from_images(base, inside), inside)
 
 
 class Generator(nn.Module):
@@ -214,8 +212,8 @@ class Generator(nn.Module):
     `forward(latents, maps, light, uv)`:
         latents: float[N, layers_at(size), LATENT].
         maps: float[N, MAP_CHANNELS, MAP_SIZE, MAP_SIZE] in [0, 1].
-        light: float[N, 3, 4, 4] RGB in [-1, 1].
-        uv: float[N, 2, 64, 64], place on the texture, 0 to 1 inside it.
+        light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
+        uv: float[N, 2, 128, 128], place on the texture, 0 to 1 inside it.
     Returns float[N, 3, size, size] RGB, about [-1, 1].
     """
 
@@ -243,7 +241,7 @@ class Generator(nn.Module):
         self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the picture and the base it was painted over, both [N, 3, size, size]."""
-        base = self.base(latents, light, uv, self.size)
+        base = self.base(latents, maps, light, uv, self.size)
         controls = control_pyramid(maps, uv, base)
         x = self.const.expand(latents.shape[0], -1, -1, -1)
         x = self.first(x, latents[:, 0])
@@ -308,10 +306,57 @@ def upsample(x: Tensor) -> Tensor:
     return functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
 
 
+def resized(x: Tensor, size: int) -> Tensor:
+    """Bring [N, C, H, H] to `size` px: means when it shrinks, bilinear when it grows."""
+    if x.shape[-1] == size:
+        return x
+    if x.shape[-1] > size:
+        return functional.avg_pool2d(x, x.shape[-1] // size)
+    return functional.interpolate(x, size=(size, size), mode="bilinear", align_corners=False)
+
+
+def softened(oval: Tensor, size: int) -> Tensor:
+    """Torch form of `engines.stylegan.light.softened`: [N, 1, 64, 64] -> [N, 1, size, size]."""
+    pad = SOFT_KERNEL // 2
+    for _ in range(2):
+        oval = functional.pad(oval, (pad, pad, pad, pad), mode="replicate")
+        oval = functional.avg_pool2d(oval, SOFT_KERNEL, stride=1)
+    return resized(oval, size)
+
+
+def light_from_images(image: Tensor, inside: Tensor) -> Tensor:
+    """Torch form of `engines.stylegan.light.light_from_picture`.
+
+    Args:
+        image: float[N, 3, S, S].
+        inside: float[N, 1, S, S].
+
+    Returns:
+        float[N, 6, 4, 4], face then surroundings.
+    """
+    return torch.cat([_cells(image, inside), _cells(image, 1 - inside)], dim=1)
+
+
+def field_from_light(light: Tensor, inside: Tensor) -> Tensor:
+    """Torch form of `engines.stylegan.light.field_from_light`, float[N, 3, S, S]."""
+    field = functional.interpolate(
+        light, size=inside.shape[2:], mode="bilinear", align_corners=False
+    )
+    return field[:, :3] * inside + field[:, 3:] * (1 - inside)
+
+
+def _cells(image: Tensor, weight: Tensor) -> Tensor:
+    side = image.shape[-1] // LIGHT_SIZE
+    total = functional.avg_pool2d(image * weight, side)
+    share = functional.avg_pool2d(weight, side)
+    whole = total.sum(dim=(2, 3), keepdim=True) / (share.sum(dim=(2, 3), keepdim=True) + 1e-6)
+    return (total + SPREAD * whole) / (share + SPREAD)
+
+
 def control_pyramid(maps: Tensor, uv: Tensor, base: Tensor) -> dict[int, Tensor]:
     """Maps, texture places and base at 64, 32, 16 and 8 px, each [N, 12, size, size]."""
-    small = functional.avg_pool2d(base, base.shape[-1] // MAP_SIZE)
-    current = torch.cat([maps.float(), uv.float() * 2 - 1, small], dim=1)
+    place = resized(uv.float(), MAP_SIZE) * 2 - 1
+    current = torch.cat([maps.float(), place, resized(base, MAP_SIZE)], dim=1)
     pyramid = {64: current}
     for size in (32, 16, 8):
         current = functional.avg_pool2d(current, 2)

@@ -21,7 +21,6 @@ def save_sheet(path: Path, nets: nn.ModuleDict, covariance: Tensor, fixed: Batch
         fixed: crops that every sheet shows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    count = len(fixed.image)
     device = fixed.image.device
     generator = nets["g_ema"]
 
@@ -35,7 +34,7 @@ def save_sheet(path: Path, nets: nn.ModuleDict, covariance: Tensor, fixed: Batch
     root = torch.linalg.cholesky(covariance + 1e-3 * torch.eye(CODE, device=device))
     for _ in range(6):
         code = torch.randn(1, CODE, generator=random).to(device) @ root.T
-        rows.append(paint(code.expand(count, -1)))
+        rows.append(paint(code + fixed.movement))
     save_grid(path, torch.stack(rows))
 
 

@@ -3,10 +3,12 @@
 `python -m training.texture` warps training crops onto the canonical face, takes out their
 light, and finds principal directions (an active appearance model, Cootes et al. 2001). A
 person's code is then the whitened texture coefficients followed by the whitened identity
-shape coefficients; codes of new people are drawn from the Gaussian fitted to all codes.
+shape coefficients. What movement (expression, yaw, pitch) does to any texture is found by
+regression; new people are drawn from the Gaussian fitted to the codes without it.
 """
 
 import argparse
+import json
 import logging
 from pathlib import Path
 from typing import Final
@@ -16,10 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import Delaunay
 
-from engines.stylegan.shape import canonical_from_points, pose_from_points
+from engines.stylegan.control import oval_from_points
+from engines.stylegan.light import SOFT_SIZE, field_from_light, light_from_picture, softened
+from engines.stylegan.shape import (
+    FEATURE_LIMIT,
+    canonical_from_points,
+    movement_features,
+    pose_from_points,
+)
 from engines.stylegan.topology import MESH_POINTS
 from engines.stylegan.warp import (
     BORDER,
+    UV_SIZE,
     TextureFrame,
     image_place_of_texture,
     owners,
@@ -44,23 +54,19 @@ def frame_from_points(points: Float32) -> TextureFrame:
 
 
 def texture_from_crop(
-    crop: UInt8, points: Float32, frame: TextureFrame, owner: npt.NDArray[np.int32]
+    crop: UInt8,
+    points: Float32,
+    frame: TextureFrame,
+    owner: npt.NDArray[np.int32],
+    inside: Float32,
 ) -> Float32:
     """Warp one crop onto the canonical face without its light, float32[S, S, 3]."""
     place = image_place_of_texture(points, frame, owner) * crop.shape[0] - 0.5
     warped = cv2.remap(
         crop, place[..., 0], place[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
-    return unlit(np.asarray(warped, np.float32) / 127.5 - 1.0)
-
-
-def unlit(texture: Float32) -> Float32:
-    """Take a 4x4 grid of mean colours out of a texture float32[S, S, 3]."""
-    size = texture.shape[0]
-    cells = cv2.resize(texture, (4, 4), interpolation=cv2.INTER_AREA)
-    return np.asarray(
-        texture - cv2.resize(cells, (size, size), interpolation=cv2.INTER_LINEAR), np.float32
-    )
+    texture = np.asarray(warped, np.float32) / 127.5 - 1.0
+    return texture - field_from_light(light_from_picture(texture, inside), inside)
 
 
 def principal_directions(data: Float32, count: int) -> tuple[Float32, Float32]:
@@ -75,8 +81,23 @@ def principal_directions(data: Float32, count: int) -> tuple[Float32, Float32]:
     return rows[:count].copy(), (spread[:count] / np.sqrt(len(data))).astype(np.float32)
 
 
+def sharpness_of(data: Path) -> Float32:
+    """Sharpness of every crop as its table states it, float32[N]."""
+    rows = json.loads((data / "names.json").read_text())
+    return np.array([float(row["sharpness"]) for row in rows], np.float32)
+
+
+def regression(features: Float32, codes: Float32, untouched: int) -> Float32:
+    """Ridge regression from features to codes, float32[F, C]; the last codes stay zero."""
+    penalty = 0.01 * len(features) * np.eye(features.shape[1], dtype=np.float32)
+    centred = codes - codes.mean(axis=0)
+    found = np.linalg.solve(features.T @ features + penalty, features.T @ centred)
+    found[:, codes.shape[1] - untouched :] = 0.0
+    return np.asarray(found, np.float32)
+
+
 def fit(data: Path, shape: Path, out: Path) -> None:
-    """Write `texture.npz`, and `codes.npy` and `uv64.npy` beside the prepared crops."""
+    """Write `texture.npz`, and `codes.npy` and `uv.npy` beside the prepared crops."""
     images = np.load(data / "faces128.npy", mmap_mode="r")
     points = np.load(data / "points.npy")
     held = np.load(data / "split.npy")
@@ -87,14 +108,16 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     frame = frame_from_points(points[~held])
     owner = owners(frame.points, frame.triangles, TEXTURE_SIZE)
     textures = np.empty((len(images), TEXTURE_SIZE, TEXTURE_SIZE, 3), np.float16)
-    uv = np.lib.format.open_memmap(data / "uv64.npy", "w+", np.float16, (len(images), 64, 64, 2))
+    inside = softened(oval_from_points(frame.points, SOFT_SIZE), TEXTURE_SIZE)
+    shape_uv = (len(images), UV_SIZE, UV_SIZE, 2)
+    uv = np.lib.format.open_memmap(data / "uv.npy", "w+", np.float16, shape_uv)
     for i in range(len(images)):
-        textures[i] = texture_from_crop(images[i], points[i], frame, owner)
+        textures[i] = texture_from_crop(images[i], points[i], frame, owner, inside)
         uv[i] = uv_from_points(points[i], frame)
     uv.flush()
     log.info("%d textures", len(images))
     good = np.flatnonzero(~held & (np.abs(yaw) < YAW_LIMIT_DEG))
-    chosen = np.random.default_rng(1).choice(good, min(FIT_CROPS, len(good)), replace=False)
+    chosen = good[np.argsort(-sharpness_of(data)[good], kind="stable")[:FIT_CROPS]]
     sample = textures[np.sort(chosen)].reshape(len(chosen), -1).astype(np.float32)
     mean = sample.mean(axis=0)
     sample -= mean
@@ -112,18 +135,30 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     codes[:, TEXTURE_CODES:] = (own - centre) / spread
     np.clip(codes, -4.0, 4.0, out=codes)
     np.save(data / "codes.npy", codes)
-    covariance = np.cov(codes[good].T)
+    expression = np.asarray(flat @ arrays["expression"].T, np.float32)
+    features = movement_features(expression, pose)
+    feature_mean, feature_spread = features[good].mean(axis=0), features[good].std(axis=0)
+    standard = np.clip((features - feature_mean) / feature_spread, -FEATURE_LIMIT, FEATURE_LIMIT)
+    movement = regression(standard[good], codes[good], CODE - TEXTURE_CODES)
+    shift = standard @ movement
+    log.info("movement explains %.1f %% of the codes", 100 * shift[good].var() / codes[good].var())
+    np.save(data / "movement.npy", shift.astype(np.float32))
+    covariance = np.cov((codes - shift)[good].T)
     np.savez(
         out,
         allow_pickle=False,
         mean=mean.reshape(TEXTURE_SIZE, TEXTURE_SIZE, 3),
         basis=(rows * sigma[:, None]).reshape(-1, TEXTURE_SIZE, TEXTURE_SIZE, 3),
         sigma=sigma,
+        inside=inside,
         frame_points=frame.points,
         triangles=frame.triangles,
         shape_centre=centre,
         shape_spread=spread,
         covariance=covariance.astype(np.float32),
+        feature_mean=feature_mean,
+        feature_spread=feature_spread,
+        movement=movement,
     )
 
 

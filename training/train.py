@@ -136,7 +136,9 @@ class Trainer:
         codes = real.codes + torch.randn_like(real.codes) * recipe.noise
         batch = real
         if weight > 0:
-            codes = torch.cat([codes, self._drawn_codes(other.codes)])
+            codes = torch.cat(
+                [codes, self._drawn_codes(other.codes - other.movement) + other.movement]
+            )
             batch = joined(real, other)
         with torch.autocast(self.device.type, torch.bfloat16):
             made, base = self._paint(codes, batch)
@@ -280,7 +282,7 @@ def run(trainer: Trainer, out: Path, crops: int, minutes: float, sheet_every: in
     fixed = held.at(held.rows[:8], trainer.recipe.size)
     mark, mark_crops, seen = started, trainer.crops, 0
     totals: dict[str, float] = {}
-    next_sheet = trainer.crops + sheet_every // 4
+    next_sheet = trainer.crops + (sheet_every // 4 if trainer.crops else 0)
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     with (out / "curve.jsonl").open("a") as curve:

@@ -1,7 +1,6 @@
-"""Control maps: where the parts of a face lie, drawn, and its low-frequency light.
+"""Control maps: where the parts of a face lie, drawn.
 
-The generator sees a subject through these two arrays only. The map carries geometry (pose,
-expression, gaze) and no texture; the light carries 4x4 colours.
+They carry geometry (pose, expression, gaze) and no texture.
 """
 
 from typing import Final
@@ -27,7 +26,6 @@ from engines.stylegan.topology import (
 MAP_SIZE: Final = 64
 MAP_CHANNELS: Final = 7
 """Oval, brows, eyes, pupils, lips, inner mouth, nose."""
-LIGHT_SIZE: Final = 4
 
 _DRAW_SIZE: Final = 128
 _SHIFT: Final = 4
@@ -72,21 +70,17 @@ def control_map_from_points(points: Float32) -> UInt8:
     return small.astype(np.uint8, copy=False)
 
 
-def light_from_crop(crop: UInt8) -> Float32:
-    """Mean colours of a 4x4 grid over the crop.
+def oval_from_points(points: Float32, size: int) -> Float32:
+    """Draw the outline of one face, filled: float32[size, size] in [0, 1].
 
     Args:
-        crop: uint8[S, S, 3], any channel order, S divisible by LIGHT_SIZE.
-
-    Returns:
-        float32[LIGHT_SIZE, LIGHT_SIZE, 3] in [-1, 1], the crop's channel order.
-
-    >>> float(light_from_crop(np.full((8, 8, 3), 255, np.uint8)).min())
-    1.0
+        points: float32[POINTS, >=2], crop units.
+        size: height and width, px.
     """
-    cell = crop.shape[0] // LIGHT_SIZE
-    grid = crop.reshape(LIGHT_SIZE, cell, LIGHT_SIZE, cell, 3).mean(axis=(1, 3), dtype=np.float32)
-    return np.asarray(grid / 127.5 - 1.0, dtype=np.float32)
+    fixed = np.clip(points[OVAL_SLICE, :2], -1.0, 2.0) * size - 0.5
+    plane = np.zeros((size, size), np.uint8)
+    _fill(plane, np.round(fixed * (1 << _SHIFT)).astype(np.int32))
+    return plane.astype(np.float32) / 255.0
 
 
 def _fill(plane: UInt8, polygon: npt.NDArray[np.int32]) -> None:

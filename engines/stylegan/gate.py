@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Precision, Session
-from engines.stylegan.control import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
+from engines.stylegan.light import LIGHT_SIZE
 from engines.stylegan.warp import UV_SIZE
 
 COSINE_FLOOR: Final = 0.99
@@ -64,7 +65,7 @@ def compare_sessions(
     fed = {
         "latents": np.ascontiguousarray(latents, np.float32),
         "maps": np.zeros((count, MAP_CHANNELS, MAP_SIZE, MAP_SIZE), np.float32),
-        "light": np.zeros((count, 3, LIGHT_SIZE, LIGHT_SIZE), np.float32),
+        "light": np.zeros((count, 6, LIGHT_SIZE, LIGHT_SIZE), np.float32),
         "uv": np.repeat(_frontal_uv()[None], count, axis=0),
     }
     wanted = reference.run(fed)["image"].reshape(count, -1)

@@ -39,6 +39,9 @@ _RIGID: Final[npt.NDArray[np.int64]] = np.r_[
 """Points that expressions hardly move: nose, eye corners, forehead and temples."""
 
 
+FEATURE_LIMIT: Final = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class Pose:
     """Where a batch of canonical faces lies in the crop.
@@ -72,6 +75,10 @@ class ShapeModel:
         identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
         from_latent: float32[513, J], affine map from the mean w of a w+ latent.
         identity_limit: float32[J], largest magnitude that a surrogate may take.
+        feature_mean: float32[F] of `movement_features` over training crops.
+        feature_spread: float32[F], their deviations.
+        feature_latent: float32[F, 512], how standardised features move w: what an open
+            mouth or a turned head does to anybody's texture.
     """
 
     mean: Float32
@@ -79,6 +86,9 @@ class ShapeModel:
     identity: Float32
     from_latent: Float32
     identity_limit: Float32
+    feature_mean: Float32
+    feature_spread: Float32
+    feature_latent: Float32
 
     def pose_of(self, points: Float32) -> Pose:
         """Find the pose of control points float32[N, POINTS, 3] in crop units."""
@@ -99,6 +109,22 @@ class ShapeModel:
         w = latents.mean(axis=1)
         found = w @ self.from_latent[:-1] + self.from_latent[-1]
         return np.asarray(np.clip(found, -self.identity_limit, self.identity_limit), np.float32)
+
+    def moved_latents(self, points: Float32, latents: Float32) -> Float32:
+        """Give surrogates the texture of the subjects' movement: teeth, folds, shading.
+
+        Args:
+            points: float32[N, POINTS, 3] of the subjects, crop units.
+            latents: float32[N, L, 512] of the surrogates.
+
+        Returns:
+            float32[N, L, 512].
+        """
+        pose = self.pose_of(points)
+        features = movement_features(self.expression_of(points, pose), pose)
+        standard = (features - self.feature_mean) / self.feature_spread
+        shift = np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT) @ self.feature_latent
+        return np.asarray(latents + shift[:, None], np.float32)
 
     def swapped(self, points: Float32, latents: Float32) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions.
@@ -122,6 +148,20 @@ class ShapeModel:
         ):
             made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
         return made
+
+
+def movement_features(expression: Float32, pose: Pose) -> Float32:
+    """Describe how a face moves: expression, yaw and pitch, and their squares.
+
+    Args:
+        expression: float32[N, K].
+        pose: of N faces.
+
+    Returns:
+        float32[N, 2 * (K + 2)].
+    """
+    plain = np.concatenate([expression, pose.angles_deg()[:, :2] / 30.0], axis=1)
+    return np.asarray(np.concatenate([plain, np.square(plain)], axis=1), np.float32)
 
 
 def pose_from_points(points: Float32, mean: Float32) -> Pose:
@@ -178,6 +218,9 @@ def load_shape_model(path: Path) -> ShapeModel:
         and parts["identity"].shape[1:] == (flat,)
         and parts["from_latent"].shape == (513, count)
         and parts["identity_limit"].shape == (count,)
+        and parts["feature_latent"].shape == (*parts["feature_mean"].shape, 512)
+        and parts["feature_spread"].shape == parts["feature_mean"].shape
+        and parts["feature_mean"].shape == (2 * (len(parts["expression"]) + 2),)
     )
     if not fits or not all(np.isfinite(part).all() for part in parts.values()):
         raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")

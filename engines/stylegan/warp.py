@@ -17,7 +17,7 @@ import numpy.typing as npt
 from engines.errors import ModelRejected
 from engines.stylegan.topology import MESH_POINTS
 
-UV_SIZE: Final = 64
+UV_SIZE: Final = 128
 BORDER: Final[npt.NDArray[np.float32]] = np.array(
     [
         (x, y)

@@ -1,0 +1,78 @@
+"""Low-frequency light: mean colours of a 4x4 grid, of the face and of its surroundings apart.
+
+Taken apart, a red wall does not redden a cheek, and dark hair does not darken a forehead.
+"""
+
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+LIGHT_SIZE: Final = 4
+SPREAD: Final = 0.05
+"""Share of a cell that the whole region's mean fills; it decides cells the region hardly
+reaches."""
+
+SOFT_SIZE: Final = 64
+SOFT_KERNEL: Final = 9
+"""The face's outline is blurred at 64 px by this box, twice: no line shows where lights meet."""
+
+Float32 = npt.NDArray[np.float32]
+
+
+def softened(oval: Float32, size: int) -> Float32:
+    """Blur a face's outline: float32[64, 64] in [0, 1] -> float32[size, size].
+
+    >>> float(softened(np.ones((64, 64), np.float32), 32).min())
+    1.0
+    """
+    kernel = (SOFT_KERNEL, SOFT_KERNEL)
+    soft = cv2.blur(oval, kernel, borderType=cv2.BORDER_REPLICATE)
+    soft = cv2.blur(soft, kernel, borderType=cv2.BORDER_REPLICATE)
+    shrinks = size < SOFT_SIZE
+    way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(soft, (size, size), interpolation=way), np.float32)
+
+
+def light_from_picture(picture: Float32, inside: Float32) -> Float32:
+    """Mean colours of the face and of the rest.
+
+    Args:
+        picture: float32[S, S, C], S divisible by LIGHT_SIZE.
+        inside: float32[S, S] in [0, 1], 1 on the face.
+
+    Returns:
+        float32[2, LIGHT_SIZE, LIGHT_SIZE, C]: face, then surroundings.
+
+    >>> flat = light_from_picture(np.ones((8, 8, 3), np.float32), np.ones((8, 8), np.float32))
+    >>> flat[0].min() > 0.99
+    np.True_
+    """
+    return np.stack([_cells(picture, inside), _cells(picture, 1.0 - inside)])
+
+
+def field_from_light(light: Float32, inside: Float32) -> Float32:
+    """Spread light over a picture of the size of `inside`, float32[S, S, C].
+
+    Args:
+        light: float32[2, LIGHT_SIZE, LIGHT_SIZE, C] as `light_from_picture` gives it.
+        inside: float32[S, S] in [0, 1].
+    """
+    size = (inside.shape[1], inside.shape[0])
+    face, rest = (cv2.resize(part, size, interpolation=cv2.INTER_LINEAR) for part in light)
+    share = inside[:, :, None]
+    return np.asarray(face * share + rest * (1.0 - share), np.float32)
+
+
+def _cells(picture: Float32, weight: Float32) -> Float32:
+    total = _pooled(picture * weight[:, :, None])
+    share = _pooled(weight[:, :, None])
+    mean = total.sum(axis=(0, 1)) / (share.sum() + 1e-6)
+    return np.asarray((total + SPREAD * mean) / (share + SPREAD), np.float32)
+
+
+def _pooled(picture: Float32) -> Float32:
+    side = picture.shape[0] // LIGHT_SIZE
+    grid = picture.reshape(LIGHT_SIZE, side, LIGHT_SIZE, side, picture.shape[2])
+    return np.asarray(grid.mean(axis=(1, 3)), np.float32)

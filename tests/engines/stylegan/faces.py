@@ -1,0 +1,119 @@
+"""A drawn face and small models for the tests of this folder."""
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.backends.backend import Tensors, TensorSpec
+from engines.backends.fake import Answer, FakeSession
+from engines.stylegan.shape import ShapeModel
+from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
+    LIPS_OUTER_SLICE,
+    MESH_POINTS,
+    NOSE_BASE_SLICE,
+    NOSE_BRIDGE_SLICE,
+    OVAL_SLICE,
+    POINTS,
+)
+from engines.stylegan.warp import BORDER, TextureFrame
+
+Float32 = npt.NDArray[np.float32]
+
+
+def drawn_face() -> Float32:
+    """Control points of a face drawn with ellipses, float32[POINTS, 3], crop units."""
+    points = np.zeros((POINTS, 3), np.float32)
+    for part, centre, axes in (
+        (OVAL_SLICE, (0.5, 0.53), (0.40, 0.46)),
+        (EYE_LEFT_SLICE, (0.30, 0.37), (0.08, 0.03)),
+        (EYE_RIGHT_SLICE, (0.70, 0.37), (0.08, 0.03)),
+        (BROW_LEFT_SLICE, (0.30, 0.27), (0.10, 0.02)),
+        (BROW_RIGHT_SLICE, (0.70, 0.27), (0.10, 0.02)),
+        (LIPS_OUTER_SLICE, (0.5, 0.78), (0.14, 0.06)),
+        (LIPS_INNER_SLICE, (0.5, 0.78), (0.10, 0.03)),
+        (NOSE_BASE_SLICE, (0.5, 0.62), (0.08, 0.02)),
+        (NOSE_BRIDGE_SLICE, (0.5, 0.50), (0.01, 0.10)),
+    ):
+        count = part.stop - part.start
+        angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
+        points[part, 0] = centre[0] + axes[0] * np.cos(angle)
+        points[part, 1] = centre[1] + axes[1] * np.sin(angle)
+    middle = points[:MESH_POINTS, :2] - np.array([0.5, 0.5])
+    points[:MESH_POINTS, 2] = np.square(middle).sum(axis=1) * 0.8
+    points[MESH_POINTS, :2] = (0.30, 0.37)
+    points[MESH_POINTS + 1, :2] = (0.70, 0.37)
+    return points
+
+
+def canonical_mean() -> Float32:
+    """The drawn face in the canonical frame, float32[MESH_POINTS, 3]."""
+    face = drawn_face()[:MESH_POINTS]
+    eyes = [face[part].mean(axis=0) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    return np.asarray(
+        (face - (eyes[0] + eyes[1]) / 2) / np.linalg.norm(eyes[1] - eyes[0]), np.float32
+    )
+
+
+def shape_model(seed: int = 0) -> ShapeModel:
+    """A shape model of random directions over the drawn face."""
+    random = np.random.default_rng(seed)
+    rows, _ = np.linalg.qr(random.standard_normal((MESH_POINTS * 3, 5)))
+    basis = rows.T.astype(np.float32)
+    return ShapeModel(
+        mean=canonical_mean(),
+        expression=basis[:2],
+        identity=basis[2:],
+        from_latent=(random.standard_normal((513, 3)) * 0.002).astype(np.float32),
+        identity_limit=np.full(3, 0.3, np.float32),
+        feature_mean=np.zeros(8, np.float32),
+        feature_spread=np.ones(8, np.float32),
+        feature_latent=(random.standard_normal((8, 512)) * 0.01).astype(np.float32),
+    )
+
+
+def texture_frame() -> TextureFrame:
+    """The drawn face, triangulated."""
+    from scipy.spatial import Delaunay
+
+    corners = np.concatenate([drawn_face()[:MESH_POINTS, :2], BORDER]).astype(np.float32)
+    corners += np.random.default_rng(0).normal(0, 1e-4, corners.shape).astype(np.float32)
+    return TextureFrame(corners, Delaunay(corners).simplices.astype(np.int32))
+
+
+def turned(points: Float32, yaw_deg: float) -> Float32:
+    """Turn a face about the vertical axis through its middle."""
+    angle = np.radians(yaw_deg)
+    rotation = np.array(
+        [[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]]
+    )
+    centre = np.array([0.5, 0.5, 0.1])
+    return np.asarray((points - centre) @ rotation.T + centre, np.float32)
+
+
+def landmark_session(points: Float32, spread: float = 0.01) -> FakeSession:
+    """A landmark network that sees the same face everywhere."""
+
+    def answer(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        count = len(tensors["image"])
+        return {
+            "points": np.repeat(points[None], count, axis=0),
+            "spread": np.full((count, 1), spread, np.float32),
+        }
+
+    return FakeSession(answer)
+
+
+def generator_session(answer: Answer, layers: int = 4, size: int = 64) -> FakeSession:
+    """A generator with kveil's inputs and the given function."""
+    kind = np.dtype(np.float32)
+    inputs = (
+        TensorSpec("latents", (None, layers, 512), kind),
+        TensorSpec("maps", (None, 7, 64, 64), kind),
+        TensorSpec("light", (None, 6, 4, 4), kind),
+        TensorSpec("uv", (None, 2, 128, 128), kind),
+    )
+    return FakeSession(answer, inputs, (TensorSpec("image", (None, 3, size, size), kind),))

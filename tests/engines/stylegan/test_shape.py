@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engines.errors import ModelRejected
+from engines.stylegan.shape import ShapeModel, load_shape_model
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, MESH_POINTS
+from tests.engines.stylegan.faces import drawn_face, shape_model, turned
+
+pytestmark = pytest.mark.unit
+
+
+def saved(path: Path, model: ShapeModel, **changed: np.ndarray) -> Path:
+    arrays = {name: getattr(model, name) for name in ShapeModel.__slots__} | changed
+    np.savez(path, allow_pickle=False, **arrays)
+    return path
+
+
+@pytest.mark.parametrize("yaw", [-30.0, 0.0, 25.0])
+def test_turned_face_gives_its_yaw(yaw: float) -> None:
+    angles = shape_model().pose_of(turned(drawn_face(), yaw)[None]).angles_deg()
+    assert abs(angles[0, 0] - yaw) < 1.0
+    assert np.abs(angles[0, 1:]).max() < 1.0
+
+
+def test_same_subject_shape_of_another_person_gives_the_same_map() -> None:
+    model = shape_model()
+    latents = np.random.default_rng(1).standard_normal((2, 4, 512)).astype(np.float32)
+    latents[1] = latents[0]
+    plain = drawn_face()
+    wider = plain.copy()
+    wider[:MESH_POINTS] += (model.identity[0] * 0.05).reshape(-1, 3)
+    made = model.swapped(np.stack([plain, wider]), latents)
+    moved = np.linalg.norm(made[0] - made[1], axis=1).mean()
+    assert moved < 0.6 * np.linalg.norm(plain - wider, axis=1).mean()
+
+
+def test_surrogates_differ_in_shape() -> None:
+    model = shape_model()
+    latents = np.random.default_rng(2).standard_normal((2, 4, 512)).astype(np.float32) * 3
+    points = np.repeat(drawn_face()[None], 2, axis=0)
+    made = model.swapped(points, latents)
+    assert np.abs(made[0] - made[1]).max() > 1e-3
+
+
+def test_swapped_eyes_stay_where_the_subject_has_them() -> None:
+    model = shape_model()
+    latents = np.zeros((1, 4, 512), np.float32)
+    points = turned(drawn_face(), 20)[None]
+    made = model.swapped(points, latents)
+    for eye in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE):
+        assert np.abs(made[0, eye].mean(axis=0) - points[0, eye].mean(axis=0)).max() < 0.03
+
+
+def test_extreme_movement_is_bounded() -> None:
+    model = shape_model()
+    points = drawn_face()[None] * 1.0
+    points[:, :20] += 5.0
+    latents = np.zeros((1, 4, 512), np.float32)
+    moved = model.moved_latents(points, latents)
+    limit = 3.0 * np.abs(model.feature_latent).sum(axis=0).max()
+    assert np.abs(moved).max() <= limit + 1e-5
+
+
+def test_saved_model_comes_back(tmp_path: Path) -> None:
+    model = shape_model()
+    again = load_shape_model(saved(tmp_path / "shape.npz", model))
+    assert np.array_equal(again.expression, model.expression)
+
+
+def test_model_with_nan_is_rejected(tmp_path: Path) -> None:
+    damaged = shape_model().mean.copy()
+    damaged[0] = np.nan
+    with pytest.raises(ModelRejected):
+        load_shape_model(saved(tmp_path / "shape.npz", shape_model(), mean=damaged))
+
+
+def test_model_of_other_shape_is_rejected(tmp_path: Path) -> None:
+    path = saved(tmp_path / "shape.npz", shape_model(), from_latent=np.zeros((5, 3), np.float32))
+    with pytest.raises(ModelRejected):
+        load_shape_model(path)
+
+
+def test_file_without_arrays_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "shape.npz"
+    path.write_bytes(b"not an archive")
+    with pytest.raises(ModelRejected):
+        load_shape_model(path)

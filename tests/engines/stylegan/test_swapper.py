@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from engines.alignment import identity_mask
+from engines.backends.backend import Tensors
+from engines.backends.fake import Answer, FakeSession
+from engines.errors import EngineFault, ModelRejected
+from engines.swapper import Swapper
+from tests.engines.stylegan.faces import (
+    drawn_face,
+    generator_session,
+    landmark_session,
+    shape_model,
+    texture_frame,
+    turned,
+)
+
+pytestmark = pytest.mark.unit
+
+CROPS = np.random.default_rng(0).integers(0, 255, (2, 64, 64, 3)).astype(np.uint8)
+LATENTS = np.random.default_rng(1).standard_normal((2, 4, 512)).astype(np.float32)
+
+
+def painting(seen: dict[str, npt.NDArray[np.generic]] | None = None, value: float = 0.5) -> Answer:
+    def answer(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        if seen is not None:
+            seen.update(tensors)
+        count = len(tensors["latents"])
+        image = np.random.default_rng(2).uniform(-value, value, (count, 3, 64, 64))
+        return {"image": image.astype(np.float32)}
+
+    return answer
+
+
+def made_swapper(answer: Answer, spread: float = 0.01, yaw_deg: float = 0.0) -> Swapper:
+    face = turned(drawn_face(), yaw_deg)
+    return Swapper(
+        landmark_session(face, spread), generator_session(answer), shape_model(), texture_frame()
+    )
+
+
+def test_sound_crops_give_opaque_identity_region() -> None:
+    made = made_swapper(painting()).render(CROPS, LATENTS)
+    assert made.pixels.shape == (2, 64, 64, 3)
+    assert made.pixels.dtype == np.float32
+    assert (made.alpha[:, identity_mask(64)] == 1).all()
+    assert made.alpha.min() == 0
+    assert made.is_usable.all()
+
+
+def test_only_control_reaches_the_generator() -> None:
+    seen: dict[str, npt.NDArray[np.generic]] = {}
+    made_swapper(painting(seen)).render(CROPS, LATENTS)
+    shapes = {name: value.shape for name, value in seen.items()}
+    assert shapes == {
+        "latents": (2, 4, 512),
+        "maps": (2, 7, 64, 64),
+        "light": (2, 6, 4, 4),
+        "uv": (2, 2, 128, 128),
+    }
+
+
+def test_other_pixels_with_the_same_light_change_nothing() -> None:
+    first: dict[str, npt.NDArray[np.generic]] = {}
+    second: dict[str, npt.NDArray[np.generic]] = {}
+    flat = np.full((2, 64, 64, 3), 100, np.uint8)
+    made_swapper(painting(first)).render(flat, LATENTS)
+    stripes = flat.copy()
+    stripes[:, ::2] += 50
+    stripes[:, 1::2] -= 50
+    made_swapper(painting(second)).render(stripes, LATENTS)
+    for name in ("latents", "maps", "uv"):
+        assert np.array_equal(first[name], second[name])
+    difference = np.abs(
+        np.asarray(first["light"], np.float32) - np.asarray(second["light"], np.float32)
+    )
+    assert difference.max() < 0.1
+
+
+def test_doubtful_landmarks_are_not_usable() -> None:
+    made = made_swapper(painting(), spread=0.2).render(CROPS, LATENTS)
+    assert not made.is_usable.any()
+
+
+def test_profile_is_not_usable() -> None:
+    made = made_swapper(painting(), yaw_deg=70).render(CROPS, LATENTS)
+    assert not made.is_usable.any()
+
+
+def test_blank_generator_is_refused() -> None:
+    with pytest.raises(EngineFault, match="blank"):
+        made_swapper(painting(value=0.0)).render(CROPS, LATENTS)
+
+
+def test_generator_with_nan_is_refused() -> None:
+    def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        return {"image": np.full((2, 3, 64, 64), np.nan, np.float32)}
+
+    with pytest.raises(EngineFault):
+        made_swapper(broken).render(CROPS, LATENTS)
+
+
+def test_generator_that_raises_is_a_fault() -> None:
+    def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        raise RuntimeError("device lost")
+
+    with pytest.raises(EngineFault):
+        made_swapper(broken).render(CROPS, LATENTS)
+
+
+def test_network_with_other_inputs_is_rejected() -> None:
+    stranger = FakeSession(painting())
+    with pytest.raises(ModelRejected, match="no kveil generator"):
+        Swapper(landmark_session(drawn_face()), stranger, shape_model(), texture_frame())

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engines.errors import ModelRejected
+from engines.stylegan.warp import (
+    image_place_of_texture,
+    load_texture_frame,
+    owners,
+    uv_from_points,
+)
+from tests.engines.stylegan.faces import drawn_face, texture_frame, turned
+
+pytestmark = pytest.mark.unit
+
+
+def test_mean_face_maps_to_itself() -> None:
+    uv = uv_from_points(drawn_face(), texture_frame(), 32)
+    step = (np.arange(32) + 0.5) / 32
+    x, y = np.meshgrid(step, step)
+    assert np.abs(uv - np.stack([x, y], axis=2)).max() < 0.01
+
+
+def test_turned_face_is_followed_there_and_back() -> None:
+    frame, face = texture_frame(), turned(drawn_face(), 12)
+    uv = uv_from_points(face, frame, 128)
+    place = image_place_of_texture(face, frame, owners(frame.points, frame.triangles, 64))
+    row, column = 40, 32
+    x, y = place[row, column]
+    back = uv[int(y * 128), int(x * 128)]
+    assert np.abs(back - np.array([(column + 0.5) / 64, (row + 0.5) / 64])).max() < 0.03
+
+
+def test_collapsed_face_gives_finite_places() -> None:
+    uv = uv_from_points(np.full_like(drawn_face(), 0.5), texture_frame(), 16)
+    assert np.isfinite(uv).all()
+
+
+@pytest.mark.parametrize("triangles", [[[0, 1, 999]], [[0, 1, -1]], [[0, 1]]])
+def test_frame_with_wrong_triangles_is_rejected(tmp_path: Path, triangles: list[list[int]]) -> None:
+    path = tmp_path / "shape.npz"
+    np.savez(path, frame_points=texture_frame().points, triangles=np.array(triangles))
+    with pytest.raises(ModelRejected):
+        load_texture_frame(path)
+
+
+def test_saved_frame_comes_back(tmp_path: Path) -> None:
+    frame = texture_frame()
+    path = tmp_path / "shape.npz"
+    np.savez(path, frame_points=frame.points, triangles=frame.triangles)
+    assert np.array_equal(load_texture_frame(path).triangles, frame.triangles)

@@ -1,0 +1,75 @@
+"""Put a pack into its folder with a manifest: `python -m training.bundle`."""
+
+import argparse
+import hashlib
+import json
+import logging
+import shutil
+from pathlib import Path
+from typing import Final
+
+from engines.stylegan.pack import FORMAT, MANIFEST
+
+FILES: Final = {
+    "generator.onnx": "paints a surrogate: latents, maps, light, uv -> image, 128 px RGB",
+    "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
+    "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
+    "shape.npz": "shape model and texture frame",
+    "donors.npz": "synthetic people to mix surrogates from",
+    "attributes.npz": "age band and gender presentation of a latent",
+}
+MOST_BYTES: Final = 16_000_000
+MOST_TOGETHER: Final = 60_000_000
+
+log = logging.getLogger(__name__)
+
+
+def manifest(pack: Path, name: str, metrics: dict[str, float]) -> dict[str, object]:
+    """Describe the files of `pack`.
+
+    Raises:
+        ValueError: a file, or all together, are larger than a repository should hold.
+    """
+    files: dict[str, object] = {}
+    together = 0
+    for file, purpose in FILES.items():
+        content = (pack / file).read_bytes()
+        together += len(content)
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"{file} has {len(content)} bytes; keep files below {MOST_BYTES}")
+        digest = hashlib.sha256(content).hexdigest()
+        files[file] = {"sha256": digest, "bytes": len(content), "purpose": purpose}
+    if together > MOST_TOGETHER:
+        raise ValueError(f"the pack has {together} bytes; keep it below {MOST_TOGETHER}")
+    return {
+        "format": FORMAT,
+        "name": name,
+        "licence": "Apache-2.0",
+        "training_data": "UTKFace (non-commercial research) and a generated-faces set; see README",
+        "files": files,
+        "metrics": metrics,
+    }
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pack", type=Path, default=Path("runs/pack"))
+    parser.add_argument("--name", default="kveil-face-128")
+    parser.add_argument("--out", type=Path, default=Path("engines/weights"))
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    metrics: dict[str, float] = {}
+    for part in ("training.json", "donors.json", "measured.json"):
+        if (args.pack / part).exists():
+            metrics |= json.loads((args.pack / part).read_text())
+    described = manifest(args.pack, args.name, metrics)
+    args.out.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        shutil.copyfile(args.pack / file, args.out / file)
+    (args.out / MANIFEST).write_text(json.dumps(described, indent=1) + "\n")
+    log.info("bundled %d files", len(FILES))
+
+
+if __name__ == "__main__":
+    main()
