@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FaceSpace", "face_space", "rows_from_images"]
+__all__ = ["FaceSpace", "face_space", "reduced_rows", "rows_from_images"]
 
 Rows = NDArray[np.float32]
 """(N, P) float32, one face per row."""
@@ -16,6 +17,20 @@ Rows = NDArray[np.float32]
 def rows_from_images(images: NDArray[np.uint8]) -> Rows:
     """Flattens (N, …) uint8 images to (N, P) float32 rows, 0…255."""
     return images.reshape(len(images), -1).astype(np.float32)
+
+
+def reduced_rows(images: NDArray[np.uint8], most_px: int = 64) -> Rows:
+    """Rows of pictures scaled down to `most_px` on the long side: enough to compare faces.
+
+    >>> reduced_rows(np.zeros((2, 128, 64, 3), np.uint8)).shape
+    (2, 6144)
+    """
+    longest = max(images.shape[1:3])
+    if longest <= 1.5 * most_px:
+        return rows_from_images(images)
+    height, width = (max(1, round(side * most_px / longest)) for side in images.shape[1:3])
+    small = [cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA) for image in images]
+    return rows_from_images(np.stack(small).astype(np.uint8))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.eigenfaces import FaceSpace, face_space, rows_from_images
+from evaluation.eigenfaces import FaceSpace, face_space, reduced_rows
 from evaluation.faces import Faces
 from evaluation.methods.ksame import sampled
 from evaluation.methods.method import Kind, Release
@@ -45,7 +45,7 @@ class FpspMorph:
 
     def fit(self, donors: Faces) -> None:
         """Learns the face space that stands in for an embedder."""
-        self._space = face_space(sampled(rows_from_images(donors.images)), _COMPONENTS)
+        self._space = face_space(sampled(reduced_rows(donors.images)), _COMPONENTS)
 
     def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """Morphs every face towards its cluster's central one."""
@@ -71,7 +71,7 @@ class FpspMorph:
     def _features(self, faces: Faces) -> NDArray[np.float32]:
         if self.embedder is not None:
             return faces.embed(self.embedder)
-        rows = rows_from_images(faces.images)
+        rows = reduced_rows(faces.images)
         space = self._space or face_space(sampled(rows), _COMPONENTS)
         return space.project(rows)
 

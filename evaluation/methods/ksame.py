@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.eigenfaces import FaceSpace, Rows, face_space, rows_from_images
+from evaluation.eigenfaces import Rows, face_space, reduced_rows, rows_from_images
 from evaluation.faces import Faces
 from evaluation.methods.method import Kind, Release
 from gallery.clustering.ksame import KSameClustering
@@ -47,16 +47,16 @@ class KSamePixel:
         Raises:
             TooFewPeople: fewer than k people.
         """
-        rows = rows_from_images(faces.images)
-        space = face_space(sampled(rows), _COMPONENTS)
+        small = reduced_rows(faces.images)
+        weights = face_space(sampled(small), _COMPONENTS).project(small)
         seed = KeyedRandom(secret, "k-same").integer(2**31)
-        partition = self.clustering.partition(space.project(rows), self.k, seed, faces.persons)
+        partition = self.clustering.partition(weights, self.k, seed, faces.persons)
         mixing = mixing_of_partition(partition, faces.persons)
-        mixed = self._mix(mixing, rows, space)
+        mixed = self._mix(mixing, rows_from_images(faces.images))
         images = np.clip(np.rint(mixed), 0, 255).astype(np.uint8).reshape(faces.images.shape)
         return Release(images, partition.labels.astype(np.int64), mixing)
 
-    def _mix(self, mixing: NDArray[np.float32], rows: Rows, space: FaceSpace) -> Rows:
+    def _mix(self, mixing: NDArray[np.float32], rows: Rows) -> Rows:
         return mixed_rows(mixing, rows)
 
 
@@ -66,7 +66,8 @@ class KSameEigen(KSamePixel):
 
     name: str = "k-Same-Eigen"
 
-    def _mix(self, mixing: NDArray[np.float32], rows: Rows, space: FaceSpace) -> Rows:
+    def _mix(self, mixing: NDArray[np.float32], rows: Rows) -> Rows:
+        space = face_space(sampled(rows), _COMPONENTS)
         return space.face(mixed_rows(mixing, space.project(rows)))
 
 

@@ -135,7 +135,7 @@ def _attacked(
 ) -> AdHocRow:
     hits: list[list[NDArray[np.bool_]]] = [[], [], []]
     people = []
-    for faces in sets:
+    for number, faces in enumerate(sets):
         original, altered = _grey_rows(faces.images), _grey_rows(alter(faces))
         people.append(faces.persons)
         for place, (training, gallery, probes) in enumerate(
@@ -145,7 +145,7 @@ def _attacked(
                 (altered, altered, altered),
             )
         ):
-            hits[place].append(_found(training, gallery, probes, faces.persons, 0))
+            hits[place].append(_found(training, gallery, probes, faces.persons, number))
     owners = np.concatenate(people)
     return AdHocRow(name, *(clustered(np.concatenate(part), owners) for part in hits))
 
