@@ -72,6 +72,7 @@ class SourceKeeper:
         self._source: Source | None = None
         self._heard_s = clock.now()
         self._was_live = False
+        self._was_cut = False
         self.state: SourceState = "connecting"
         self.trouble = ""
 
@@ -102,6 +103,7 @@ class SourceKeeper:
         if self._clock.now() - self._heard_s > self._persistence.stall_s:
             self._counters.add("source_stalls")
             self._heard_s = self._clock.now()
+            self._was_cut = True
             self.trouble = f"no video for {self._persistence.stall_s:g} s; connecting again"
             source.close()
 
@@ -114,13 +116,13 @@ class SourceKeeper:
             source.close()
 
     def _goes_on_after_end(self) -> bool:
-        if self._stopped.is_set() or self._persistence.repeats:
+        if self._stopped.is_set() or self._was_cut or self._persistence.repeats:
             return True
         self.state = "ended"
         return False
 
     def _read_one_connection(self) -> None:
-        self.state = "connecting"
+        self.state, self._was_cut = "connecting", False
         source = self._connect()
         self._adopt(source)
         self._counters.add("connects")

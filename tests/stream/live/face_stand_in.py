@@ -29,7 +29,7 @@ def shows_the_face(composite: Composite) -> bool:
     """Whether any pixel of the bright block shines through."""
     picture = composite.picture
     block = picture.planes[0][_rows(picture.height), _columns(picture.width)]
-    return bool((block > (BRIGHT + GREY) // 2).any())
+    return bool((block > BRIGHT - 25).any())
 
 
 def _rows(height: int) -> slice:

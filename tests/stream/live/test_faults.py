@@ -170,8 +170,8 @@ def test_size_codec_and_rate_change_mid_stream(tmp_path: Path) -> None:
 def test_one_packet_in_ten_lost_covers_what_is_damaged(tmp_path: Path) -> None:
     with stage(tmp_path, transport="udp") as scene:
         scene.camera("640x360", "--drop", "0.1")
-        assert eventually(scene.more_pictures(60), 30.0)
-        assert scene.count("frames_in") >= 60
+        assert eventually(scene.more_pictures(30), 45.0)
+        assert scene.count("frames_in") >= 30
 
 
 def test_engine_that_fails_again_and_again_shows_no_face(tmp_path: Path) -> None:

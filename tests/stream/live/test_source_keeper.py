@@ -78,6 +78,8 @@ def test_silent_connection_is_closed_by_the_watchdog() -> None:
     keeper._deliver = stall
     keeper.run()
     assert source.is_closed
+    assert keeper.state == "stopped"
+    assert clock.waits
     assert counters.counts()["source_stalls"] == 1
     assert len(delivered) == 1
 

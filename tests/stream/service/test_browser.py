@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import base64
+import itertools
+from fractions import Fraction
+from pathlib import Path
+from typing import cast
+
+import av
+import cv2
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from config.service import Listen, ServiceSettings, Sources, StreamSpec, Webrtc
+from config.settings import Settings
+from stream.engine_set import open_engines
+from stream.replacement import CoverEveryFace
+from stream.service.serving import Service
+from tests.stream.live.rtsp_peer import eventually
+from tests.stream.service.served import served
+from tests.stream.service.service_bench import engines
+from tests.stream.service.web_driver import Browser, browser, need_browser
+
+pytestmark = pytest.mark.browser
+LOOPBACK = Webrtc(addresses=("127.0.0.1",))
+SHOTS = Path(__file__).resolve().parents[3] / "runs" / "page"
+Image = NDArray[np.uint8]
+
+
+def settings_of(*streams: StreamSpec, **more: object) -> ServiceSettings:
+    given = {"listen": Listen(port=0), "webrtc": LOOPBACK, "streams": streams, **more}
+    return ServiceSettings.model_validate(given)
+
+
+def write_camera(clip: Path, target: Path) -> list[Image]:
+    """The clip as the fake camera's MJPEG; gives its frames as BGR."""
+    frames: list[Image] = []
+    with av.open(str(clip)) as source, av.open(str(target), "w", format="mjpeg") as output:
+        track = output.add_stream("mjpeg", rate=15)
+        track.width, track.height, track.pix_fmt = 640, 480, "yuvj420p"
+        for number, frame in enumerate(itertools.islice(source.decode(video=0), 45)):
+            fitted = frame.reformat(640, 480, "yuvj420p")
+            fitted.pts, fitted.time_base = number, Fraction(1, 15)
+            frames.append(np.asarray(fitted.to_ndarray(format="bgr24"), np.uint8))
+            output.mux(track.encode(fitted))
+        output.mux(track.encode(None))
+    return frames
+
+
+def publish_webcam(page: Browser) -> None:
+    page.run("document.querySelector('#open-publish').click()")
+    page.run("document.querySelector('#publish button.primary').click()")
+
+
+def is_playing(page: Browser, stream: str) -> bool:
+    script = (
+        "const v = document.querySelector(`[data-stream=${arguments[0]}] video`);"
+        "return Boolean(v && v.videoWidth > 0 && v.currentTime > 1);"
+    )
+    return bool(page.run(script, stream))
+
+
+def received(page: Browser, stream: str) -> Image:
+    """The decoded pixels that the browser shows, BGR."""
+    script = """
+        const v = document.querySelector(`[data-stream=${arguments[0]}] video`);
+        const c = document.createElement('canvas');
+        c.width = v.videoWidth; c.height = v.videoHeight;
+        c.getContext('2d').drawImage(v, 0, 0);
+        return c.toDataURL('image/png').split(',')[1];
+    """
+    png = np.frombuffer(base64.b64decode(str(page.run(script, stream))), np.uint8)
+    return np.asarray(cv2.imdecode(png, cv2.IMREAD_COLOR), np.uint8)
+
+
+def test_webcam_published_by_whip_comes_back_by_whep_without_its_face(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    need_browser()
+    original = write_camera(shared_data / "video" / "s32.mp4", tmp_path / "camera.mjpeg")
+    wanted = Settings(method="solid")
+    settings = settings_of(StreamSpec(name="webcam"), anonymize=wanted)
+    with open_engines(wanted) as networks:
+        service = Service(settings, networks, lambda chosen, name: CoverEveryFace())
+        with (
+            served(service, settings) as address,
+            browser(tmp_path / "profile", tmp_path / "camera.mjpeg") as page,
+        ):
+            page.resize(1280, 800)
+            page.open(address)
+            assert eventually(lambda: is_playing(page, "webcam"), 20.0)
+            publish_webcam(page)
+            latest = service.context.fleet.running("webcam").latest
+            assert eventually(lambda: covers(latest.composite) > 0, 60.0)
+            assert eventually(lambda: received(page, "webcam").shape[:2] == (480, 640), 30.0)
+            shots = [received(page, "webcam") for _ in range(8)]
+            SHOTS.mkdir(parents=True, exist_ok=True)
+            page.screenshot(SHOTS / "desktop.png")
+            page.resize(500, 900)
+            page.screenshot(SHOTS / "phone.png")
+        detector = networks.detector
+        bare = [face for frame in original for face in detector.detect(frame, min_score=0.5)]
+        assert len(bare) >= 30, "the camera's clip shows a face in most frames"
+        seen = [face for shot in shots for face in detector.detect(shot, min_score=0.5)]
+        assert not seen, "a face came back"
+        assert all(shot.std() > 20 for shot in shots), "the scene around the face is still there"
+
+
+def covers(composite: object) -> int:
+    from engines.compositor import Composite
+
+    return len(composite.outcomes) if isinstance(composite, Composite) else 0
+
+
+def test_page_adds_stops_and_removes_a_stream(tmp_path: Path, shared_data: Path) -> None:
+    need_browser()
+    sources = Sources(folders=(str(shared_data / "video"),))
+    settings = settings_of(sources=sources)
+    service = Service(settings, engines(), lambda chosen, name: CoverEveryFace())
+    fill = """
+        document.querySelector('#open-add').click();
+        const form = document.querySelector('#add form');
+        form.elements.name.value = arguments[0];
+        form.elements.source.value = arguments[1];
+        form.querySelector('button.primary').click();
+    """
+    with served(service, settings) as address, browser(tmp_path / "profile") as page:
+        page.open(address)
+        page.run(fill, "hall", "file:///etc/passwd")
+        problem = "return document.querySelector('#add .problem').textContent"
+        assert eventually(lambda: "scheme" in str(page.run(problem)))
+        page.run("document.querySelector('#add').close()")
+        page.run(fill, "hall", str(shared_data / "video" / "s13.mp4"))
+        assert eventually(lambda: is_playing(page, "hall"), 30.0)
+        page.run("document.querySelector('[data-stream=hall] .toggle').click()")
+        badge = "return document.querySelector('[data-stream=hall] .badge').textContent"
+        assert eventually(lambda: page.run(badge) == "stopped")
+        page.run("window.confirm = () => true;")
+        page.run("document.querySelector('[data-stream=hall] .remove').click()")
+        assert eventually(lambda: page.run("return document.querySelectorAll('.card').length") == 0)
+
+
+def test_storm_of_fifty_viewers_fills_the_places_and_harms_nobody(tmp_path: Path) -> None:
+    need_browser()
+    webrtc = LOOPBACK.model_copy(update={"max_viewers": 4})
+    settings = settings_of(StreamSpec(name="desk"), webrtc=webrtc, live={"hold_s": 0.2})
+    service = Service(settings, engines(), lambda chosen, name: CoverEveryFace())
+    storm = """
+        const answers = await Promise.all([...Array(50)].map(async () => {
+          const peer = new RTCPeerConnection();
+          peer.addTransceiver('video', { direction: 'recvonly' });
+          await peer.setLocalDescription(await peer.createOffer());
+          const answer = await fetch('/whep/desk', {
+            method: 'POST',
+            body: peer.localDescription.sdp,
+            headers: { 'Content-Type': 'application/sdp' },
+          });
+          peer.close();
+          return [answer.status, answer.headers.get('Retry-After')];
+        }));
+        return answers;
+    """
+    with served(service, settings) as address, browser(tmp_path / "profile") as page:
+        page.open(address)
+        assert eventually(lambda: is_playing(page, "desk"), 20.0)
+        answers = cast(list[list[object]], page.run(f"return (async () => {{ {storm} }})()"))
+        statuses = [answer[0] for answer in answers]
+        assert statuses.count(201) == 3
+        assert statuses.count(503) == 47
+        assert all(answer[1] for answer in answers if answer[0] == 503)
+        running = service.context.fleet.running("desk")
+        assert running.live.counters.counts()["viewers_refused"] == 47
+        assert is_playing(page, "desk")
+        assert httpx.get(f"{address}/healthz").status_code == 200
