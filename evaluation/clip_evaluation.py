@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation.clip_controls import run_clip_controls
-from evaluation.clips import paired
+from evaluation.clip_quality import ClipQuality, QualityFigures
+from evaluation.clips import FramePair, paired
 from evaluation.errors import ClipsDiffer
-from evaluation.exposure import FaceFinder, Keep, measure_exposure
+from evaluation.exposure import FaceFinder, Keep, Sighting, measure_exposure
 from evaluation.recognisers import Recogniser
 from evaluation.reports.clip_record import CLIP_SCHEMA, Record, exposure_record
 
@@ -53,6 +54,13 @@ def evaluate_clips(
         "original": file_record(original),
         "anonymized": file_record(anonymized),
     }
+    quality = ClipQuality(finder)
+
+    def keep_both(seen: Sighting, pair: FramePair) -> None:
+        quality.keep(seen, pair)
+        if keep is not None:
+            keep(seen, pair)
+
     try:
         exposure = measure_exposure(
             paired(original, anonymized),
@@ -60,13 +68,14 @@ def evaluate_clips(
             judges,
             least_px=least_px,
             least_score=least_score,
-            keep=keep,
+            keep=keep_both,
         )
     except ClipsDiffer as fault:
         return record | {"verdict": "failed", "reasons": [str(fault)]}
     same = paired(original, original)
     controls = run_clip_controls(same, finder, judges, least_px=least_px, floors=exposure.floors)
     record["A12"] = figures = exposure_record(exposure, controls, judges, finder.name)
+    figures["quality"] = _quality(quality.figures())
     reasons = []
     if not controls.hold(judges):
         reasons.append("the controls do not hold: the figures say nothing")
@@ -81,6 +90,16 @@ def evaluate_clips(
         )
     verdict = "failed" if reasons else "passed"
     return record | {"verdict": verdict, "reasons": reasons}
+
+
+def _quality(figures: QualityFigures) -> Record:
+    is_measured = figures.faces > 0
+    return {
+        "redetected": figures.redetected.as_dict(),
+        "flicker_ratio": figures.flicker if is_measured else None,
+        "warp_error_ratio": figures.warp_error if is_measured else None,
+        "faces": figures.faces,
+    }
 
 
 def file_record(path: Path) -> Record:

@@ -31,7 +31,7 @@ class Series:
     """One line or cloud of a chart.
 
     Attributes:
-        label: in the legend, or beside the points of a cloud.
+        label: in the legend.
         x: horizontal values.
         y: vertical values, as many.
         dashed: drawn as a reference.
@@ -109,11 +109,10 @@ def _lines(axes: Axes, chart: Chart) -> None:
 
 
 def _points(axes: Axes, chart: Chart) -> None:
+    """Points with a legend: labels beside them would lie on each other."""
+    marks = "osD^vP*X"
     for place, series in enumerate(chart.series):
         colour = _COLOURS[place % len(_COLOURS)]
-        axes.plot(series.x, series.y, "o", ms=6, color=colour)
-        for x, y in zip(series.x, series.y, strict=True):
-            axes.annotate(
-                series.label, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=8
-            )
-    axes.margins(x=0.18, y=0.12)
+        mark = marks[place // len(_COLOURS) % len(marks)]
+        axes.plot(series.x, series.y, mark, ms=7, color=colour, label=series.label)
+    axes.legend(fontsize=8, frameon=False, ncols=2 if len(chart.series) > 8 else 1)
