@@ -15,9 +15,10 @@ import numpy.typing as npt
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
 from engines.stylegan.control import control_map_from_points, oval_from_points
-from engines.stylegan.light import SOFT_SIZE, light_from_picture, softened
+from engines.stylegan.light import light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points
 from engines.stylegan.shape import ShapeModel
+from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import POINTS
 from engines.stylegan.warp import TextureFrame, uv_from_points
 

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from training.carry import carried
 from training.networks import light_from_images, softened
+from training.render import maps_from_points, uv_from_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,20 @@ class Crops:
     """The prepared crops of one split, drawn at random."""
 
     def __init__(self, folder: Path, device: torch.device, held_out: bool = False) -> None:
-        """Open `folder` as `training.prepare` wrote it; a GPU holds all of it."""
-        split = np.load(folder / "split.npy")
-        self.rows = torch.from_numpy(np.flatnonzero(split == held_out))
+        """Open `folder` as `training.prepare` or `training.carry` wrote it.
+
+        A GPU holds all of it; a carried folder has no held-out crops, its last 64 stand in.
+        """
         self.device = device
         self.on_gpu = device.type == "cuda"
-        mode: Literal["r+"] | None = None if self.on_gpu else "r+"
-        names = ("faces128.npy", "maps64.npy", "uv.npy", "codes.npy", "movement.npy")
-        arrays = [torch.from_numpy(np.load(folder / name, mmap_mode=mode)) for name in names]
+        if (folder / "faces.bin").exists():
+            arrays, count = _carried(folder, device)
+            rows = torch.arange(count)
+            self.rows = rows[-64:] if held_out else rows[:-64]
+        else:
+            arrays = _prepared(folder, self.on_gpu)
+            split = np.load(folder / "split.npy")
+            self.rows = torch.from_numpy(np.flatnonzero(split == held_out))
         if self.on_gpu:
             arrays = [array.to(device) for array in arrays]
             self.rows = self.rows.to(device)
@@ -73,6 +81,27 @@ class Crops:
             self._codes[rows],
             self._movement[rows],
         )
+
+
+def _prepared(folder: Path, into_memory: bool) -> list[Tensor]:
+    names = ("faces128.npy", "maps64.npy", "uv.npy", "codes.npy", "movement.npy")
+    mode: Literal["r+"] | None = None if into_memory else "r+"
+    return [torch.from_numpy(np.load(folder / name, mmap_mode=mode)) for name in names]
+
+
+def _carried(folder: Path, device: torch.device) -> tuple[list[Tensor], int]:
+    arrays = {name: torch.from_numpy(value) for name, value in carried(folder).items()}
+    with np.load(folder / "texture.npz") as file:
+        frame = torch.from_numpy(file["frame_points"]).to(device)
+        triangles = torch.from_numpy(file["triangles"]).long().to(device)
+    maps, uv = [], []
+    for points in arrays["points"].split(128):
+        points = points.to(device)
+        drawn = maps_from_points(points).permute(0, 2, 3, 1)
+        maps.append((drawn * 255).round().to(torch.uint8))
+        uv.append(uv_from_points(points, frame, triangles).permute(0, 2, 3, 1).half())
+    made = [arrays["images"], torch.cat(maps), torch.cat(uv), arrays["codes"], arrays["movement"]]
+    return made, len(arrays["images"])
 
 
 def joined(first: Batch, second: Batch) -> Batch:

@@ -21,9 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
-from engines.stylegan.light import LIGHT_SIZE
-from engines.stylegan.warp import UV_SIZE
+from engines.stylegan.sizes import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE, UV_SIZE
 from training.checkpoint import load_full, load_small
 from training.landmarker import SIZE, Landmarker
 from training.networks import (

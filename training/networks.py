@@ -17,8 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
-from engines.stylegan.light import LIGHT_SIZE, SOFT_KERNEL, SPREAD
+from engines.stylegan.sizes import (
+    LIGHT_SIZE,
+    LIGHT_SPREAD,
+    MAP_CHANNELS,
+    MAP_SIZE,
+    SOFT_KERNEL,
+)
 
 LATENT: Final = 512
 TEXTURE_CODES: Final = 128
@@ -350,7 +355,7 @@ def _cells(image: Tensor, weight: Tensor) -> Tensor:
     total = functional.avg_pool2d(image * weight, side)
     share = functional.avg_pool2d(weight, side)
     whole = total.sum(dim=(2, 3), keepdim=True) / (share.sum(dim=(2, 3), keepdim=True) + 1e-6)
-    return (total + SPREAD * whole) / (share + SPREAD)
+    return (total + LIGHT_SPREAD * whole) / (share + LIGHT_SPREAD)
 
 
 def control_pyramid(maps: Tensor, uv: Tensor, base: Tensor) -> dict[int, Tensor]:

@@ -25,7 +25,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE, control_map_from_points
+from engines.stylegan.control import control_map_from_points
+from engines.stylegan.sizes import MAP_CHANNELS, MAP_SIZE
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,

@@ -19,17 +19,16 @@ import numpy.typing as npt
 from scipy.spatial import Delaunay
 
 from engines.stylegan.control import oval_from_points
-from engines.stylegan.light import SOFT_SIZE, field_from_light, light_from_picture, softened
+from engines.stylegan.light import field_from_light, light_from_picture, softened
 from engines.stylegan.shape import (
     FEATURE_LIMIT,
     canonical_from_points,
     movement_features,
     pose_from_points,
 )
+from engines.stylegan.sizes import BORDER, SOFT_SIZE, UV_SIZE
 from engines.stylegan.topology import MESH_POINTS
 from engines.stylegan.warp import (
-    BORDER,
-    UV_SIZE,
     TextureFrame,
     image_place_of_texture,
     owners,
@@ -49,7 +48,7 @@ log = logging.getLogger(__name__)
 def frame_from_points(points: Float32) -> TextureFrame:
     """Triangulate the mean face, float32[N, POINTS, 3] -> its texture frame."""
     mean = points[:, :MESH_POINTS, :2].mean(axis=0)
-    corners = np.concatenate([mean, BORDER]).astype(np.float32)
+    corners = np.concatenate([mean, np.array(BORDER)]).astype(np.float32)
     return TextureFrame(corners, Delaunay(corners).simplices.astype(np.int32))
 
 

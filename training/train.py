@@ -82,7 +82,7 @@ class Trainer:
             }
         )
         with np.load(texture) as file:
-            mean, basis = torch.from_numpy(file["mean"]), torch.from_numpy(file["basis"])
+            mean, basis = torch.from_numpy(file["mean"]), torch.from_numpy(file["basis"]).float()
             self.covariance = torch.from_numpy(file["covariance"]).to(device)
         self.nets["g"].base.set_texture(mean, basis)
         self.nets.to(device, memory_format=torch.channels_last)
@@ -275,10 +275,12 @@ class Trainer:
         self.d_opt.param_groups[0]["lr"] = self.recipe.lr
 
 
-def run(trainer: Trainer, out: Path, crops: int, minutes: float, sheet_every: int) -> None:
+def run(
+    trainer: Trainer, data: Path, out: Path, crops: int, minutes: float, sheet_every: int
+) -> None:
     """Train until `crops` crops or `minutes` minutes, saving on the way."""
     started = time.monotonic()
-    held = Crops(Path(out.parent / "data"), trainer.device, held_out=True)
+    held = Crops(data, trainer.device, held_out=True)
     fixed = held.at(held.rows[:8], trainer.recipe.size)
     mark, mark_crops, seen = started, trainer.crops, 0
     totals: dict[str, float] = {}
@@ -344,7 +346,7 @@ def main() -> None:
     trainer = Trainer(recipe, Crops(args.data, device), args.texture, device)
     if args.resume:
         trainer.load(args.run)
-    run(trainer, args.run, args.crops, args.minutes, args.sheet_every)
+    run(trainer, args.data, args.run, args.crops, args.minutes, args.sheet_every)
 
 
 if __name__ == "__main__":

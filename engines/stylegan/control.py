@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.stylegan.sizes import DRAW_SIZE, LINE_WIDTH, MAP_CHANNELS, MAP_SIZE, PUPIL_RADIUS
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
     BROW_RIGHT_SLICE,
@@ -23,13 +24,7 @@ from engines.stylegan.topology import (
     PUPIL_IMAGE_RIGHT,
 )
 
-MAP_SIZE: Final = 64
-MAP_CHANNELS: Final = 7
-"""Oval, brows, eyes, pupils, lips, inner mouth, nose."""
-
-_DRAW_SIZE: Final = 128
 _SHIFT: Final = 4
-_PUPIL_RADIUS: Final = 0.028
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -48,9 +43,9 @@ def control_map_from_points(points: Float32) -> UInt8:
     >>> control_map_from_points(np.full((POINTS, 2), 0.5, np.float32)).shape
     (64, 64, 7)
     """
-    scaled = np.clip(points[:, :2], -1.0, 2.0) * _DRAW_SIZE - 0.5
+    scaled = np.clip(points[:, :2], -1.0, 2.0) * DRAW_SIZE - 0.5
     fixed = np.round(scaled * (1 << _SHIFT)).astype(np.int32)
-    planes = [np.zeros((_DRAW_SIZE, _DRAW_SIZE), np.uint8) for _ in range(MAP_CHANNELS)]
+    planes = [np.zeros((DRAW_SIZE, DRAW_SIZE), np.uint8) for _ in range(MAP_CHANNELS)]
     _fill(planes[0], fixed[OVAL_SLICE])
     _fill(planes[1], fixed[BROW_LEFT_SLICE])
     _fill(planes[1], fixed[BROW_RIGHT_SLICE])
@@ -58,7 +53,7 @@ def control_map_from_points(points: Float32) -> UInt8:
     _fill(planes[2], fixed[EYE_RIGHT_SLICE])
     for pupil in (PUPIL_IMAGE_LEFT, PUPIL_IMAGE_RIGHT):
         centre = (int(fixed[pupil, 0]), int(fixed[pupil, 1]))
-        radius = int(_PUPIL_RADIUS * _DRAW_SIZE * (1 << _SHIFT))
+        radius = int(PUPIL_RADIUS * DRAW_SIZE * (1 << _SHIFT))
         cv2.circle(planes[3], centre, radius, 255, -1, cv2.LINE_AA, _SHIFT)
     np.minimum(planes[3], planes[2], out=planes[3])
     _fill(planes[4], fixed[LIPS_OUTER_SLICE])
@@ -88,4 +83,4 @@ def _fill(plane: UInt8, polygon: npt.NDArray[np.int32]) -> None:
 
 
 def _line(plane: UInt8, polyline: npt.NDArray[np.int32]) -> None:
-    cv2.polylines(plane, [polyline], False, 255, 3, cv2.LINE_AA, _SHIFT)
+    cv2.polylines(plane, [polyline], False, 255, LINE_WIDTH, cv2.LINE_AA, _SHIFT)

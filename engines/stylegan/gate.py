@@ -7,9 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Precision, Session
-from engines.stylegan.control import MAP_CHANNELS, MAP_SIZE
-from engines.stylegan.light import LIGHT_SIZE
-from engines.stylegan.warp import UV_SIZE
+from engines.stylegan.sizes import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE, UV_SIZE
 
 COSINE_FLOOR: Final = 0.99
 ERROR_CEILING: Final = 0.35

@@ -3,20 +3,11 @@
 Taken apart, a red wall does not redden a cheek, and dark hair does not darken a forehead.
 """
 
-from typing import Final
-
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-LIGHT_SIZE: Final = 4
-SPREAD: Final = 0.05
-"""Share of a cell that the whole region's mean fills; it decides cells the region hardly
-reaches."""
-
-SOFT_SIZE: Final = 64
-SOFT_KERNEL: Final = 9
-"""The face's outline is blurred at 64 px by this box, twice: no line shows where lights meet."""
+from engines.stylegan.sizes import LIGHT_SIZE, LIGHT_SPREAD, SOFT_KERNEL, SOFT_SIZE
 
 Float32 = npt.NDArray[np.float32]
 
@@ -69,7 +60,7 @@ def _cells(picture: Float32, weight: Float32) -> Float32:
     total = _pooled(picture * weight[:, :, None])
     share = _pooled(weight[:, :, None])
     mean = total.sum(axis=(0, 1)) / (share.sum() + 1e-6)
-    return np.asarray((total + SPREAD * mean) / (share + SPREAD), np.float32)
+    return np.asarray((total + LIGHT_SPREAD * mean) / (share + LIGHT_SPREAD), np.float32)
 
 
 def _pooled(picture: Float32) -> Float32:

@@ -15,19 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.errors import ModelRejected
+from engines.stylegan.sizes import BORDER, UV_SIZE
 from engines.stylegan.topology import MESH_POINTS
 
-UV_SIZE: Final = 128
-BORDER: Final[npt.NDArray[np.float32]] = np.array(
-    [
-        (x, y)
-        for x in (-0.2, 0.15, 0.5, 0.85, 1.2)
-        for y in (-0.2, 0.15, 0.5, 0.85, 1.2)
-        if x in (-0.2, 1.2) or y in (-0.2, 1.2)
-    ],
-    np.float32,
-)
-"""Fixed points around the crop, so that its background has a place too; float32[16, 2]."""
+_BORDER: Final[npt.NDArray[np.float32]] = np.array(BORDER, np.float32)
 
 Float32 = npt.NDArray[np.float32]
 Int32 = npt.NDArray[np.int32]
@@ -57,11 +48,12 @@ def uv_from_points(points: Float32, frame: TextureFrame, size: int = UV_SIZE) ->
     Returns:
         float32[size, size, 2], x and y in texture units, 0 to 1 inside the texture.
     """
-    corners = np.concatenate([points[:MESH_POINTS, :2], BORDER])
+    corners = np.concatenate([points[:MESH_POINTS, :2], _BORDER])
     depth = np.concatenate([points[:MESH_POINTS, 2], np.full(len(BORDER), 10.0, np.float32)])
     order = np.argsort(-depth[frame.triangles].mean(axis=1), kind="stable")
-    owner = owners(corners, frame.triangles[order], size)
-    return _mapped(corners, frame.points, frame.triangles[order], owner)
+    seen = order[_is_seen(corners, frame)[order]]
+    owner = owners(corners, frame.triangles[seen], size)
+    return _mapped(corners, frame.points, frame.triangles[seen], owner)
 
 
 def load_texture_frame(path: Path) -> TextureFrame:
@@ -96,7 +88,7 @@ def image_place_of_texture(points: Float32, frame: TextureFrame, owner: Int32) -
     Returns:
         float32[S, S, 2], x and y in crop units.
     """
-    corners = np.concatenate([points[:MESH_POINTS, :2], BORDER])
+    corners = np.concatenate([points[:MESH_POINTS, :2], _BORDER])
     return _mapped(frame.points, corners, frame.triangles, owner)
 
 
@@ -107,6 +99,19 @@ def owners(corners: Float32, triangles: Int32, size: int) -> Int32:
     for index, polygon in enumerate(fixed[triangles]):
         cv2.fillConvexPoly(drawn, polygon, float(index), cv2.LINE_8, 4)
     return drawn
+
+
+def _is_seen(corners: Float32, frame: TextureFrame) -> npt.NDArray[np.bool_]:
+    """Whether each triangle faces the camera; those of the surroundings always do."""
+    surrounds = (frame.triangles >= MESH_POINTS).any(axis=1)
+    faces = _turn(corners[frame.triangles]) * _turn(frame.points[frame.triangles]) > 0
+    return np.asarray(faces | surrounds, np.bool_)
+
+
+def _turn(corners: Float32) -> Float32:
+    """Twice the signed area of triangles float32[T, 3, 2]."""
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    return np.asarray(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], np.float32)
 
 
 def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) -> Float32:

@@ -6,6 +6,7 @@ import numpy.typing as npt
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import Answer, FakeSession
 from engines.stylegan.shape import ShapeModel
+from engines.stylegan.sizes import BORDER
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
     BROW_RIGHT_SLICE,
@@ -19,7 +20,7 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
     POINTS,
 )
-from engines.stylegan.warp import BORDER, TextureFrame
+from engines.stylegan.warp import TextureFrame
 
 Float32 = npt.NDArray[np.float32]
 
@@ -79,7 +80,7 @@ def texture_frame() -> TextureFrame:
     """The drawn face, triangulated."""
     from scipy.spatial import Delaunay
 
-    corners = np.concatenate([drawn_face()[:MESH_POINTS, :2], BORDER]).astype(np.float32)
+    corners = np.concatenate([drawn_face()[:MESH_POINTS, :2], np.array(BORDER)]).astype(np.float32)
     corners += np.random.default_rng(0).normal(0, 1e-4, corners.shape).astype(np.float32)
     return TextureFrame(corners, Delaunay(corners).simplices.astype(np.int32))
 

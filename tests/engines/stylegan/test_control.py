@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.stylegan.control import MAP_SIZE, control_map_from_points, oval_from_points
+from engines.stylegan.control import control_map_from_points, oval_from_points
+from engines.stylegan.sizes import MAP_SIZE
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit

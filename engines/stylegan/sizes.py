@@ -1,0 +1,32 @@
+"""Sizes that the engines and the training of the generator share."""
+
+from typing import Final
+
+MAP_SIZE: Final = 64
+"""Height and width of control maps, px."""
+MAP_CHANNELS: Final = 7
+"""Oval, brows, eyes, pupils, lips, inner mouth, nose."""
+UV_SIZE: Final = 128
+"""Height and width of the map of places on the texture, px."""
+LIGHT_SIZE: Final = 4
+"""Height and width of the light's grid, cells."""
+LIGHT_SPREAD: Final = 0.05
+"""Share of a cell that the whole region's mean fills; it decides cells the region hardly
+reaches."""
+SOFT_SIZE: Final = 64
+SOFT_KERNEL: Final = 9
+"""The face's outline is blurred at SOFT_SIZE px by this box, twice: no line shows where the
+lights of face and surroundings meet."""
+PUPIL_RADIUS: Final = 0.028
+"""Of the pupil's disc in the map, crop units."""
+DRAW_SIZE: Final = 128
+"""Maps are drawn at this size and averaged down, px."""
+LINE_WIDTH: Final = 3
+"""Of the nose's lines, px at DRAW_SIZE."""
+BORDER: Final[tuple[tuple[float, float], ...]] = tuple(
+    (x, y)
+    for x in (-0.2, 0.15, 0.5, 0.85, 1.2)
+    for y in (-0.2, 0.15, 0.5, 0.85, 1.2)
+    if x in (-0.2, 1.2) or y in (-0.2, 1.2)
+)
+"""Fixed points around the crop, so that its background has a place on the texture too."""
