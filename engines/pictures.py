@@ -7,6 +7,7 @@ full-frame colour conversion is replaced by one of the small region that changes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -134,18 +135,20 @@ class Picture:
         """
         height, width = patch.shape[:2]
         windows = self._windows(top, left, height, width)
-        channels = self._planes_from_bgr(patch.astype(np.float32))
         largest = (1 << self.bit_depth) - 1
-        for channel, window in zip(channels, windows, strict=True):
+        for channel, window in zip(self._samples_from_bgr(patch), windows, strict=True):
             rows, columns = window.shape[:2]
-            value: NDArray[np.floating | np.integer] = channel
+            value: NDArray[np.integer | np.floating] = channel
             if (rows, columns) != (height, width):
                 down, right = self.grid
                 even = cv2.copyMakeBorder(
                     channel, 0, -height % down, 0, -width % right, cv2.BORDER_REPLICATE
                 )
-                value = cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA)
-            window[...] = np.clip(np.rint(value), 0, largest).astype(window.dtype)
+                value = np.asarray(cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA))
+            if value.dtype == window.dtype:
+                window[...] = value
+            else:
+                window[...] = np.clip(np.rint(value), 0, largest).astype(window.dtype)
 
     def fill(self, bgr: tuple[int, int, int]) -> None:
         """Overwrites the whole picture with one colour, in place."""
@@ -183,6 +186,16 @@ class Picture:
             return np.asarray(cv2.cvtColor(planes[0], cv2.COLOR_GRAY2BGR), np.uint8)
         matrix = _bgr_from_yuv(self.matrix, self.is_full_range)
         return np.asarray(cv2.transform(cv2.merge(planes), matrix), np.uint8)
+
+    def _samples_from_bgr(
+        self, patch: BgrImage
+    ) -> Sequence[NDArray[np.uint8] | NDArray[np.float32]]:
+        """Full-size planes of a uint8 patch: uint8 where this picture is, else float."""
+        if self.bit_depth == 8 and self.layout.startswith("yuv"):
+            to_yuv = _yuv_from_bgr(self.matrix, self.is_full_range)
+            yuv = cv2.transform(patch, to_yuv)  # rounds and saturates
+            return [np.asarray(cv2.extractChannel(yuv, i), np.uint8) for i in range(3)]
+        return self._planes_from_bgr(patch.astype(np.float32))
 
     def _planes_from_bgr(self, bgr: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """Full-size float planes in this picture's sample units."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from config.settings import Settings
@@ -19,14 +20,14 @@ from engines.models import model_path
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
-from stream.finding import Scale
+from stream.finding import Plans, Scale
+from stream.methods import SWAP
 from stream.report import EngineChoice
 
-__all__ = ["SWAP", "EngineSet", "SwapEngines", "open_engines"]
+__all__ = ["EngineSet", "SwapEngines", "open_engines", "plans_for"]
 
-SWAP = "swap"
-"""The method that replaces faces; every other one is the name of a cover."""
 _LARGE_FACES_PX = 320
+_SMALL_FRAME_PX = 1280
 _TILE_PX = 1920
 _WORKERS = 2
 """One search computes while the next one's picture is being scaled."""
@@ -53,14 +54,14 @@ class EngineSet:
 
     Attributes:
         detector: finds faces.
-        plans: at which scales.
+        plans: at which scales frames of a height and width are searched.
         workers: detections that are worth running at once.
         choices: for the report.
         swap: None where faces are only covered.
     """
 
     detector: Detector
-    plans: dict[Scale, DetectionPlan]
+    plans: Plans
     workers: int
     choices: tuple[EngineChoice, ...]
     swap: SwapEngines | None = None
@@ -89,7 +90,7 @@ def open_engines(settings: Settings) -> Iterator[EngineSet]:
     swap = None
     if settings.method == SWAP:
         swap = _swap_engines(choice.backend, chosen.precision, settings, choices)
-    yield EngineSet(chosen.detector, _plans(settings), _WORKERS, tuple(choices), swap)
+    yield EngineSet(chosen.detector, partial(plans_for, settings), _WORKERS, tuple(choices), swap)
 
 
 def _swap_engines(
@@ -114,11 +115,19 @@ def _swap_engines(
     return SwapEngines(painter, embedder, read_donors(pack.path("donors.npz")))
 
 
-def _plans(settings: Settings) -> dict[Scale, DetectionPlan]:
+def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, DetectionPlan]:
+    """At which scales frames of one size are searched.
+
+    CenterFace needs about 10 px per face. The thorough look therefore takes the frame at
+    its own size up to `full_px`, and small frames enlarged; a second, small scale finds
+    faces that fill the frame.
+    """
     wanted = settings.detection
+    native = max(height, width)
+    full_px = min(wanted.full_px, max(native, min(_SMALL_FRAME_PX, round(1.5 * native))))
     return {
-        "coarse": DetectionPlan(wanted.coarse_px, max_upscale=1.0),
+        "coarse": DetectionPlan(min(wanted.coarse_px, full_px), max_upscale=1.5),
         "full": DetectionPlan(
-            wanted.full_px, also_px=(_LARGE_FACES_PX,), tile_px=_TILE_PX, max_upscale=1.5
+            full_px, also_px=(_LARGE_FACES_PX,), tile_px=_TILE_PX, max_upscale=1.5
         ),
     }

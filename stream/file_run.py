@@ -9,11 +9,10 @@ import time
 from functools import partial
 
 from config.settings import Settings
-from engines.covers import cover_named
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
 from stream.encoders import EncodeSettings
-from stream.engine_set import SWAP, EngineSet
+from stream.engine_set import EngineSet
 from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
 from stream.finding import FaceFinder
@@ -21,6 +20,7 @@ from stream.finding_memory import FindingMemory
 from stream.jobs import Job
 from stream.lending import GalleryLender
 from stream.media import Sink, StreamShape
+from stream.methods import method_cover
 from stream.opening import RecordedSource, open_sink, open_source
 from stream.pipeline import run_pipeline
 from stream.replacement import CoverEveryFace, FaceReplacer
@@ -205,7 +205,7 @@ def _anonymizer(
             preroll_s=min(tracking.preroll_s, lookahead / float(shape.rate)),
         )
     )
-    cover = cover_named("solid" if settings.method == SWAP else settings.method)
+    cover = method_cover(settings.method)
     return Anonymizer(
         finder,
         DetectionSchedule(schedule),

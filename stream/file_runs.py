@@ -15,6 +15,7 @@ from stream.engine_set import EngineSet, open_engines
 from stream.file_run import run_file
 from stream.jobs import Job, plan_jobs
 from stream.lending import gallery_from_settings
+from stream.methods import method_warning
 from stream.report import RunReport, save_report
 from stream.run_progress import RunProgress
 
@@ -56,6 +57,9 @@ def run_files(
     Raises:
         KveilError: the first failure, after all inputs were tried.
     """
+    warning = method_warning(settings.method)
+    if warning:
+        progress.say(f"warning: {warning}")
     jobs = plan_jobs(inputs, output, overwrite=overwrite or resume)
     if resume and not overwrite:
         jobs = _unfinished(jobs, progress)
@@ -63,7 +67,7 @@ def run_files(
     failures: list[KveilError] = []
     with open_engines(settings) as engines, _people(settings, engines) as gallery:
         for job in jobs:
-            report = RunReport()
+            report = RunReport(warnings=[warning] if warning else [])
             reports.append(report)
             try:
                 _run(job, settings, engines, gallery, report, resume, progress)

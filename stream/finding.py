@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
@@ -14,10 +14,12 @@ from engines.types import Face, Frame
 from stream.finding_memory import FindingMemory, faces_from_json, json_from_faces
 from stream.stage_clock import StageClock
 
-__all__ = ["FaceFinder", "Findings", "Scale", "Search"]
+__all__ = ["FaceFinder", "Findings", "Plans", "Scale", "Search"]
 
 Scale = Literal["skip", "coarse", "full"]
 T = TypeVar("T")
+Plans = Callable[[int, int], Mapping[Scale, DetectionPlan]]
+"""Scales at which a frame of some height and width is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class FaceFinder:
 
     Args:
         detector: shared by all workers.
-        plans: scales at which `coarse` and `full` look.
+        plans: scales at which `coarse` and `full` look, by height and width of a frame.
         min_score: faces below it are left out.
         workers: searches under way at once.
         deadline_s: a search that takes longer counts as hung.
@@ -65,7 +67,7 @@ class FaceFinder:
     def __init__(
         self,
         detector: Detector,
-        plans: Mapping[Scale, DetectionPlan],
+        plans: Plans,
         *,
         min_score: float,
         workers: int,
@@ -92,7 +94,8 @@ class FaceFinder:
             return Done(faces_from_json(kept))
         if scale == "skip" or frame.is_damaged:
             return Done(None)
-        return self._pool.submit(self._search, frame, self._plans[scale])
+        plans = self._plans(frame.picture.height, frame.picture.width)
+        return self._pool.submit(self._search, frame, plans[scale])
 
     def collect(self, frame: Frame, search: Search) -> Findings:
         """Waits for a search; a fault becomes `Findings.failure`.

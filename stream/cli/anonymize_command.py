@@ -27,7 +27,7 @@ def anonymize(
     ],
     method: Annotated[
         str | None,
-        typer.Option(help="swap, or a cover: see `kveil anonymize --list-methods`."),
+        typer.Option(help="swap, or a cover; `kveil methods` lists them."),
     ] = None,
     k: Annotated[int | None, typer.Option(help="People that share a cluster, at least.")] = None,
     below_k: Annotated[

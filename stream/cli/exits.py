@@ -12,10 +12,9 @@ from types import FrameType
 from config.errors import ConfigError
 from engines.errors import KveilError
 
-__all__ = ["INTERRUPTED", "REFUSED", "ending"]
+__all__ = ["INTERRUPTED", "ending"]
 
 INTERRUPTED = 130
-REFUSED = 6
 
 
 @contextmanager
@@ -32,10 +31,18 @@ def ending() -> Iterator[None]:
         _say(str(error))
         _leave(error.exit_code)
     except KeyboardInterrupt:
-        _say("interrupted; nothing was published under the final name")
-        _leave(INTERRUPTED)
+        _interrupted()
+    except SystemExit as end:  # the command framework turns Ctrl-C into this
+        if end.code == INTERRUPTED:
+            _interrupted()
+        raise
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+def _interrupted() -> None:
+    _say("interrupted; nothing was published under the final name")
+    _leave(INTERRUPTED)
 
 
 def _say(line: str) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from importlib import metadata
 
 import typer
 
+from engines.errors import BackendMissing
 from stream.cli.anonymize_command import anonymize
 from stream.cli.bench_command import bench
 from stream.cli.config_command import config_app
 from stream.cli.demo_command import demo
 from stream.cli.doctor_command import doctor
 from stream.cli.exits import ending
+from stream.cli.methods_command import methods
 from stream.cli.models_command import models_app
+from stream.cli.serve_command import serve
+from stream.cli.stream_command import stream
 
 __all__ = ["app", "main"]
 
@@ -29,6 +35,9 @@ app.command()(anonymize)
 app.command()(doctor)
 app.command()(bench)
 app.command()(demo)
+app.command()(methods)
+app.command()(stream)
+app.command()(serve)
 app.add_typer(config_app, name="config")
 app.add_typer(models_app, name="models")
 
@@ -42,19 +51,35 @@ def _root(
         raise typer.Exit
 
 
-def _add_commands_of_other_rooms() -> None:
+def _add_commands_of_other_rooms(words: Sequence[str]) -> None:
+    """Adds what other rooms bring; they are imported only when asked for, or for the help."""
+    asked = next((word for word in words if not word.startswith("-")), "")
+    own = {info.name or getattr(info.callback, "__name__", "") for info in app.registered_commands}
+    own |= {info.name or "" for info in app.registered_groups}
+    if asked in own:
+        return
     for entry in metadata.entry_points(group=_COMMANDS):
+        if asked in ("", entry.name):
+            _add(entry)
+
+
+def _add(entry: metadata.EntryPoint) -> None:
+    try:
         command = entry.load()
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=entry.name)
-        else:
-            app.command(name=entry.name)(command)
+    except ImportError as absent:
+        raise BackendMissing(
+            f"`kveil {entry.name}` needs {absent.name}; pip install 'kveil[evaluate,redis,serve]'"
+        ) from None
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=entry.name)
+    else:
+        app.command(name=entry.name)(command)
 
 
 def main() -> None:
     """Entry point of the console script."""
     with ending():
-        _add_commands_of_other_rooms()
+        _add_commands_of_other_rooms(sys.argv[1:])
         app()
 
 

@@ -70,7 +70,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], CountingDetec
 
         @contextmanager
         def opened(settings: Settings) -> Iterator[EngineSet]:
-            yield EngineSet(detector, {"coarse": plan, "full": plan}, 1, ())
+            yield EngineSet(detector, lambda height, width: {"coarse": plan, "full": plan}, 1, ())
 
         monkeypatch.setattr(file_runs, "open_engines", opened)
         return detector

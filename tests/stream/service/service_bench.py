@@ -33,7 +33,9 @@ def engines() -> EngineSet:
     from engines.detectors.multiscale import DetectionPlan
 
     plans: dict[Scale, DetectionPlan] = {"coarse": DetectionPlan(320), "full": DetectionPlan(320)}
-    return EngineSet(detector=SeesNobody(), plans=plans, workers=1, choices=())
+    return EngineSet(
+        detector=SeesNobody(), plans=lambda height, width: plans, workers=1, choices=()
+    )
 
 
 def tokens() -> Access:

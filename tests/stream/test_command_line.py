@@ -1,0 +1,126 @@
+"""The contract that scripts rely on: exit codes, one line on stderr, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stream.demo_clip import write_demo_clip
+from stream.report import RunReport
+
+pytestmark = pytest.mark.unit
+
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("KVEIL_")}
+
+
+def kveil(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stream.cli.main", *map(str, words)]
+    env = CLEAN | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=cwd, env=env, timeout=240
+    )
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str], status: int, words: str) -> None:
+    assert done.returncode == status, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("kveil: ")
+    assert words in lines[0]
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("clip") / "clip.mp4"
+    write_demo_clip(path, 0.6)
+    return path
+
+
+def test_face_is_covered_and_the_report_says_so(clip: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = kveil(
+        "anonymize", clip, "-o", tmp_path / "o.mp4", "--method", "solid", "--report", report
+    )
+    assert done.returncode == 0, done.stderr
+    told = RunReport.model_validate_json(report.read_text())
+    assert told.frames.read == told.frames.written == 15
+    assert told.frames.uncovered == 0
+    assert told.faces.covered >= 15
+    assert told.engines[0].reason
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["anonymize", "none.mp4", "-o", "o.mp4"], 3, "none.mp4"),
+        (["anonymize", "noise.mp4", "-o", "o.mp4", "--method", "solid"], 3, "noise.mp4"),
+        (["anonymize", "noise.mp4", "-o", "noise.mp4"], 2, "is an input"),
+        (["anonymize", "noise.mp4", "-o", "there.mp4"], 4, "--overwrite"),
+        (["anonymize", "noise.mp4", "-o", "o.mp4", "--method", "nonsense"], 2, "kveil methods"),
+        (["anonymize", "noise.mp4", "-o", "o.mp4", "--set", "privacy.k=1"], 2, "privacy.k"),
+        (["anonymize", "noise.mp4", "-o", "o.mp4", "--set", "nonsense"], 2, "KEY=VALUE"),
+        (["anonymize", "noise.mp4", "-o", "o.mp4", "--config", "none.yaml"], 2, "none.yaml"),
+        (
+            ["anonymize", "noise.mp4", "-o", "o.mp4", "--set", "detection.model=none.onnx"],
+            5,
+            "none.onnx",
+        ),
+    ],
+)
+def test_mistake_ends_in_one_line_and_its_status(
+    tmp_path: Path, words: list[str], status: int, said: str
+) -> None:
+    (tmp_path / "noise.mp4").write_bytes(b"no video" * 100)
+    (tmp_path / "there.mp4").write_bytes(b"keep me")
+    assert_one_line(kveil(*words, cwd=tmp_path), status, said)
+    assert (tmp_path / "there.mp4").read_bytes() == b"keep me"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["noise.mp4", "there.mp4"]
+
+
+def test_unknown_option_is_a_usage_error() -> None:
+    assert kveil("anonymize", "--nonsense").returncode == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    source = tmp_path / "in.mp4"
+    write_demo_clip(source, 8.0)
+    command = [sys.executable, "-m", "stream.cli.main", "anonymize", str(source)]
+    command += ["-o", str(tmp_path / "out.mp4"), "--method", "solid"]
+    env = CLEAN | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        os.sched_yield()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["in.mp4"]
+
+
+def test_unsafe_method_is_named_as_such(clip: Path, tmp_path: Path) -> None:
+    done = kveil("anonymize", clip, "-o", tmp_path / "o.mp4", "--method", "mosaic")
+    assert done.returncode == 0
+    assert "does not stop recognition" in done.stderr
+    assert "unsafe" in kveil("methods").stdout
+
+
+def test_doctor_names_what_is_used() -> None:
+    done = kveil("doctor")
+    assert done.returncode == 0
+    assert "detector" in done.stdout
+    assert "encoder" in done.stdout
+
+
+def test_settings_can_be_listed_and_shown() -> None:
+    assert "KVEIL_PRIVACY__K" in kveil("config", "keys").stdout
+    assert "coarse_px: 1280" in kveil("config", "show", "--preset", "drone").stdout
