@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.attacks.attack import Bench, Finding, Judge
+from evaluation.metrics.permutation import chance_floor
 from evaluation.metrics.ranking import ranking_from_scores
 from evaluation.metrics.verification import verification_from_scores
 
@@ -36,6 +37,8 @@ def finding_from_scores(
     """
     ranking = ranking_from_scores(scores, probes, gallery)
     checked = verification_from_scores(scores, probes, gallery, judge.threshold)
+    best = gallery[scores.argmax(axis=1)]
+    floor = chance_floor(lambda names: float((best == names).mean()), probes, ranking.rank_1.rate)
     places = np.arange(1, ranking.gallery + 1, dtype=np.float64)
     return Finding(
         attack,
@@ -50,6 +53,9 @@ def finding_from_scores(
             "auc": checked.auc,
             "mean_rank_over_chance": ranking.mean_rank_over_chance,
             "gallery": float(ranking.gallery),
+            "permuted_rank_1": floor.mean,
+            "permuted_rank_1_upper": floor.upper,
+            "p_value": floor.p_value,
         },
         {"roc": checked.curve, "cmc": np.stack([places, ranking.cmc], axis=1)},
     )

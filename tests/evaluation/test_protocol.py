@@ -1,0 +1,115 @@
+"""A whole evaluation on self-made people: table, verdict, record and page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluation.errors import FacesUnreadable, TooFewPeople
+from evaluation.folder import cast_people, people_in_folder, read_image
+from evaluation.protocol import Evaluation, Plan, evaluate_folder
+from evaluation.reports.folder_record import folder_record
+from evaluation.reports.page import page_from_record
+from evaluation.utility import UtilityProbe
+from evaluation.verdict import controls_of, goals_of
+from tests.evaluation.fakes import PORTRAIT_FACE, PixelJudge, ScriptedFinder, write_people
+
+pytestmark = pytest.mark.unit
+
+FINDER = ScriptedFinder((PORTRAIT_FACE,))
+
+
+def silent(stage: str, done: int, of: int) -> None:
+    """Progress that nobody looks at."""
+
+
+@pytest.fixture(scope="module")
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    folder = write_people(tmp_path_factory.mktemp("faces"), people=90, pictures=2)
+    plan = Plan(people=36, k=3, methods=("solid", "k-Same-Pixel", "kveil"), quick=True)
+    probe = UtilityProbe(FINDER, sample=10)
+    return evaluate_folder(folder, FINDER, [PixelJudge(threshold=0.7)], plan, probe, silent)
+
+
+def test_every_method_and_control_is_in_one_table(evaluation: Evaluation) -> None:
+    names = [result.name for result in evaluation.results]
+    assert names == ["none", "random stranger", "solid", "k-Same-Pixel", "kveil"]
+    assert all(not result.failure for result in evaluation.results)
+    assert {name for name, _ in evaluation.trade_off} == {"k-Same-Pixel", "kveil"}
+
+
+def test_the_controls_hold_on_sound_attacks(evaluation: Evaluation) -> None:
+    controls = controls_of(evaluation)
+    assert len(controls) >= 10
+    assert [control for control in controls if not control.holds and control.attack != "A5"] == []
+
+
+def test_an_attack_blind_to_the_leak_fails_its_control(evaluation: Evaluation) -> None:
+    leak = evaluation.results[0]
+    blind = [
+        replace(finding, rate=replace(finding.rate, hits=0)) if finding.attack == "A1" else finding
+        for finding in leak.findings
+    ]
+    broken = replace(evaluation, results=[replace(leak, findings=blind), *evaluation.results[1:]])
+    assert not all(control.holds for control in controls_of(broken) if control.attack == "A1")
+    assert folder_record(broken, "photographs")["verdict"] == "failed"
+
+
+def test_goals_tell_a_leak_from_a_replacement(evaluation: Evaluation) -> None:
+    leak = {check.text: check for check in goals_of(evaluation.results[0])}
+    assert not leak["TAR at FMR 1e-3, A1"].is_met
+    assert leak["identities out ÷ in"].is_met
+    mean = {check.text: check for check in goals_of(evaluation.results[3])}
+    assert not mean["identities out ÷ in"].is_met
+
+
+def test_the_record_is_plain_json_without_faces(evaluation: Evaluation) -> None:
+    record = folder_record(evaluation, "photographs")
+    text = json.dumps(record, allow_nan=False)
+    assert "person0" not in text
+    assert "base64" not in text
+    assert record["schema"] == "kveil.evaluation.folder/1"
+    assert len(text) < 1_000_000
+
+
+def test_the_page_is_one_file_that_says_the_verdict_first(evaluation: Evaluation) -> None:
+    page = page_from_record(folder_record(evaluation, "photographs"))
+    assert page.index('class="verdict') < page.index("<table")
+    assert page.count("<svg") >= 4
+    assert 'name="viewport"' in page
+    for outside in ("http://", "https://cdn", "<script", '<link rel="stylesheet"'):
+        assert outside not in page.replace("http://www.w3.org", "").replace(
+            "http://purl.org", ""
+        ).replace("http://creativecommons.org", "")
+
+
+def test_people_are_cast_into_one_part_each(tmp_path: Path) -> None:
+    people = people_in_folder(write_people(tmp_path, people=50, pictures=1))
+    casting = cast_people(people, 1000)
+    parts = [*casting.tested, *casting.donors, *casting.outsiders]
+    assert len(parts) == len(set(parts)) == 50
+    assert len(casting.tested) == 30
+
+
+def test_too_few_people_are_refused(tmp_path: Path) -> None:
+    people = people_in_folder(write_people(tmp_path, people=5, pictures=1))
+    with pytest.raises(TooFewPeople, match="40 are needed"):
+        cast_people(people, 100)
+
+
+def test_an_empty_folder_or_a_text_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FacesUnreadable, match="one folder per person"):
+        people_in_folder(tmp_path)
+    (tmp_path / "a.png").write_text("no picture")
+    with pytest.raises(FacesUnreadable, match="not a picture"):
+        read_image(tmp_path / "a.png")
+
+
+def test_a_csv_without_its_columns_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("name,picture\n")
+    with pytest.raises(FacesUnreadable, match="`file` and `person`"):
+        people_in_folder(tmp_path, table)
