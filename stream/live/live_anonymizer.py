@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 from config.settings import Settings
 from engines.compositor import Composite
-from engines.covers import cover_named
 from engines.marking import MarkStyle, mark
 from engines.types import Frame
 from stream.anonymizer import Anonymizer
@@ -17,6 +16,7 @@ from stream.finding import FaceFinder
 from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
 from stream.live.counters import Counters
 from stream.live.overload import Overload, SheddingReplacer, SheddingSchedule
+from stream.methods import method_cover
 from stream.replacement import FaceReplacer
 from stream.report import ClusterCounts, FaceCounts, FrameCounts
 from stream.stage_clock import StageClock
@@ -193,7 +193,7 @@ class LiveAnonymizers:
             SheddingSchedule(self._schedule(), self.overload),
             tracker,
             self._replacer,
-            cover_named("solid" if settings.method == "swap" else settings.method),
+            method_cover(settings.method),
             settings.cover.margin,
             self.stages,
         )
