@@ -29,6 +29,10 @@ _LEAST_VARIATION: Final = 1.0
 _OPAQUE: Final = 1 - 1e-3
 _CLOSE_TO_EDGE: Final = 0.02
 """Slack of the identity oval, in its own units, for landmarks that sit on its edge."""
+_LEAST_HIDDEN: Final = 0.85
+"""Share of the central half of the box that must be opaque. Larger covers more turned heads
+that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
+_CENTRAL_STEPS: Final = np.linspace(0.25, 0.75, 11)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +153,27 @@ def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
 
 
 def _hides(face: Face, patch: Patch) -> bool:
-    """Whether the identity oval holds the five landmarks and the central half of the box."""
+    """Whether the patch lies over this face and is opaque where it must be.
+
+    The identity oval holds all five landmarks, and at least `_LEAST_HIDDEN` of the central
+    half of the box is under full alpha. The rest of that half may be hair or background:
+    on a turned head the box is not centred on the face.
+    """
     if not (np.isfinite(face.box_px).all() and np.isfinite(face.landmarks_px).all()):
         return False
     x0, y0, x1, y1 = (float(value) for value in face.box_px)
-    across, down = (x1 - x0) / 4, (y1 - y0) / 4
-    if across <= 0 or down <= 0:
+    if x1 <= x0 or y1 <= y0:
         return False
-    low_x, low_y, high_x, high_y = x0 + across, y0 + down, x1 - across, y1 - down
-    corners = [[low_x, low_y], [high_x, low_y], [low_x, high_y], [high_x, high_y]]
-    points = np.concatenate([np.array(corners), face.landmarks_px])
     size = patch.alpha.shape[0]
-    distance = identity_distance(moved(patch.crop_from_frame, points), size)
-    return bool((distance <= 1 + _CLOSE_TO_EDGE).all())
+    distance = identity_distance(moved(patch.crop_from_frame, face.landmarks_px), size)
+    if not (distance <= 1 + _CLOSE_TO_EDGE).all():
+        return False
+    x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)
+    places = moved(patch.crop_from_frame, np.stack([x, y], -1).reshape(-1, 2))
+    columns, rows = np.floor(places).astype(np.int64).T
+    inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
+    opaque = patch.alpha[rows[inside], columns[inside]] >= _OPAQUE
+    return float(opaque.sum()) >= _LEAST_HIDDEN * len(places)
 
 
 def _scale(similarity: Similarity) -> float:
