@@ -108,17 +108,19 @@ def dataset(
             help="Also write which output came from whom, sealed with $KVEIL_GALLERY_KEYS."
         ),
     ] = None,
-    models: Annotated[Path | None, typer.Option(help="Folder of the detector's network.")] = None,
 ) -> None:
     """Anonymizes a folder of face images so that each face could be any of k people's."""
     from engines.backends.openvino import OpenVino
     from evaluation.dataset import DatasetJob, anonymize_dataset
+    from evaluation.finders import product_finder
     from evaluation.folder_evaluation import renderer_at_hand
 
-    renderer = renderer_at_hand(OpenVino())[0] if donors is None else None
+    backend = OpenVino()
+    renderer = renderer_at_hand(backend)[0] if donors is None else None
+    finder = product_finder(backend)
     job = DatasetJob(source, target, method, k, identities, seed, donors, mapping)
     with _Progress() as progress:
-        manifest = anonymize_dataset(job, _finders(models)[1], progress.tell, renderer)
+        manifest = anonymize_dataset(job, finder, progress.tell, renderer)
     typer.echo(f"{manifest['images_out']} images of {manifest['people']} people in {target}")
 
 

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend
+from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan, detect_picture
 from engines.detectors.scrfd import Scrfd
 from engines.errors import ModelMissing
+from engines.models import centerface_path
 from engines.pictures import picture_from_bgr
 from engines.types import Face
 
 __all__ = ["FrameFinder", "PortraitFinder", "finder_from_models", "largest_central"]
+__all__ += ["product_finder"]
 
 _NETWORK: Final = "scrfd_500m_bnkps.onnx"
 _INPUT_PX: Final = 640
@@ -83,6 +86,15 @@ def finder_from_models(backend: Backend, models: Path) -> tuple[FrameFinder, Por
     detector = Scrfd(backend, path, fixed=(_INPUT_PX, _INPUT_PX))
     name = f"{path.stem} at {_INPUT_PX} px"
     return FrameFinder(detector, f"{name}, frame and tiles × 1.5"), PortraitFinder(detector, name)
+
+
+def product_finder(backend: Backend) -> PortraitFinder:
+    """The product's own detector, for work that is not a judgement of it.
+
+    Raises:
+        ModelMissing: the package that ships its weights is not installed.
+    """
+    return PortraitFinder(CenterFace(backend, centerface_path()), "centerface")
 
 
 def largest_central(faces: Sequence[Face], height: int, width: int) -> Face | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend
-from engines.errors import ModelMissing
-from engines.stylegan.pack import bundled_pack, swapper_from_pack
+from engines.stylegan.encoder import LatentEncoder
+from engines.stylegan.pack import bundled_pack, load_role, read_pack, swapper_from_pack
+from engines.stylegan.shape import load_shape_model
+from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from evaluation.faces import Faces
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors, surrogate_latent
@@ -34,13 +36,15 @@ class GeneratedSurrogates:
 
     Attributes:
         swapper: renders.
+        encoder: latents of crops, for methods that mix people.
         population: donors' latents.
         recipe: how they are mixed.
     """
 
     swapper: Swapper
+    encoder: LatentEncoder
     population: DonorPopulation
-    recipe: DonorRecipe
+    recipe: DonorRecipe = field(default_factory=DonorRecipe)
 
     @property
     def donors(self) -> int:
@@ -58,10 +62,24 @@ class GeneratedSurrogates:
         self, crops: NDArray[np.uint8], chosen: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Renders mixtures over people, `_BATCH` at a time; see `SurrogateRenderer.wear`."""
+        return self.painted(crops, self.latents(chosen))
+
+    def encoded(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(N, L, 512) float32 latents of (N, S, S, 3) uint8 BGR crops."""
+        parts = [
+            self.encoder.encode(crops[start : start + _BATCH])
+            for start in range(0, len(crops), _BATCH)
+        ]
+        return np.concatenate(parts)
+
+    def painted(
+        self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Patches and alphas of given latents under the control of the crops."""
         patches, alphas = [], []
         for start in range(0, len(crops), _BATCH):
-            part = crops[start : start + _BATCH]
-            rendered = self.swapper.render(part, self.latents(chosen[start : start + _BATCH]))
+            part = slice(start, start + _BATCH)
+            rendered = self.swapper.render(crops[part], latents[part])
             usable = rendered.is_usable
             pixels, alpha = rendered.pixels.copy(), rendered.alpha.copy()
             pixels[~usable], alpha[~usable] = 128.0, 1.0
@@ -81,13 +99,12 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
         ModelMissing: the pack is absent or incomplete.
         ModelRejected: it is damaged.
     """
-    place = folder or bundled_pack()
-    donors = place / "donors.npz"
-    if not donors.is_file():
-        message = f"{place.name} has no donors.npz; use a complete model pack"
-        raise ModelMissing(message)
-    swapper, _ = swapper_from_pack(backend, place)
-    return GeneratedSurrogates(swapper, read_donors(donors), DonorRecipe())
+    pack = read_pack(folder or bundled_pack())
+    swapper, _ = swapper_from_pack(backend, pack.folder)
+    geometry = pack.path("shape.npz")
+    shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
+    encoder = LatentEncoder(swapper, load_role(backend, pack, "encoder"), shape, frame)
+    return GeneratedSurrogates(swapper, encoder, read_donors(pack.path("donors.npz")))
 
 
 def _sized(images: NDArray[np.float32], size: int) -> NDArray[np.float32]:

@@ -10,7 +10,9 @@ from evaluation.faces import Faces
 from evaluation.methods.anonfaces import AnonFaces
 from evaluation.methods.baselines import IdentityMethod, RandomStranger, cover_method, cover_names
 from evaluation.methods.fpsp import FpspMorph
+from evaluation.methods.generated import GeneratedSurrogates
 from evaluation.methods.ksame import KSameEigen, KSamePixel
+from evaluation.methods.latents import LatentMix, LayerSwap
 from evaluation.methods.method import Method
 from evaluation.methods.surrogate import DonorImages, DonorSurrogate, SurrogateRenderer
 
@@ -19,7 +21,8 @@ __all__ = ["CONTROLS", "QUICK", "fitted_maker", "method_named", "method_names"]
 CONTROLS = ("none", "random stranger")
 """Run in every evaluation: the leak that must be found, the strangers who must not."""
 QUICK = ("solid", "blur", "mosaic", "bar-mask", "k-Same-Pixel", "AnonFACES", "kveil")
-_OTHERS = ("k-Same-Pixel", "k-Same-Eigen", "AnonFACES", "FPSP morph", "kveil")
+_LATENT = ("AnonFACES latent", "StyleID layers")
+_OTHERS = ("k-Same-Pixel", "k-Same-Eigen", "AnonFACES", "FPSP morph", *_LATENT, "kveil")
 
 
 def method_names() -> list[str]:
@@ -36,7 +39,7 @@ def method_named(name: str, k: int, renderer: SurrogateRenderer | None = None) -
         renderer: of surrogates; donors' photographs when None.
 
     Raises:
-        EvaluationError: there is no such method; the message lists them.
+        EvaluationError: there is no such method, or it needs a generator that is not there.
 
     >>> method_named("k-Same-Pixel", 3).name
     'k-Same-Pixel'
@@ -52,6 +55,11 @@ def method_named(name: str, k: int, renderer: SurrogateRenderer | None = None) -
     }
     if name in makers:
         return makers[name]()
+    if name in _LATENT:
+        if not isinstance(renderer, GeneratedSurrogates):
+            message = f"{name} mixes latents and needs the generator; install the model pack"
+            raise EvaluationError(message)
+        return LatentMix(renderer, k) if name == _LATENT[0] else LayerSwap(renderer)
     if name in cover_names():
         return cover_method(name)
     message = f"no method is called {name!r}; choose one of {', '.join(method_names())}"

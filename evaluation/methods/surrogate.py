@@ -20,7 +20,7 @@ from evaluation.faces import CROP, Faces, crop_window
 from evaluation.methods.method import Kind, Release
 from gallery.secrets import KeyedRandom
 
-__all__ = ["DonorImages", "DonorSurrogate", "SurrogateRenderer", "oval_alpha"]
+__all__ = ["DonorImages", "DonorSurrogate", "SurrogateRenderer", "oval_alpha", "worn"]
 
 Crops = NDArray[np.uint8]
 
@@ -130,11 +130,7 @@ class DonorSurrogate:
         chosen = self._donors(faces.persons, secret)
         rows, columns = crop_window()
         crops = faces.images[:, rows, columns]
-        patches, alphas = self.renderer.wear(crops, chosen)
-        weight = alphas[..., None]
-        images = faces.images.copy()
-        blended = weight * patches + (1 - weight) * crops
-        images[:, rows, columns] = np.clip(np.rint(blended), 0, 255).astype(np.uint8)
+        images = worn(faces.images, *self.renderer.wear(crops, chosen))
         clusters = np.array([self._home[int(person)] for person in faces.persons], np.int64)
         count = len(faces)
         mixing = np.zeros((count, count), np.float32)
@@ -171,6 +167,24 @@ class DonorSurrogate:
             for deck in range(-(-len(used) // pool))
         ]
         return np.array([decks[rank[s] // pool][rank[s] % pool] for s in slots], np.int64)
+
+
+def worn(
+    images: NDArray[np.uint8], patches: NDArray[np.float32], alphas: NDArray[np.float32]
+) -> NDArray[np.uint8]:
+    """Portraits with patches blended into their kveil crops, as a new array.
+
+    Args:
+        images: (N, S, S, 3) uint8 portraits.
+        patches: (N, C, C, 3) float32, 0…255.
+        alphas: (N, C, C) float32, 0…1.
+    """
+    rows, columns = crop_window()
+    result = images.copy()
+    weight = alphas[..., None]
+    blended = weight * patches + (1 - weight) * images[:, rows, columns]
+    result[:, rows, columns] = np.clip(np.rint(blended), 0, 255).astype(np.uint8)
+    return result
 
 
 def oval_alpha(size: int) -> NDArray[np.float32]:
