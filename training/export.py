@@ -31,6 +31,7 @@ from training.networks import (
     TEXTURE_SIZE,
     Generator,
     ModulatedConv,
+    contrast_from_field,
     field_from_light,
     latent_axes,
     latents_from_codes,
@@ -69,7 +70,8 @@ class CropEncoder(nn.Module):
             image, place * 2 - 1, mode="bilinear", padding_mode="border", align_corners=False
         )
         inside = self.inside.expand(texture.shape[0], -1, -1, -1)
-        texture = texture - field_from_light(light_from_images(texture, inside), inside)
+        field = field_from_light(light_from_images(texture, inside), inside)
+        texture = (texture - field) / contrast_from_field(field)
         seen = (texture.flatten(1) - self.mean) @ self.rows.T
         count = CODE - TEXTURE_CODES
         own = (shape[:, :count] - self.centre) / self.spread

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.stylegan.sizes import (
+    CONTRAST_CEILING,
+    CONTRAST_FLOOR,
     LIGHT_SIZE,
     LIGHT_SPREAD,
     MAP_CHANNELS,
@@ -208,6 +210,7 @@ class TexturedBase(nn.Module):
             texture, grid, mode="bilinear", padding_mode="border", align_corners=False
         )
         inside = softened(maps[:, :1].float(), size)
+        base = base * contrast_from_field(field_from_light(light.float(), inside))
         return base + field_from_light(light.float() - light_from_images(base, inside), inside)
 
 
@@ -348,6 +351,12 @@ def field_from_light(light: Tensor, inside: Tensor) -> Tensor:
         light, size=inside.shape[2:], mode="bilinear", align_corners=False
     )
     return field[:, :3] * inside + field[:, 3:] * (1 - inside)
+
+
+def contrast_from_field(field: Tensor) -> Tensor:
+    """Torch form of `engines.stylegan.light.contrast_from_field`, float[N, 1, S, S]."""
+    strength = field.mean(dim=1, keepdim=True) + 1
+    return strength.clamp(CONTRAST_FLOOR, CONTRAST_CEILING)
 
 
 def _cells(image: Tensor, weight: Tensor) -> Tensor:

@@ -34,6 +34,8 @@ from engines.stylegan.topology import (
 )
 
 _FAR: Final = 10.0
+_SPILL: Final = 0.55 / DRAW_SIZE
+"""OpenCV's smooth fills reach about half a pixel beyond an outline, its lines a whole one."""
 
 
 def maps_from_points(points: Tensor) -> Tensor:
@@ -44,8 +46,8 @@ def maps_from_points(points: Tensor) -> Tensor:
     pupils = torch.zeros_like(eyes)
     for index in (PUPIL_IMAGE_LEFT, PUPIL_IMAGE_RIGHT):
         away = (place[None] - flat[:, index, None, None]).norm(dim=-1)
-        pupils = torch.maximum(pupils, (away <= PUPIL_RADIUS).float())
-    width = 0.5 * LINE_WIDTH / DRAW_SIZE
+        pupils = torch.maximum(pupils, (away <= PUPIL_RADIUS + _SPILL).float())
+    width = 0.5 * LINE_WIDTH / DRAW_SIZE + 2 * _SPILL
     bridge = _near(flat[:, NOSE_BRIDGE_SLICE], place, width)
     nose = torch.maximum(bridge, _near(flat[:, NOSE_BASE_SLICE], place, width))
     drawn = torch.stack(
@@ -119,7 +121,7 @@ def _either(points: Tensor, first: slice, second: slice, place: Tensor) -> Tenso
 
 
 def _inside(polygon: Tensor, place: Tensor) -> Tensor:
-    """Even-odd rule: float[N, V, 2] -> float[N, S, S]."""
+    """Even-odd rule, and the outline itself: float[N, V, 2] -> float[N, S, S]."""
     start, stop = polygon, polygon.roll(-1, dims=1)
     odd = torch.zeros(len(polygon), *place.shape[:2], dtype=torch.bool, device=place.device)
     x, y = place[None, ..., 0], place[None, ..., 1]
@@ -128,7 +130,8 @@ def _inside(polygon: Tensor, place: Tensor) -> Tensor:
         x1, y1 = stop[:, edge, 0, None, None], stop[:, edge, 1, None, None]
         crosses = (y0 > y) != (y1 > y)
         odd ^= crosses & (x < (x1 - x0) * (y - y0) / (y1 - y0 + 1e-12) + x0)
-    return odd.float()
+    outline = _near(torch.cat([polygon, polygon[:, :1]], dim=1), place, _SPILL)
+    return torch.maximum(odd.float(), outline)
 
 
 def _near(line: Tensor, place: Tensor, width: float) -> Tensor:

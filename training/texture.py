@@ -19,7 +19,12 @@ import numpy.typing as npt
 from scipy.spatial import Delaunay
 
 from engines.stylegan.control import oval_from_points
-from engines.stylegan.light import field_from_light, light_from_picture, softened
+from engines.stylegan.light import (
+    contrast_from_field,
+    field_from_light,
+    light_from_picture,
+    softened,
+)
 from engines.stylegan.shape import (
     FEATURE_LIMIT,
     canonical_from_points,
@@ -65,7 +70,8 @@ def texture_from_crop(
         crop, place[..., 0], place[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
     texture = np.asarray(warped, np.float32) / 127.5 - 1.0
-    return texture - field_from_light(light_from_picture(texture, inside), inside)
+    field = field_from_light(light_from_picture(texture, inside), inside)
+    return (texture - field) / contrast_from_field(field)
 
 
 def principal_directions(data: Float32, count: int) -> tuple[Float32, Float32]:

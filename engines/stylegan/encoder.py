@@ -14,6 +14,8 @@ from engines.swapper import Swapper, fed_from_crop
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
 TEXTURE_SIZE = 96
+CODES = 16
+"""Identity shape directions that the latent holds."""
 
 
 class LatentEncoder:
@@ -22,7 +24,7 @@ class LatentEncoder:
     Args:
         swapper: reads the landmarks.
         encoder: `image` float32[N, 3, 128, 128] RGB in [-1, 1], `place` float32[N, 96, 96, 2]
-            crop units, `shape` float32[N, J] -> `latents` float32[N, L, 512].
+            crop units, `shape` float32[N, 16] -> `latents` float32[N, L, 512].
         shape: takes the identity out of landmarks.
         frame: the face on which textures are stored.
     """
@@ -48,6 +50,6 @@ class LatentEncoder:
         fed = {
             "image": np.stack([fed_from_crop(crop) for crop in crops]),
             "place": np.stack(place),
-            "shape": own,
+            "shape": np.ascontiguousarray(own[:, :CODES]),
         }
         return self._encoder.run(fed)["latents"]

@@ -7,7 +7,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.sizes import LIGHT_SIZE, LIGHT_SPREAD, SOFT_KERNEL, SOFT_SIZE
+from engines.stylegan.sizes import (
+    CONTRAST_CEILING,
+    CONTRAST_FLOOR,
+    LIGHT_SIZE,
+    LIGHT_SPREAD,
+    SOFT_KERNEL,
+    SOFT_SIZE,
+)
 
 Float32 = npt.NDArray[np.float32]
 
@@ -54,6 +61,19 @@ def field_from_light(light: Float32, inside: Float32) -> Float32:
     face, rest = (cv2.resize(part, size, interpolation=cv2.INTER_LINEAR) for part in light)
     share = inside[:, :, None]
     return np.asarray(face * share + rest * (1.0 - share), np.float32)
+
+
+def contrast_from_field(field: Float32) -> Float32:
+    """How strong texture shows under a light: proportional to it, float32[S, S, 1].
+
+    Args:
+        field: float32[S, S, C] in [-1, 1].
+
+    >>> float(contrast_from_field(np.zeros((1, 1, 3), np.float32))[0, 0, 0])
+    1.0
+    """
+    strength = field.mean(axis=2, keepdims=True) + 1.0
+    return np.asarray(np.clip(strength, CONTRAST_FLOOR, CONTRAST_CEILING), np.float32)
 
 
 def _cells(picture: Float32, weight: Float32) -> Float32:

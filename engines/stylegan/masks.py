@@ -20,6 +20,9 @@ Float32 = npt.NDArray[np.float32]
 def alpha_from_points(subject: Float32, surrogate: Float32, size: int) -> Float32:
     """Alpha of one patch: 1 on the identity oval and on both faces' outlines.
 
+    Towards the crop's edge an outline is feathered too, so that no edge shows; the identity
+    oval is not.
+
     Args:
         subject: float32[POINTS, >=2] of the face to hide, crop units.
         surrogate: the same of the face that hides it.
@@ -34,7 +37,8 @@ def alpha_from_points(subject: Float32, surrogate: Float32, size: int) -> Float3
     >>> float(alpha[32, 32]), float(alpha[0, 0])
     (1.0, 0.0)
     """
-    opaque = identity_mask(size).astype(np.uint8)
+    oval = identity_mask(size)
+    opaque = oval.astype(np.uint8)
     for points in (subject, surrogate):
         outline = np.clip(points[OVAL_SLICE, :2], -1.0, 2.0) * size - 0.5
         hull = cv2.convexHull(np.round(outline).astype(np.int32))
@@ -42,6 +46,6 @@ def alpha_from_points(subject: Float32, surrogate: Float32, size: int) -> Float3
     width = FEATHER * size
     away = cv2.distanceTransform(1 - opaque, cv2.DIST_L2, 3)
     alpha = np.clip(1.0 - (away - _GROWTH * size) / width, 0.0, 1.0)
-    rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (0.5 * width)
+    rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / width
     inside = np.minimum(np.minimum.outer(rim, rim), 1.0)
-    return np.where(opaque > 0, 1.0, alpha * inside).astype(np.float32)
+    return np.where(oval, 1.0, alpha * inside).astype(np.float32)
