@@ -1,0 +1,84 @@
+"""The commands as users call them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from evaluation import commands
+from evaluation.errors import RecogniserRejected
+from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, write_people
+from tests.evaluation.test_clips import write_clip
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    """The commands with a judge and a finder that need no networks."""
+    finder = ScriptedFinder((face_at(10, 8, 30),))
+    monkeypatch.setattr(commands, "_judges", lambda names, models: [PixelJudge(threshold=0.7)])
+    monkeypatch.setattr(commands, "_finders", lambda models: (finder, finder))
+    app = typer.Typer()
+    app.command("evaluate")(commands.evaluate)
+    app.command("dataset")(commands.dataset)
+    return app
+
+
+def test_a_clip_left_as_it_was_fails_with_its_reason(app: typer.Typer, tmp_path: Path) -> None:
+    clip, copy = write_clip(tmp_path / "a.mp4", 6), write_clip(tmp_path / "b.mp4", 6)
+    report = tmp_path / "r.json"
+    result = CliRunner().invoke(
+        app, ["evaluate", str(clip), str(copy), "--report", str(report), "--strict"]
+    )
+    assert result.exit_code == 6
+    assert "face-frames are bare" in result.output
+    record = json.loads(report.read_text())
+    assert record["verdict"] == "failed"
+    assert record["A12"]["bare"]["hits"] == 6
+    assert "viewport" in report.with_suffix(".html").read_text()
+
+
+def test_clips_of_other_lengths_are_a_failed_verdict(app: typer.Typer, tmp_path: Path) -> None:
+    clip, short = write_clip(tmp_path / "a.mp4", 6), write_clip(tmp_path / "b.mp4", 5)
+    report = tmp_path / "r.json"
+    result = CliRunner().invoke(app, ["evaluate", str(clip), str(short), "--report", str(report)])
+    assert result.exit_code == 0
+    record = json.loads(report.read_text())
+    assert record["verdict"] == "failed"
+    assert "ends at frame 5" in record["reasons"][0]
+    assert "A12" not in record
+    assert "ends at frame 5" in report.with_suffix(".html").read_text()
+
+
+def test_a_sheet_is_written_only_when_asked_for(app: typer.Typer, tmp_path: Path) -> None:
+    clip, copy = write_clip(tmp_path / "a.mp4", 3), write_clip(tmp_path / "b.mp4", 3)
+    report, sheet = tmp_path / "r.json", tmp_path / "sheet.png"
+    plain = ["evaluate", str(clip), str(copy), "--report", str(report)]
+    CliRunner().invoke(app, plain)
+    assert not list(tmp_path.glob("*.png"))
+    CliRunner().invoke(app, [*plain, "--sheet", str(sheet)])
+    assert sheet.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_dataset_with_its_own_donors_is_written(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ScriptedFinder((face_at(32, 32, 128),))
+    monkeypatch.setattr("evaluation.finders.product_finder", lambda backend: whole)
+    write_people(tmp_path / "in", people=6, pictures=1)
+    write_people(tmp_path / "donors", people=8, pictures=1, first=50)
+    arguments = ["dataset", str(tmp_path / "in"), str(tmp_path / "out"), "--k", "3"]
+    result = CliRunner().invoke(app, [*arguments, "--donors", str(tmp_path / "donors")])
+    assert result.exit_code == 0, result.output
+    assert "6 images of 6 people" in result.output
+    assert len(list((tmp_path / "out").rglob("*.png"))) == 6
+
+
+def test_no_recogniser_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(RecogniserRejected, match="KVEIL_EVALUATION_MODELS"):
+        commands._judges([], tmp_path)
