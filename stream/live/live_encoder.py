@@ -26,6 +26,7 @@ _VP8_OPTIONS: Final = {
     "static-thresh": "100",
     "g": "100000",
 }
+_LEAST_STEP: Final = 90  # 1 ms, the coarsest clock of any container used here
 _INTRA: Final = 1
 _DELTA: Final = 0
 
@@ -95,7 +96,7 @@ class FrameFitter:
         frame = frame_from_picture(picture, "yuv420p", 0, pts, TICKS)
         if (frame.height, frame.width) != (self.height, self.width):
             frame = _letterboxed(frame, self.height, self.width)
-        pts = pts if self._last_pts is None else max(pts, self._last_pts + 1)
+        pts = pts if self._last_pts is None else max(pts, self._last_pts + _LEAST_STEP)
         frame.pts, frame.time_base, self._last_pts = pts, TICKS, pts
         self._choose_type(frame, pts)
         return frame

@@ -127,6 +127,10 @@ class LiveStream:
         self._spawn("worker", self._worker.run)
         self._spawn("supervisor", self._supervise)
 
+    def replace_source(self, connect: Callable[[], Source]) -> None:
+        """Takes another source than the one given; before `start` alone."""
+        self._keeper.replace_connect(connect)
+
     def add_lane(self, lane: SinkLane) -> None:
         """Adds a network output; it runs until the stream stops or it is removed."""
         thread = threading.Thread(

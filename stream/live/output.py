@@ -14,6 +14,7 @@ from stream.live.timeline import Timeline
 __all__ = ["Outlet", "Output", "SlateMaker"]
 
 _PATIENCE = 4.0
+_LEAST_STEP = 90
 SlateMaker = Callable[[int, int, int], Composite]
 """Makes a slate of height × width pixels at a number of ticks of `Timeline.TIME_BASE`."""
 
@@ -90,6 +91,8 @@ class Output:
             latency_s: since it was decoded, s.
         """
         with self._lock:
+            # Slates keep behind pictures by this much, or none of them would ever be in time.
+            self._latency_s = latency_s
             if composite.pts <= self._last_pts:
                 self._counters.add("dropped_late")
                 return
@@ -97,7 +100,7 @@ class Output:
             self._shape = (composite.picture.height, composite.picture.width)
             if not self.is_on_slate:
                 self._interval_s += 0.2 * (now_s - self._last_picture_s - self._interval_s)
-            self._last_picture_s, self._latency_s = now_s, latency_s
+            self._last_picture_s = now_s
             self._counters.departed(now_s, latency_s)
             self._hand_over(composite)
 
@@ -110,8 +113,8 @@ class Output:
             if not is_silent or now_s - self._last_slate_s < self._slate_every_s:
                 return
             self._last_slate_s = now_s
-            shown_s = now_s - min(self._latency_s, self._hold_s)
-            ticks = max(self._last_pts + 1, self._timeline.peek(shown_s))
+            shown_s = now_s - max(self._latency_s, self._hold_s)
+            ticks = max(self._last_pts + _LEAST_STEP, self._timeline.peek(shown_s))
             self._counters.departed(now_s, None)
             self._hand_over(self._make_slate(*self._shape, ticks))
 

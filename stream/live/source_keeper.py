@@ -76,6 +76,10 @@ class SourceKeeper:
         self.state: SourceState = "connecting"
         self.trouble = ""
 
+    def replace_connect(self, connect: Callable[[], Source]) -> None:
+        """Opens sources in another way from the next connection on."""
+        self._connect = connect
+
     def run(self) -> None:
         """Connects and delivers until `stop`, or until a source that does not repeat ends."""
         while not self._stopped.is_set():

@@ -76,6 +76,18 @@ def test_slow_camera_is_given_its_own_frame_interval() -> None:
     assert not any(item.cause == "no signal" for item in collector.taken)
 
 
+def test_pictures_later_than_every_slate_are_let_in_again() -> None:
+    clock = FakeClock()
+    output, collector, _ = output_of(clock)
+    for tenth in range(100):
+        clock.seconds = tenth / 10
+        output.tick()
+        if clock.seconds > 3:
+            output.put(composite_at(round((clock.seconds - 2.5) * 90_000)), 2.5)
+    assert not output.is_on_slate
+    assert [item.pts for item in collector.taken] == sorted({i.pts for i in collector.taken})
+
+
 def test_removed_outlet_gets_nothing_more() -> None:
     clock = FakeClock()
     output, collector, _ = output_of(clock)
