@@ -40,9 +40,10 @@ ARCFACE_SIZE: Final = 112
 EYES: Final = np.array([[0.30, 0.37], [0.70, 0.37]], np.float64)
 """Eyes as seen from left to right in the kveil crop, fractions of its side."""
 IDENTITY_CENTRE: Final = (0.50, 0.53)
-IDENTITY_AXES: Final = (0.38, 0.45)
-"""Semi-axes of the oval, in fractions of the crop's side, from mid-forehead to chin: what a
-recogniser reads. A patch must be opaque on all of it."""
+IDENTITY_AXES: Final = (0.30, 0.42)
+"""Semi-axes of the oval, in fractions of the crop's side, from forehead to chin and across the
+outer corners of the eyes. Every patch must be opaque on all of it, whatever painted it; the
+cheeks beyond, whose place depends on the pose, are the painter's to hide."""
 
 # Five points of the 112 px crop on which ArcFace recognisers are trained.
 _ARCFACE: Final = 0.5 + np.array(
@@ -158,7 +159,7 @@ def identity_distance(points: NDArray[np.floating], size: int) -> NDArray[np.flo
         points: (..., 2) px of a kveil crop of side `size`.
         size: side of that crop, px.
 
-    >>> identity_distance(np.array([[50.0, 53.0], [88.0, 53.0]]), 100).round(3).tolist()
+    >>> identity_distance(np.array([[50.0, 53.0], [80.0, 53.0]]), 100).round(3).tolist()
     [0.0, 1.0]
     """
     centre = np.array(IDENTITY_CENTRE, np.float32) * size

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import (
+    IDENTITY_AXES,
     Similarity,
     identity_distance,
     identity_mask,
@@ -27,8 +28,6 @@ __all__ = ["Patch", "Placed", "defect_of", "placed_patch"]
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
 _OPAQUE: Final = 1 - 1e-3
-_CLOSE_TO_EDGE: Final = 0.02
-"""Slack of the identity oval, in its own units, for landmarks that sit on its edge."""
 _LEAST_HIDDEN: Final = 0.85
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
@@ -121,7 +120,7 @@ def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
     x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     distance = identity_distance(moved(local, np.stack([x, y], -1)), size)
     # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
-    reach = 0.71 * _scale(local) / (size * 0.38)
+    reach = 0.71 * _scale(local) / (size * min(IDENTITY_AXES))
     alpha[distance <= 1 + reach] = 1
     return Placed(top, left, pixels, np.clip(alpha, 0, 1))
 
@@ -155,25 +154,28 @@ def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
 def _hides(face: Face, patch: Patch) -> bool:
     """Whether the patch lies over this face and is opaque where it must be.
 
-    The identity oval holds all five landmarks, and at least `_LEAST_HIDDEN` of the central
-    half of the box is under full alpha. The rest of that half may be hair or background:
-    on a turned head the box is not centred on the face.
+    All five landmarks, and at least `_LEAST_HIDDEN` of the central half of the box, are
+    under full alpha. The rest of that half may be hair or background: on a turned head the
+    box is not centred on the face.
     """
     if not (np.isfinite(face.box_px).all() and np.isfinite(face.landmarks_px).all()):
         return False
     x0, y0, x1, y1 = (float(value) for value in face.box_px)
     if x1 <= x0 or y1 <= y0:
         return False
-    size = patch.alpha.shape[0]
-    distance = identity_distance(moved(patch.crop_from_frame, face.landmarks_px), size)
-    if not (distance <= 1 + _CLOSE_TO_EDGE).all():
-        return False
     x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)
-    places = moved(patch.crop_from_frame, np.stack([x, y], -1).reshape(-1, 2))
-    columns, rows = np.floor(places).astype(np.int64).T
+    centre = np.stack([x, y], -1).reshape(-1, 2)
+    is_on_landmarks = bool(_is_opaque_at(face.landmarks_px, patch).all())
+    return is_on_landmarks and float(_is_opaque_at(centre, patch).mean()) >= _LEAST_HIDDEN
+
+
+def _is_opaque_at(points_px: NDArray[np.floating], patch: Patch) -> NDArray[np.bool_]:
+    """For each of (N, 2) points of the frame, whether the patch hides it wholly."""
+    size = patch.alpha.shape[0]
+    columns, rows = np.floor(moved(patch.crop_from_frame, points_px)).astype(np.int64).T
     inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
-    opaque = patch.alpha[rows[inside], columns[inside]] >= _OPAQUE
-    return float(opaque.sum()) >= _LEAST_HIDDEN * len(places)
+    rows, columns = rows.clip(0, size - 1), columns.clip(0, size - 1)
+    return np.asarray(inside & (patch.alpha[rows, columns] >= _OPAQUE), np.bool_)
 
 
 def _scale(similarity: Similarity) -> float:
