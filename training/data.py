@@ -36,9 +36,9 @@ class Batch:
 
 
 class Crops:
-    """The prepared crops of one split, drawn at random."""
+    """The prepared crops: `rows` to train on, `held` to look at."""
 
-    def __init__(self, folder: Path, device: torch.device, held_out: bool = False) -> None:
+    def __init__(self, folder: Path, device: torch.device) -> None:
         """Open `folder` as `training.prepare` or `training.carry` wrote it.
 
         A GPU holds all of it; a carried folder has no held-out crops, its last 64 stand in.
@@ -47,15 +47,15 @@ class Crops:
         self.on_gpu = device.type == "cuda"
         if (folder / "faces.bin").exists():
             arrays, count = _carried(folder, device)
-            rows = torch.arange(count)
-            self.rows = rows[-64:] if held_out else rows[:-64]
+            split = np.arange(count) >= count - 64
         else:
             arrays = _prepared(folder, self.on_gpu)
             split = np.load(folder / "split.npy")
-            self.rows = torch.from_numpy(np.flatnonzero(split == held_out))
+        self.rows = torch.from_numpy(np.flatnonzero(~split))
+        self.held = torch.from_numpy(np.flatnonzero(split))
         if self.on_gpu:
             arrays = [array.to(device) for array in arrays]
-            self.rows = self.rows.to(device)
+            self.rows, self.held = self.rows.to(device), self.held.to(device)
         self._images, self._maps, self._uv, self._codes, self._movement = arrays
 
     def draw(self, count: int, size: int, generator: torch.Generator) -> Batch:

@@ -275,13 +275,10 @@ class Trainer:
         self.d_opt.param_groups[0]["lr"] = self.recipe.lr
 
 
-def run(
-    trainer: Trainer, data: Path, out: Path, crops: int, minutes: float, sheet_every: int
-) -> None:
+def run(trainer: Trainer, out: Path, crops: int, minutes: float, sheet_every: int) -> None:
     """Train until `crops` crops or `minutes` minutes, saving on the way."""
     started = time.monotonic()
-    held = Crops(data, trainer.device, held_out=True)
-    fixed = held.at(held.rows[:8], trainer.recipe.size)
+    fixed = trainer.data.at(trainer.data.held[:8], trainer.recipe.size)
     mark, mark_crops, seen = started, trainer.crops, 0
     totals: dict[str, float] = {}
     next_sheet = trainer.crops + (sheet_every // 4 if trainer.crops else 0)
@@ -340,13 +337,14 @@ def main() -> None:
     device = torch.device(auto if args.device == "auto" else args.device)
     if device.type == "cpu":
         torch.set_num_threads(args.threads)
+    torch.backends.cudnn.benchmark = True
     args.run.mkdir(parents=True, exist_ok=True)
     (args.run / "train.pid").write_text(str(os.getpid()))
     recipe = Recipe(**{name: getattr(args, name) for name in asdict(Recipe())})
     trainer = Trainer(recipe, Crops(args.data, device), args.texture, device)
     if args.resume:
         trainer.load(args.run)
-    run(trainer, args.data, args.run, args.crops, args.minutes, args.sheet_every)
+    run(trainer, args.run, args.crops, args.minutes, args.sheet_every)
 
 
 if __name__ == "__main__":
