@@ -61,6 +61,7 @@ def evaluate(
     ] = False,
 ) -> None:
     """Attacks anonymized faces and writes a JSON report with an HTML page beside it."""
+    _require_extra()
     judges = _judges(recogniser or [], models)
     frames, portraits = _finders(models)
     if anonymized is not None:
@@ -122,6 +123,18 @@ def dataset(
     with _Progress() as progress:
         manifest = anonymize_dataset(job, finder, progress.tell, renderer)
     typer.echo(f"{manifest['images_out']} images of {manifest['people']} people in {target}")
+
+
+def _require_extra() -> None:
+    """Says before the work, not after it, that the page cannot be made."""
+    from importlib.util import find_spec
+
+    from evaluation.errors import ExtraMissing
+
+    absent = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if absent:
+        message = f"{' and '.join(absent)} are absent; pip install 'kveil[evaluate]'"
+        raise ExtraMissing(message)
 
 
 def _judges(names: list[str], models: Path | None) -> list[OnnxRecogniser]:

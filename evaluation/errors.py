@@ -5,8 +5,8 @@ KveilError
     ├── RecogniserRejected        a recogniser's description or network is unusable      (exit 5)
     ├── FacesUnreadable           a folder of faces or a clip cannot be read              (exit 3)
     ├── TooFewPeople              too few people for the method or the statistic          (exit 3)
-    ├── ClipsDiffer               original and anonymized clip do not match in time       (exit 6)
-    └── ControlFailed             an attack missed its planted leak; its figure is void   (exit 6)
+    ├── ExtraMissing              the packages of the extra `evaluate` are not installed  (exit 5)
+    └── ClipsDiffer               original and anonymized clip do not match in time       (exit 6)
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from engines.errors import KveilError
 
 __all__ = [
     "ClipsDiffer",
-    "ControlFailed",
     "EvaluationError",
+    "ExtraMissing",
     "FacesUnreadable",
     "RecogniserRejected",
     "TooFewPeople",
@@ -45,13 +45,13 @@ class TooFewPeople(EvaluationError):
     exit_code = 3
 
 
+class ExtraMissing(EvaluationError):
+    """The packages of the extra `evaluate` are not installed."""
+
+    exit_code = 5
+
+
 class ClipsDiffer(EvaluationError):
     """The anonymized clip has other frames or times than its original."""
-
-    exit_code = 6
-
-
-class ControlFailed(EvaluationError):
-    """An attack did not find its planted leak, so its figure says nothing."""
 
     exit_code = 6

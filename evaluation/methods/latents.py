@@ -5,14 +5,14 @@ Both read the identity of real people and pass some of it on. They stand here to
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.stylegan.latents import LayerWindow, composed
 from evaluation.faces import Faces, crop_window
-from evaluation.methods.generated import GeneratedSurrogates
 from evaluation.methods.ksame import mixed_rows, mixing_of_partition
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
@@ -20,7 +20,26 @@ from gallery.clustering.hierarchical import HierarchicalClustering
 from gallery.clustering.partition import ClusteringAlgorithm
 from gallery.secrets import KeyedRandom
 
-__all__ = ["LatentMix", "LayerSwap"]
+__all__ = ["LatentGenerator", "LatentMix", "LayerSwap"]
+
+
+class LatentGenerator(Protocol):
+    """Encodes people and paints latents; see `GeneratedSurrogates`."""
+
+    @property
+    def donors(self) -> int:
+        """Different surrogates to draw from."""
+
+    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(N, L, 512) float32 of the chosen surrogates."""
+
+    def encoded(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(N, L, 512) float32 latents of (N, S, S, 3) uint8 BGR crops."""
+
+    def painted(
+        self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(N, S, S, 3) float32 patches and (N, S, S) float32 alphas."""
 
 
 @dataclass(slots=True)
@@ -32,7 +51,7 @@ class LatentMix:
         k: least people per cluster.
     """
 
-    generator: GeneratedSurrogates
+    generator: LatentGenerator
     k: int = 5
     clustering: ClusteringAlgorithm = field(default_factory=lambda: HierarchicalClustering("ward"))
     name: str = "AnonFACES latent"
@@ -69,7 +88,7 @@ class LayerSwap:
         window: layers that carry identity; more layers hide more and keep less.
     """
 
-    generator: GeneratedSurrogates
+    generator: LatentGenerator
     window: LayerWindow = field(default_factory=lambda: LayerWindow(2, 8))
     name: str = "StyleID layers"
     kind: Kind = "mean"
@@ -86,9 +105,4 @@ class LayerSwap:
         chosen = random.sample(self.generator.donors, len(people))[index]
         swapped = composed(own, self.generator.latents(chosen), self.window)
         images = worn(faces.images, *self.generator.painted(crops, swapped))
-        return _alone_with(images, swapped)
-
-
-def _alone_with(images: NDArray[np.uint8], latents: NDArray[np.float32]) -> Release:
-    release = alone(images)
-    return Release(release.images, release.clusters, release.mixing, latents)
+        return replace(alone(images), latents=swapped)

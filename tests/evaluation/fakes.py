@@ -34,26 +34,33 @@ def painted_face(seed: int, size: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True)
 class PixelJudge:
-    """Recognises a face by its pixels: the centred 8×8 reduction of its box."""
+    """Recognises a face by its pixels: the centred 8×8 reduction of its box.
+
+    `share` is the part of the box's side that it looks at, around the middle.
+    """
 
     name: str = "pixels"
     threshold: float = 0.9
     seen_by_kveil: bool = False
+    share: float = 1.0
 
     def embed(
         self, images: Sequence[NDArray[np.uint8]], landmarks_px: Sequence[Landmarks]
     ) -> NDArray[np.float32]:
         if not images:
             return np.zeros((0, 192), np.float32)
-        rows = [_reduced(image, points) for image, points in zip(images, landmarks_px, strict=True)]
+        rows = [
+            _reduced(image, points, self.share)
+            for image, points in zip(images, landmarks_px, strict=True)
+        ]
         return np.stack(rows)
 
 
-def _reduced(image: NDArray[np.uint8], points: Landmarks) -> NDArray[np.float32]:
+def _reduced(image: NDArray[np.uint8], points: Landmarks, share: float) -> NDArray[np.float32]:
     side = float(points[1, 0] - points[0, 0]) / 0.4
     left, top = points[0] - side * EYES_NOSE_MOUTH[0]
     crop = cv2.getRectSubPix(
-        image, (max(1, round(side)),) * 2, (float(left) + side / 2, float(top) + side / 2)
+        image, (max(1, round(side * share)),) * 2, (float(left) + side / 2, float(top) + side / 2)
     )
     small = cv2.resize(crop, (8, 8), interpolation=cv2.INTER_AREA).astype(np.float32).ravel()
     small -= small.mean()

