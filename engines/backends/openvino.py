@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import LifoQueue
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,10 @@ __all__ = ["OpenVino", "OpenVinoSession"]
 _HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16": "f32"}
 
 
+_MOST_COMPILED: Final = 64
+"""Compiled networks kept on the disk, some 8 MB each."""
+
+
 class OpenVino:
     """Loads ONNX networks for the processor.
 
@@ -31,18 +36,21 @@ class OpenVino:
             decoding and encoding, more shorten a run.
         requests: runs that may be prepared at once per network; larger costs memory for
             activations, smaller makes threads wait for each other. At least 1.
+        cache: folder for compiled networks, so that the next start need not compile them.
 
     Raises:
         BackendMissing: OpenVINO is not installed.
     """
 
-    def __init__(self, *, threads: int = 0, requests: int = 2) -> None:
+    def __init__(self, *, threads: int = 0, requests: int = 2, cache: Path | None = None) -> None:
         try:
             import openvino
         except ImportError as fault:
             raise BackendMissing("OpenVINO is absent; pip install openvino") from fault
         self._core = openvino.Core()
         self._threads = threads
+        self._cache = cache or Path.home() / ".cache" / "kveil" / "openvino"
+        _prune(self._cache)
         self._requests = max(1, requests)
 
     @property
@@ -82,6 +90,8 @@ class OpenVino:
             # Without this line OpenVINO picks bf16 by itself where the processor has it.
             "INFERENCE_PRECISION_HINT": _HINTS[used],
             "INFERENCE_NUM_THREADS": self._threads,
+            # Compiling a size takes longer than searching a dozen frames at it.
+            "CACHE_DIR": str(self._cache),
             # Pinned threads starve when decoder and encoder share their cores.
             "ENABLE_CPU_PINNING": False,
         }
@@ -135,6 +145,16 @@ class OpenVinoSession:
         while not self._free.empty():
             self._free.get()
         self._free.put(None)
+
+
+def _prune(folder: Path) -> None:
+    """Keeps the most recent compiled networks; every frame size adds one."""
+    if not folder.is_dir():
+        return
+    with suppress(OSError):  # another process may prune as well
+        blobs = sorted(folder.glob("*.blob"), key=lambda blob: blob.stat().st_mtime)
+        for blob in blobs[:-_MOST_COMPILED]:
+            blob.unlink(missing_ok=True)
 
 
 def _spec(port: openvino.ConstOutput, name: str) -> TensorSpec:
