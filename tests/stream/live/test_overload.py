@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from engines.types import Face, Track, TrackState
+from stream.live.overload import Effort, Overload, SheddingReplacer, SheddingSchedule
+from stream.replacement import CoverEveryFace
+from tests.stream.live.fakes import frame_at
+from tracker.schedule import ScheduleSettings
+
+pytestmark = pytest.mark.unit
+EVERY = ScheduleSettings(full_every_s=0.0, max_skipped=0, max_still_skipped=0)
+
+
+def overload_at(effort: Effort) -> Overload:
+    overload = Overload()
+    overload.effort = effort
+    return overload
+
+
+def test_load_is_shed_in_the_stated_order_and_taken_back_slowly() -> None:
+    overload = Overload(worse_s=1.0, better_s=5.0)
+    seen: list[Effort] = []
+    for tick in range(600):
+        effort = overload.observe(tick < 200, tick / 10)
+        if not seen or seen[-1] is not effort:
+            seen.append(effort)
+    down = [Effort.FULL, Effort.COARSE, Effort.SPARSE, Effort.COVER]
+    assert seen == [*down, *reversed(down[:-1])]
+
+
+def test_single_late_frames_shed_nothing() -> None:
+    overload = Overload(worse_s=0.0)
+    assert all(overload.observe(tick % 20 == 0, tick / 10) is Effort.FULL for tick in range(500))
+
+
+def test_shedding_turned_off_keeps_full_effort() -> None:
+    overload = Overload(is_on=False, worse_s=0.0)
+    assert all(overload.observe(True, tick / 10) is Effort.FULL for tick in range(100))
+
+
+def test_coarse_effort_still_looks_thoroughly_now_and_then() -> None:
+    schedule = SheddingSchedule(EVERY, overload_at(Effort.COARSE))
+    passes = [schedule.decide(tick / 10) for tick in range(50)]
+    assert passes[0] == "full"
+    assert 2 <= passes.count("full") <= 4
+    assert "skip" not in passes
+
+
+def test_sparse_effort_never_leaves_two_frames_in_a_row_unsearched() -> None:
+    schedule = SheddingSchedule(EVERY, overload_at(Effort.SPARSE))
+    passes = [schedule.decide(tick / 10) for tick in range(100)]
+    assert passes.count("skip") > 30
+    assert ("skip", "skip") not in list(itertools.pairwise(passes))
+
+
+def test_failed_search_is_made_up_for_at_once() -> None:
+    schedule = SheddingSchedule(EVERY, overload_at(Effort.SPARSE))
+    for tick in range(20):
+        schedule.decide(tick / 10)
+        schedule.fail()
+        assert schedule.decide(tick / 10 + 0.05) != "skip"
+
+
+def test_last_step_covers_and_says_why() -> None:
+    box = np.array([0, 0, 5, 5], np.float32)
+    face = Face(box, np.zeros((5, 2), np.float32), 0.9)
+    track = Track(7, face, TrackState.DETECTED, 3)
+    replacer = SheddingReplacer(CoverEveryFace("method"), overload_at(Effort.COVER))
+    assert replacer.replace(frame_at(0.0), (track,)).causes == {7: "overload"}

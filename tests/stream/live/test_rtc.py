@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiortc import RTCPeerConnection
+
+from stream.live.clock import SystemClock
+from stream.live.counters import Counters
+from stream.live.live_encoder import EncodedPicture, EncoderOptions
+from stream.live.rtc_queues import NewestQueue, SheddingQueue, bound_queues
+from stream.live.rtc_sessions import RtcSessions
+from stream.live.viewer_encoder import Viewer, ViewerEncoder
+from tests.stream.live.fakes import slate
+from tests.stream.live.rtsp_peer import eventually
+
+pytestmark = pytest.mark.unit
+
+
+def picture(number: int, is_key: bool = False) -> EncodedPicture:
+    return EncodedPicture(b"x", number, is_key)
+
+
+def test_unread_track_keeps_the_newest_pictures() -> None:
+    async def fill() -> list[int]:
+        dropped: list[None] = []
+        queue = NewestQueue[int](2, lambda: dropped.append(None))
+        for number in range(10):
+            await queue.put(number)
+        assert len(dropped) == 8
+        return [queue.get_nowait() for _ in range(2)]
+
+    assert asyncio.run(fill()) == [8, 9]
+
+
+def test_slow_decoder_sheds_pictures_but_gets_its_end_mark() -> None:
+    dropped: list[None] = []
+    queue = SheddingQueue[int | None](3, lambda: dropped.append(None))
+    for number in range(10):
+        queue.put(number)
+    queue.put(None)
+    assert [queue.get() for _ in range(4)] == [0, 1, 2, None]
+    assert len(dropped) == 7
+
+
+def test_both_queues_of_a_received_track_are_bounded() -> None:
+    async def check() -> None:
+        sender, receiver = RTCPeerConnection(), RTCPeerConnection()
+        sender.addTransceiver("video", direction="sendonly")
+        await sender.setLocalDescription(await sender.createOffer())
+        await receiver.setRemoteDescription(sender.localDescription)
+        bound_queues(receiver, lambda: None)
+        track = receiver.getReceivers()[0]
+        assert isinstance(vars(track)["_RTCRtpReceiver__decoder_queue"], SheddingQueue)
+        assert isinstance(vars(track.track)["_queue"], NewestQueue)
+        await sender.close()
+        await receiver.close()
+
+    asyncio.run(check())
+
+
+def test_viewer_begins_with_a_key_frame_and_overflow_waits_for_the_next() -> None:
+    async def watch() -> list[int]:
+        viewer = Viewer(asyncio.get_running_loop())
+        assert not viewer.offer(picture(0))
+        viewer.offer(picture(1, True))
+        for number in range(2, 60):
+            viewer.offer(picture(number))
+        viewer.offer(picture(60, True))
+        viewer.offer(picture(61))
+        got = [await viewer.receive(), await viewer.receive()]
+        viewer.close()
+        assert await viewer.receive() is None
+        assert viewer.overflows == 1
+        return [one.pts for one in got if one is not None]
+
+    assert asyncio.run(watch()) == [60, 61]
+
+
+def test_slow_viewer_does_not_hold_up_another() -> None:
+    async def watch() -> None:
+        loop = asyncio.get_running_loop()
+        counters = Counters()
+        encoder = ViewerEncoder("desk", "vp8", EncoderOptions(fps=15), SystemClock(), counters)
+        slow, quick = Viewer(loop), Viewer(loop)
+        encoder.add(slow)
+        encoder.add(quick)
+        got = 0
+        for number in range(60):
+            encoder.offer(slate(48, 64, number * 6000))
+            if await asyncio.wait_for(quick.receive(), 5.0) is not None:
+                got += 1
+        assert got == 60
+        assert slow.overflows >= 1
+        assert encoder.close()
+
+    asyncio.run(watch())
+
+
+def test_unwatched_stream_is_not_encoded() -> None:
+    encoder = ViewerEncoder("desk", "vp8", EncoderOptions(), SystemClock(), Counters())
+    for number in range(5):
+        encoder.offer(slate(48, 64, number * 6000))
+    assert encoder._encoder is None
+    assert encoder.close()
+
+
+def test_session_that_never_connects_is_ended_and_frees_its_place() -> None:
+    async def abandon() -> None:
+        sessions = RtcSessions([], idle_s=0.1, most=1)
+        browser = RTCPeerConnection()
+        browser.addTransceiver("video", direction="recvonly")
+        await browser.setLocalDescription(await browser.createOffer())
+
+        async def nothing(session: object) -> None:
+            del session
+
+        await sessions.begin("desk", browser.localDescription.sdp, nothing)
+        assert sessions.count() == 1
+        gone = asyncio.Event()
+        for _ in range(100):
+            if sessions.count() == 0:
+                gone.set()
+                break
+            await asyncio.sleep(0.05)
+        assert gone.is_set()
+        await browser.close()
+        others = [one for one in asyncio.all_tasks() if one is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
+
+    asyncio.run(abandon())
+    assert eventually(lambda: True)
