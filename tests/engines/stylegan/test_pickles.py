@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from engines.errors import ModelMissing, ModelRejected
+from engines.stylegan.pickles import StoredModule, read_checkpoint, tensors_of
+
+pytestmark = pytest.mark.unit
+
+WEIGHT = np.arange(6, dtype=np.float32).reshape(2, 3)
+MAGIC = 0x1950A86A20F9469CFC6C
+
+
+class Named:
+    """Pickles as a call of a global that this process does not have."""
+
+    def __init__(self, module: str, name: str, *arguments: object) -> None:
+        self.module, self.name, self.arguments = module, name, arguments
+
+
+class Persistent:
+    def __init__(self, pid: tuple[object, ...]) -> None:
+        self.pid = pid
+
+
+class Writer(pickle._Pickler):
+    """Writes `Named` as a global and its call, whatever this process can import."""
+
+    def persistent_id(self, obj: object) -> object:
+        return obj.pid if isinstance(obj, Persistent) else None
+
+    def save(self, obj: object, *rest: object, **more: object) -> None:
+        if not isinstance(obj, Named):
+            super().save(obj, *rest, **more)  # type: ignore[misc]
+            return
+        write = vars(self)["write"]
+        write(b"c" + f"{obj.module}\n{obj.name}\n".encode())
+        if obj.arguments != (...,):
+            super().save(obj.arguments)  # type: ignore[misc]
+            write(pickle.REDUCE)
+
+
+def pickled(value: object) -> bytes:
+    buffer = io.BytesIO()
+    Writer(buffer, 3).dump(value)
+    return buffer.getvalue()
+
+
+def legacy(storage: npt.NDArray[np.float32]) -> bytes:
+    """What `torch.save(storage, _use_new_zipfile_serialization=False)` writes."""
+    kind = Named("torch", "FloatStorage", ...)
+    pid = Persistent(("storage", kind, "0", "cpu", storage.size, None))
+    parts = [pickled(MAGIC), pickled(1001), pickled({"little_endian": True}), pickled(pid)]
+    return b"".join([*parts, pickled(["0"]), storage.size.to_bytes(8, "little"), storage.tobytes()])
+
+
+def official(module: object, source: str = "") -> bytes:
+    """A network pickle as StyleGAN2-ADA writes it."""
+    return pickled({"G_ema": module, "training_set_kwargs": Named("dnnlib.util", "EasyDict")})
+
+
+def generator(weight: object, source: str = "raise SystemExit") -> Named:
+    meta = {
+        "type": "class",
+        "version": 6,
+        "module_src": source,
+        "class_name": "Generator",
+        "state": {
+            "z_dim": 512,
+            "_parameters": OrderedDict(weight=weight),
+            "_buffers": OrderedDict(),
+            "_modules": OrderedDict(),
+        },
+    }
+    return Named("torch_utils.persistence", "_reconstruct_persistent_obj", meta)
+
+
+def tensor(
+    content: bytes, size: tuple[int, ...] = (2, 3), stride: tuple[int, ...] = (3, 1)
+) -> Named:
+    storage = Named("torch.storage", "_load_from_bytes", content)
+    return Named(
+        "torch._utils", "_rebuild_tensor_v2", storage, 0, size, stride, False, OrderedDict()
+    )
+
+
+def archive(path: Path, member: bytes = b"") -> Path:
+    """A checkpoint as torch writes it now, in rosinality's layout."""
+    kind = Named("torch", "FloatStorage", ...)
+    pid = Persistent(("storage", kind, "0", "cpu", 6))
+    rebuilt = Named(
+        "torch._utils", "_rebuild_tensor_v2", pid, 0, (2, 3), (3, 1), False, OrderedDict()
+    )
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("net/data.pkl", pickled({"g_ema": OrderedDict({"conv1.weight": rebuilt})}))
+        file.writestr("net/data/0", member or WEIGHT.tobytes())
+    return path
+
+
+def test_official_pickle_gives_its_weights(tmp_path: Path) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(official(generator(tensor(legacy(WEIGHT.ravel())))))
+    content = read_checkpoint(path)
+    assert isinstance(content, dict)
+    module = content["G_ema"]
+    assert isinstance(module, StoredModule)
+    assert module.class_name == "Generator"
+    assert module.state["z_dim"] == 512
+    assert np.array_equal(tensors_of(module)["weight"], WEIGHT)
+
+
+def test_source_code_in_the_file_is_never_run(tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    path = tmp_path / "network.pkl"
+    source = f"open({str(trap)!r}, 'w')"
+    path.write_bytes(official(generator(tensor(legacy(WEIGHT.ravel())), source)))
+    read_checkpoint(path)
+    assert not trap.exists()
+
+
+def test_archive_gives_its_weights(tmp_path: Path) -> None:
+    content = read_checkpoint(archive(tmp_path / "rosinality.pt"))
+    assert isinstance(content, dict)
+    assert np.array_equal(content["g_ema"]["conv1.weight"], WEIGHT)
+
+
+def test_legacy_checkpoint_gives_its_data(tmp_path: Path) -> None:
+    path = tmp_path / "old.pt"
+    path.write_bytes(legacy(WEIGHT.ravel()))
+    assert np.array_equal(np.asarray(read_checkpoint(path)), WEIGHT.ravel())
+
+
+class Hostile:
+    def __init__(self, trap: Path) -> None:
+        self.trap = trap
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (os.mkdir, (str(self.trap),))
+
+
+def test_pickle_that_runs_a_command_is_refused(tmp_path: Path) -> None:
+    path, trap = tmp_path / "network.pkl", tmp_path / "trap"
+    path.write_bytes(pickle.dumps({"G_ema": Hostile(trap)}))
+    with pytest.raises(ModelRejected, match="mkdir"):
+        read_checkpoint(path)
+    assert not trap.exists()
+
+
+def test_hostile_pickle_inside_a_tensor_is_refused(tmp_path: Path) -> None:
+    path, trap = tmp_path / "network.pkl", tmp_path / "trap"
+    inner = pickled(MAGIC) + pickled(1001) + pickled({}) + pickle.dumps(Hostile(trap))
+    path.write_bytes(official(generator(tensor(inner))))
+    with pytest.raises(ModelRejected):
+        read_checkpoint(path)
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("builtins", "eval"),
+        ("builtins", "getattr"),
+        ("os", "system"),
+        ("torch", "load"),
+        ("torch.nn.modules.linear", "Linear"),
+        ("numpy", "load"),
+        ("engines.stylegan.pickles", "read_checkpoint"),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path: Path, module: str, name: str) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(pickled(Named(module, name, "x")))
+    with pytest.raises(ModelRejected):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride"),
+    [
+        ((2, 4), (3, 1)),
+        ((-1, 3), (3, 1)),
+        ((2, 3), (-3, 1)),
+        ((2,), (3, 1)),
+        ((1 << 40, 3), (0, 1)),
+    ],
+)
+def test_tensor_beyond_its_data_is_refused(
+    tmp_path: Path, size: tuple[int, ...], stride: tuple[int, ...]
+) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(official(generator(tensor(legacy(WEIGHT.ravel()), size, stride))))
+    with pytest.raises(ModelRejected):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80", b"not a pickle", pickled(MAGIC)[:-3]])
+def test_damaged_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ModelRejected):
+        read_checkpoint(path)
+
+
+def test_truncated_archive_member_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelRejected):
+        read_checkpoint(archive(tmp_path / "short.pt", b"\0\0\0\0"))
+
+
+def test_absent_file_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing):
+        read_checkpoint(tmp_path / "none.pkl")
+
+
+def test_module_nested_without_end_is_refused() -> None:
+    loop = StoredModule("Loop")
+    loop.state["_modules"] = {"self": loop}
+    with pytest.raises(ModelRejected):
+        tensors_of(loop)
