@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 from evaluation.clip_controls import run_clip_controls
@@ -51,6 +52,7 @@ def evaluate_clips(
     """
     record: Record = {
         "schema": CLIP_SCHEMA,
+        "kveil": metadata.version("kveil"),
         "original": file_record(original),
         "anonymized": file_record(anonymized),
     }

@@ -13,6 +13,7 @@ from engines.errors import KveilError
 from evaluation.attacks.adaptive import AdaptiveRecognition, Inversion
 from evaluation.attacks.attack import Attack, Bench, Finding, Judge, Subjects
 from evaluation.attacks.candidates import Duplicates, Intersection, KnownWeights
+from evaluation.attacks.linkage import Linkage
 from evaluation.attacks.membership import MemberDisclosure, MembershipInference
 from evaluation.attacks.parrot import ParrotRecognition
 from evaluation.attacks.recognition import NaiveRecognition, ReverseRecognition
@@ -38,6 +39,7 @@ ATTACKS: tuple[Attack, ...] = (
     AdaptiveRecognition(),
     Inversion(),
     WholeTrack(),
+    Linkage(),
     Intersection(),
     MemberDisclosure(),
     MembershipInference(),

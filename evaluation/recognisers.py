@@ -256,6 +256,8 @@ def recognisers_from_names(
     return [OnnxRecogniser(description, backend) for description in chosen]
 
 
-def network_hash(description: Description) -> str:
-    """SHA-256 of the network's file, for the report."""
-    return hashlib.sha256(description.network.read_bytes()).hexdigest()
+def network_hash(judge: Recogniser) -> str:
+    """SHA-256 of a judge's network for the report; empty where it has no file."""
+    if not isinstance(judge, OnnxRecogniser):
+        return ""
+    return hashlib.sha256(judge.description.network.read_bytes()).hexdigest()

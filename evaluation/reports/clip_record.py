@@ -10,7 +10,7 @@ import numpy as np
 from evaluation.clip_controls import ClipControls
 from evaluation.exposure import BARE_GREY_LEVELS, SIZE_EDGES_PX, Exposure, size_label
 from evaluation.metrics.intervals import wilson
-from evaluation.recognisers import Recogniser
+from evaluation.recognisers import Recogniser, network_hash
 from evaluation.whole_tracks import link_tracks
 
 __all__ = ["CLIP_SCHEMA", "Record", "exposure_record"]
@@ -56,6 +56,7 @@ def _judged(exposure: Exposure, judge: Recogniser) -> Record:
         "chance_other_faces": _rate(exposure.strangers.get(judge.name, (0, 0))),
         "false_matches_between_originals": _rate(exposure.originals.get(judge.name, (0, 0))),
         "seen_by_kveil": judge.seen_by_kveil,
+        "network_sha256": network_hash(judge),
     }
 
 

@@ -19,6 +19,7 @@ _COLUMNS = (
     ("A4", "linear map on vectors"),
     ("A5", "regression on pixels"),
     ("A6", "mean of a person's pictures"),
+    ("A7", "next period"),
     ("A8", "presence unknown"),
     ("A9", "any member first"),
     ("A9m", "photograph released"),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evaluation.attacks.attack import Finding, Judge
 from evaluation.protocol import ATTACKS, Evaluation, MethodResult
+from evaluation.recognisers import network_hash
 from evaluation.reports.clip_record import Record
 from evaluation.verdict import Check, Control, controls_of, goals_of
 
@@ -95,6 +96,7 @@ def _judge(judge: Judge) -> Record:
         "fmr": judge.fmr,
         "impostor_pairs": judge.impostor_pairs,
         "seen_by_kveil": judge.recogniser.seen_by_kveil,
+        "network_sha256": network_hash(judge.recogniser),
     }
 
 

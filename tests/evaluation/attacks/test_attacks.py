@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evaluation.attacks.adaptive import AdaptiveRecognition, Inversion, ridge_map
 from evaluation.attacks.attack import Bench, Finding, Judge, Subjects
 from evaluation.attacks.candidates import Duplicates, Intersection, KnownWeights, candidate_sets
+from evaluation.attacks.linkage import Linkage
 from evaluation.attacks.membership import (
     MemberDisclosure,
     MembershipInference,
@@ -64,6 +65,7 @@ def only(findings: list[Finding], variant: str) -> Finding:
         (ParrotRecognition(), "fresh secret"),
         (AdaptiveRecognition(), "linear map on vectors"),
         (WholeTrack(), "mean of a person's pictures"),
+        (Linkage(), "next period"),
         (MemberDisclosure(), "any member first"),
     ],
 )
