@@ -26,6 +26,8 @@ from tracker.tracker import FrameTracks, Tracker
 __all__ = ["Anonymizer"]
 
 _THUMBNAIL = (36, 64)  # rows, columns
+_NEAR_SHARE = 0.06
+"""Faces from this share of the frame's long side are large: they are found at a third less."""
 
 
 class Anonymizer:
@@ -99,7 +101,13 @@ class Anonymizer:
         self._finder.close()
 
     def _scale(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Scale:
-        return self._schedule.decide(frame.time_s, thumbnail, self._tracker.moving())
+        """Where only large faces are in view, large faces are looked for between full passes."""
+        moving = self._tracker.moving()
+        scale = self._schedule.decide(frame.time_s, thumbnail, moving)
+        least_px = _NEAR_SHARE * max(frame.picture.height, frame.picture.width)
+        if scale == "coarse" and moving and min(face.size_px for face in moving) >= least_px:
+            return "near"
+        return scale
 
     def _advance(self) -> list[Composite]:
         frame, thumbnail, search = self._searching.popleft()

@@ -125,8 +125,11 @@ def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, Detect
     wanted = settings.detection
     native = max(height, width)
     full_px = min(wanted.full_px, max(native, min(_SMALL_FRAME_PX, round(1.5 * native))))
+    coarse_px = min(wanted.coarse_px, full_px)
+    near_px = coarse_px if wanted.schedule == "every" else max(128, coarse_px * 2 // 3)
     return {
-        "coarse": DetectionPlan(min(wanted.coarse_px, full_px), max_upscale=1.5),
+        "near": DetectionPlan(near_px, max_upscale=1.5),
+        "coarse": DetectionPlan(coarse_px, max_upscale=1.5),
         "full": DetectionPlan(
             full_px, also_px=(_LARGE_FACES_PX,), tile_px=_TILE_PX, max_upscale=1.5
         ),

@@ -16,7 +16,8 @@ from stream.stage_clock import StageClock
 
 __all__ = ["FaceFinder", "Findings", "Plans", "Scale", "Search"]
 
-Scale = Literal["skip", "coarse", "full"]
+Scale = Literal["skip", "near", "coarse", "full"]
+"""How finely a frame is searched: not at all; for large faces; as most frames; thoroughly."""
 T = TypeVar("T")
 Plans = Callable[[int, int], Mapping[Scale, DetectionPlan]]
 """Scales at which a frame of some height and width is searched."""

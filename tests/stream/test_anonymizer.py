@@ -68,7 +68,7 @@ def anonymizer(
     plan = DetectionPlan(long_side_px=WIDTH)
     finder = FaceFinder(
         detector,
-        lambda height, width: {"coarse": plan, "full": plan},
+        lambda height, width: {"near": plan, "coarse": plan, "full": plan},
         min_score=0.2,
         workers=1,
         deadline_s=deadline_s,

@@ -70,7 +70,9 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], CountingDetec
 
         @contextmanager
         def opened(settings: Settings) -> Iterator[EngineSet]:
-            yield EngineSet(detector, lambda height, width: {"coarse": plan, "full": plan}, 1, ())
+            yield EngineSet(
+                detector, lambda height, width: {"near": plan, "coarse": plan, "full": plan}, 1, ()
+            )
 
         monkeypatch.setattr(file_runs, "open_engines", opened)
         return detector

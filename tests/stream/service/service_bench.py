@@ -32,7 +32,8 @@ class SeesNobody:
 def engines() -> EngineSet:
     from engines.detectors.multiscale import DetectionPlan
 
-    plans: dict[Scale, DetectionPlan] = {"coarse": DetectionPlan(320), "full": DetectionPlan(320)}
+    plan = DetectionPlan(320)
+    plans: dict[Scale, DetectionPlan] = {"near": plan, "coarse": plan, "full": plan}
     return EngineSet(
         detector=SeesNobody(), plans=lambda height, width: plans, workers=1, choices=()
     )
