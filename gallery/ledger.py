@@ -17,7 +17,7 @@ import json
 import os
 import statistics
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,6 +29,7 @@ from gallery.settings import BelowK
 __all__ = ["Ledger", "LedgerCheck", "check_folder", "purge_folder"]
 
 _VERSION = 1
+_RELEASE_FIELDS = tuple(field.name for field in fields(Release))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ class Ledger:
             self._write({**head, "k": self.accounts.k, "below_k": self.accounts.below_k})
             self._window = release.window
             self.accounts.fold(but=release.window)
-        self._write({"kind": "release", **asdict(release)}, is_synced=True)
+        line = {name: getattr(release, name) for name in _RELEASE_FIELDS}
+        self._write({"kind": "release", **line}, is_synced=True)
         return self.accounts.add(release)
 
     def period(self, window: str, people: Iterable[int]) -> None:

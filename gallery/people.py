@@ -126,7 +126,7 @@ class PeopleIndex:
         search_effort: candidates that a search examines.
     """
 
-    def __init__(self, thresholds: Thresholds, search_effort: int = 128) -> None:
+    def __init__(self, thresholds: Thresholds, search_effort: int = 96) -> None:
         self._thresholds = thresholds
         self._effort = search_effort
         self._index: Index | None = None
@@ -190,7 +190,7 @@ class PeopleIndex:
                 ndim=dimensions,
                 metric="cos",
                 dtype="i8",
-                connectivity=24,
+                connectivity=16,
                 expansion_add=96,
                 expansion_search=self._effort,
             )

@@ -103,7 +103,7 @@ class Face:
     @property
     def name(self) -> str:
         """Opaque name of this very surrogate, 16 hex digits; nothing links it to others."""
-        keyed = KeyedRandom(self.secret, "face name", self.cluster, *self.domain, self.place)
+        keyed = KeyedRandom(self.secret, "face name", self.cluster, *self.domain, self.slot)
         return keyed.token(8).hex()
 
     @property
