@@ -107,7 +107,7 @@ class FaceFinder:
         if frame.is_damaged:
             return Findings(None, "damaged")
         try:
-            faces = search.result(self._deadline_s)
+            faces = self._awaited(search)
         except TimeoutError:
             raise EngineFault(
                 f"the face detector hung for {self._deadline_s:g} s; "
@@ -123,6 +123,13 @@ class FaceFinder:
     def close(self) -> None:
         """Ends the workers without waiting for a hung one; idempotent."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _awaited(self, search: Search) -> tuple[Face, ...] | None:
+        """The result within the deadline, in two halves: a machine that slept wakes up late."""
+        try:
+            return search.result(self._deadline_s / 2)
+        except TimeoutError:
+            return search.result(self._deadline_s / 2)
 
     def _failed(self, fault: Exception) -> Findings:
         self._failures += 1

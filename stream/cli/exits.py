@@ -15,6 +15,7 @@ from engines.errors import KveilError
 __all__ = ["INTERRUPTED", "ending"]
 
 INTERRUPTED = 130
+_DEBUG = "KVEIL_DEBUG"
 
 
 @contextmanager
@@ -36,6 +37,14 @@ def ending() -> Iterator[None]:
         if end.code == INTERRUPTED:
             _interrupted()
         raise
+    except Exception as defect:  # a traceback can hold paths and values of people
+        if os.environ.get(_DEBUG):
+            raise
+        _say(
+            f"internal error ({type(defect).__name__}); nothing was published under the final "
+            f"name; set {_DEBUG}=1 to see where"
+        )
+        _leave(1)
     finally:
         signal.signal(signal.SIGTERM, previous)
 
