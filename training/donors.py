@@ -16,11 +16,16 @@ import numpy.typing as npt
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
 
 DONORS: Final = 1024
-POOL: Final = 12_000
+POOL: Final = 24_000
 PSI: Final = 0.85
 """Truncation of donors' codes; smaller gives more regular faces that resemble each other."""
 LAYERS: Final = 12
 RIDGE: Final = 3.0
+CLEAR_SHARE: Final = 0.4
+"""Share of the drawn people kept for the clearest foreheads: hair and hats painted there would
+end at the crop's edge."""
+FOREHEAD: Final = (slice(6, 24), slice(28, 68))
+"""Rows and columns of the texture."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -85,6 +90,23 @@ def draw_codes(covariance: Float32, count: int, seed: int) -> Float32:
     return np.asarray(plain @ root.T * PSI, np.float32)
 
 
+def has_clear_forehead(
+    codes: Float32, mean: Float32, basis: Float32, share: float = CLEAR_SHARE
+) -> npt.NDArray[np.bool_]:
+    """Whether each code is among the `share` with the most even forehead.
+
+    Args:
+        codes: float32[N, C], texture codes first.
+        mean: float32[S, S, 3] of the texture.
+        basis: float32[T, S, S, 3].
+        share: kept, 0 to 1.
+    """
+    directions = basis[:, *FOREHEAD].mean(axis=-1).reshape(len(basis), -1)
+    shown = mean[FOREHEAD].mean(axis=-1).ravel() + codes[:, : len(basis)] @ directions
+    unevenness = np.abs(shown).max(axis=1)
+    return np.asarray(unevenness <= np.quantile(unevenness, share), np.bool_)
+
+
 def balanced(bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
     """Choose `count` people so that every combination of bins comes as often as it can.
 
@@ -123,10 +145,11 @@ def write(data: Path, texture: Path, out: Path, seed: int) -> dict[str, float]:
     held = np.load(data / "split.npy")
     codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
     with np.load(texture) as file:
-        covariance = file["covariance"]
+        covariance, mean, directions = file["covariance"], file["mean"], file["basis"]
     model, facts = fit_attributes(codes, rows, held)
     basis = axes(512, codes.shape[1])
     drawn = draw_codes(covariance, POOL, seed)
+    drawn = drawn[has_clear_forehead(drawn, mean, directions)]
     latents = (drawn @ basis.T)[:, None]
     bins = [
         person if {"age", "gender"} <= set(person) and person["age"] != "child" else None
