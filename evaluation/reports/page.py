@@ -59,7 +59,9 @@ def _rate(figure: Record) -> str:
 
 
 def _number(value: float) -> str:
-    return "–" if value != value else f"{value:.3g}"
+    if value != value:
+        return "–"
+    return "0" if abs(value) < 1e-9 else f"{value:.3g}"
 
 
 def _clip_charts(record: Record) -> list[Chart]:
