@@ -19,7 +19,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Value]]] = {
     # Everything moves, and faces cross the picture in a few frames.
     "dashcam": {
         "detection": {"schedule": "every", "coarse_px": 960, "full_every_s": 0.2},
-        "tracking": {"preroll_s": 0.5, "hold_s": 0.4},
+        "tracking": {"hold_s": 0.4},
     },
     # Faces of a dozen pixels, seen from above.
     "drone": {
@@ -34,7 +34,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Value]]] = {
     },
     # One near face, short delay.
     "webcam": {
-        "detection": {"coarse_px": 640, "full_px": 960, "full_every_s": 1.0},
+        "detection": {"coarse_px": 640, "full_px": 960},
         "tracking": {"lookahead_live_frames": 3},
     },
 }

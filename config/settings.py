@@ -63,8 +63,9 @@ class Tracking(Section):
     """How far files look ahead, so that a late detection covers earlier frames."""
     lookahead_live_frames: Annotated[int, Field(ge=0, le=120)] = 5
     """The same for live streams, in frames: each one adds its duration to the latency."""
-    preroll_s: Seconds = 0.4
-    """How long before its first detection a face is covered; at most the look-ahead."""
+    preroll_s: Seconds = 0.6
+    """How long before its first detection a face is covered; at most the look-ahead. Longer
+    than `detection.full_every_s`, it also covers small faces that only a full pass finds."""
     hold_s: Seconds = 0.5
     """How long after its last detection a face stays covered."""
 

@@ -5,19 +5,37 @@ It never takes part in making a surrogate, and no privacy figure is judged by it
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backends.backend import Session
+from engines.backends.backend import Backend, Session
+from engines.backends.guarded import Guarded
 from engines.errors import EngineFault, ModelRejected
+from engines.stylegan.pack import bundled_pack, read_pack
 
-__all__ = ["FaceEmbedder"]
+__all__ = ["FaceEmbedder", "PersonThresholds", "embedder_from_pack"]
 
 _SIZE: Final = 128
 _LEAST_LENGTH: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class PersonThresholds:
+    """Cosines that decide whether two embeddings are one person.
+
+    Attributes:
+        match: from here on they are; larger splits people more often.
+        doubt: from here on they may be; smaller covers more strangers.
+    """
+
+    match: float
+    doubt: float
 
 
 class FaceEmbedder:
@@ -48,6 +66,30 @@ class FaceEmbedder:
         if not np.isfinite(lengths).all() or lengths.min() < _LEAST_LENGTH:
             raise EngineFault("the embedder gave a vector without a direction")
         return np.asarray(found / lengths, np.float32)
+
+
+def embedder_from_pack(
+    backend: Backend, deadline_s: float, folder: Path | None = None
+) -> tuple[FaceEmbedder, PersonThresholds]:
+    """Loads the embedder and the thresholds that were measured for it.
+
+    Args:
+        backend: the runtime.
+        deadline_s: seconds after which a run counts as hung.
+        folder: of its pack; the bundled one by default.
+
+    Raises:
+        ModelMissing: a file is absent.
+        ModelRejected: a file is damaged or of wrong shape.
+    """
+    pack = read_pack(folder or bundled_pack() / "embedder")
+    session = backend.load(pack.path("embedder.onnx"))
+    content = json.loads(pack.path("thresholds.json").read_text(encoding="utf-8"))
+    try:
+        thresholds = PersonThresholds(float(content["match"]), float(content["doubt"]))
+    except (KeyError, TypeError, ValueError):
+        raise ModelRejected("the embedder's thresholds are damaged; reinstall kveil") from None
+    return FaceEmbedder(Guarded(session, deadline_s)), thresholds
 
 
 def _fed(crop: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from config.settings import Settings
 from engines.backends.backend import Backend, Precision
 from engines.backends.choice import choose_backend, choose_detector
-from engines.backends.guarded import Guarded
 from engines.backends.networks import model_sha256
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan
-from engines.embedder import FaceEmbedder
+from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.models import model_path
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
@@ -40,11 +39,13 @@ class SwapEngines:
     Attributes:
         painter: reads control and paints surrogates.
         embedder: tells people apart.
+        thresholds: which embeddings are one person.
         donors: synthetic people that surrogates are mixed from.
     """
 
     painter: Swapper
     embedder: FaceEmbedder
+    thresholds: PersonThresholds
     donors: DonorPopulation
 
 
@@ -110,9 +111,9 @@ def _swap_engines(
             reason=reason,
         )
     )
-    session = backend.load(pack.path("embedder.onnx"))
-    embedder = FaceEmbedder(Guarded(session, settings.limits.engine_deadline_s))
-    return SwapEngines(painter, embedder, read_donors(pack.path("donors.npz")))
+    embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
+    donors = read_donors(pack.path("donors.npz"))
+    return SwapEngines(painter, embedder, thresholds, donors)
 
 
 def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, DetectionPlan]:

@@ -35,6 +35,7 @@ from tracker.tracker import Tracker
 
 __all__ = ["run_file"]
 
+_LEAST_FULL_EVERY_S = 0.1
 _GIVE_UP_AFTER = 25
 """Frames in a row without a working detector; a second of a common video."""
 
@@ -189,12 +190,13 @@ def _anonymizer(
         clock=clock,
         memory=memory,
     )
-    schedule = ScheduleSettings(
-        full_every_s=detection.full_every_s,
-        **({"max_skipped": 0, "max_still_skipped": 0} if detection.schedule == "every" else {}),
-    )
     is_still = job.kind == "image"
     lookahead = 0 if is_still else lookahead_frames(settings, shape)
+    preroll_s = min(tracking.preroll_s, lookahead / float(shape.rate))
+    schedule = ScheduleSettings(
+        full_every_s=min(detection.full_every_s, max(preroll_s, _LEAST_FULL_EVERY_S)),
+        **({"max_skipped": 0, "max_still_skipped": 0} if detection.schedule == "every" else {}),
+    )
     tracker = Tracker(
         TrackerSettings(
             lookahead_frames=lookahead,
@@ -202,7 +204,7 @@ def _anonymizer(
             low_score=detection.low_score,
             confirm_hits=1 if is_still else 3,
             hold_s=tracking.hold_s,
-            preroll_s=min(tracking.preroll_s, lookahead / float(shape.rate)),
+            preroll_s=preroll_s,
         )
     )
     cover = method_cover(settings.method)

@@ -89,7 +89,7 @@ def _people(settings: Settings, engines: EngineSet) -> Iterator[Gallery | None]:
     if engines.swap is None:
         yield None
         return
-    gallery = gallery_from_settings(settings.privacy, engines.swap.donors)
+    gallery = gallery_from_settings(settings.privacy, engines.swap.donors, engines.swap.thresholds)
     try:
         yield gallery
     finally:

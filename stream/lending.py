@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from config.settings import Privacy
+from engines.embedder import PersonThresholds
 from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.donors import DonorPopulation
 from gallery.gallery import Gallery, open_gallery
-from gallery.settings import GallerySettings
+from gallery.settings import GallerySettings, Thresholds
 from gallery.surrogates import DonorMaker
 from stream.report import ClusterCounts
 
@@ -53,12 +54,20 @@ class GalleryLender:
 
 
 def gallery_from_settings(
-    privacy: Privacy, population: DonorPopulation, ledger_folder: Path | None = None
+    privacy: Privacy,
+    population: DonorPopulation,
+    people: PersonThresholds,
+    ledger_folder: Path | None = None,
 ) -> Gallery:
     """A gallery in this process, as the settings ask.
 
     Raises:
         LedgerBroken: the ledger's folder cannot be used.
     """
-    wanted = GallerySettings(k=privacy.k, below_k=privacy.below_k, scope=privacy.scope)
+    wanted = GallerySettings(
+        k=privacy.k,
+        below_k=privacy.below_k,
+        scope=privacy.scope,
+        thresholds=Thresholds(match=people.match, doubt=people.doubt),
+    )
     return open_gallery(wanted, DonorMaker(population), ledger_folder=ledger_folder)

@@ -31,7 +31,7 @@ def open_replacers(engines: EngineSet, settings: Settings) -> Iterator[ReplacerM
     if swap is None:
         yield lambda _chosen, _stream: CoverEveryFace("no_surrogate")
         return
-    gallery = gallery_from_settings(settings.privacy, swap.donors)
+    gallery = gallery_from_settings(settings.privacy, swap.donors, swap.thresholds)
     runs = itertools.count()
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
