@@ -25,6 +25,7 @@ from gallery.settings import Thresholds
 __all__ = ["PeopleIndex", "SharpestMean", "Sighting", "unit_embedding"]
 
 _NEIGHBOURS = 8
+_RECENT = 16
 
 
 def unit_embedding(values: NDArray[np.floating]) -> Embedding:
@@ -126,14 +127,16 @@ class PeopleIndex:
         search_effort: candidates that a search examines.
     """
 
-    def __init__(self, thresholds: Thresholds, search_effort: int = 96) -> None:
+    def __init__(self, thresholds: Thresholds, search_effort: int = 128) -> None:
         self._thresholds = thresholds
         self._effort = search_effort
         self._index: Index | None = None
+        self._recent_records: list[int] = []
+        self._recent: list[Embedding] = []
         self.dimensions = 0
 
     def __len__(self) -> int:
-        return 0 if self._index is None else len(self._index)
+        return len(self._recent) + (0 if self._index is None else len(self._index))
 
     @property
     def memory_bytes(self) -> int:
@@ -143,6 +146,9 @@ class PeopleIndex:
     def add(self, records: Collection[int], embeddings: NDArray[np.float32]) -> None:
         """Take new records in.
 
+        The latest few are compared one by one; the graph takes them in batches, so that most
+        calls cost nothing.
+
         Args:
             records: n ids, not yet present.
             embeddings: (n, D) float32, unit length.
@@ -150,9 +156,11 @@ class PeopleIndex:
         Raises:
             EmbeddingsRejected: another D than before.
         """
-        index = self._opened(embeddings.shape[1])
-        keys = np.fromiter(records, dtype=np.uint64, count=len(records))
-        index.add(keys, embeddings, threads=1 if len(keys) < 64 else 0)
+        self._opened(embeddings.shape[1])
+        self._recent_records += records
+        self._recent += list(embeddings)
+        if len(self._recent) >= _RECENT:
+            self._index_recent()
 
     def sight(
         self,
@@ -170,19 +178,37 @@ class PeopleIndex:
         Raises:
             EmbeddingsRejected: another D than before.
         """
-        if self._index is None or len(self._index) == 0:
+        if not len(self):
             return Sighting(None, ())
-        found = self._opened(embedding.size).search(embedding, _NEIGHBOURS, threads=1)
-        scores = (1.0 - np.asarray(found.distances, dtype=np.float64)).tolist()
         resembles: dict[int, int] = {}
-        for key, score in zip(found.keys.tolist(), scores, strict=True):
+        for score, key in self._nearest(embedding):
             if score < self._thresholds.doubt:
                 break
-            record, person = person_of(int(key))
+            record, person = person_of(key)
             if score >= self._thresholds.match and record not in excluded:
                 return Sighting(record, ())
             resembles.setdefault(person, record)
         return Sighting(None, tuple(resembles.values()))
+
+    def _nearest(self, embedding: Embedding) -> list[tuple[float, int]]:
+        """Cosines and records, best first."""
+        index = self._opened(embedding.size)
+        scored: list[tuple[float, int]] = []
+        if len(index):
+            found = index.search(embedding, _NEIGHBOURS, threads=1)
+            cosines = (1.0 - np.asarray(found.distances, dtype=np.float64)).tolist()
+            scored = list(zip(cosines, found.keys.tolist(), strict=True))
+        if self._recent:
+            cosines = (np.stack(self._recent) @ embedding).tolist()
+            scored += zip(cosines, self._recent_records, strict=True)
+        return sorted(scored, key=lambda item: -item[0])
+
+    def _index_recent(self) -> None:
+        """Move the latest records into the graph."""
+        keys = np.array(self._recent_records, dtype=np.uint64)
+        threads = 1 if len(keys) < 4 * _RECENT else 0
+        self._opened(self.dimensions).add(keys, np.stack(self._recent), threads=threads)
+        self._recent_records, self._recent = [], []
 
     def _opened(self, dimensions: int) -> Index:
         if self._index is None:
@@ -190,7 +216,7 @@ class PeopleIndex:
                 ndim=dimensions,
                 metric="cos",
                 dtype="i8",
-                connectivity=16,
+                connectivity=24,
                 expansion_add=96,
                 expansion_search=self._effort,
             )

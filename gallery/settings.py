@@ -77,7 +77,7 @@ class GallerySettings:
     period_s: float = 60.0
     forget_track_s: float = 60.0
     retry_s: float = 0.5
-    search_effort: int = 96
+    search_effort: int = 128
 
     def __post_init__(self) -> None:
         if not 2 <= self.k <= 50:

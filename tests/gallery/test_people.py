@@ -53,6 +53,17 @@ def test_cosine_decides_between_known_doubt_and_new(cosine: float, expected: Sig
     assert index_of(at(0), at(1)).sight(at(0, cosine), alone) == expected
 
 
+@pytest.mark.parametrize("others", [0, 14, 15, 40])
+def test_newcomer_is_known_at_once_whether_indexed_yet_or_not(others: int) -> None:
+    dice = np.random.default_rng(1)
+    index = PeopleIndex(THRESHOLDS)
+    for record in range(100, 100 + others):
+        index.add([record], unit_embedding(dice.standard_normal(16))[None])
+    index.add([1], at(0)[None])
+    assert index.sight(at(0), alone).known == 1
+    assert len(index) == others + 1
+
+
 def test_best_of_several_matches_wins() -> None:
     index = index_of(at(0, 0.9), at(0, 0.99), at(0, 0.95))
     assert index.sight(at(0), alone).known == 2
@@ -87,6 +98,7 @@ def test_other_dimension_is_refused() -> None:
         index.sight(np.ones(8, np.float32), alone)
     with pytest.raises(EmbeddingsRejected, match="recogniser"):
         index.add([9], np.ones((1, 8), np.float32))
+    assert len(index) == 1
 
 
 def test_nearly_everybody_of_a_large_crowd_is_found_again() -> None:
