@@ -1,4 +1,4 @@
-# ruff: noqa: T201 - a measuring script prints
+
 """Prints the detector's recall by face size and its time, for choosing scales.
 
 The reference is another detector, SCRFD, at 640 and 1280 px; what it calls a face with a

@@ -157,7 +157,7 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
     if args.resume and (args.run / "embedder.pt").exists():
         state = load_full(args.run / "embedder.pt", device)
         net.load_state_dict(state["net"])
-        first = int(state["step"])
+        first = int(str(state["step"]))
     random = np.random.default_rng(first)
     started, total = time.monotonic(), 0.0
     for step in range(first, args.steps):
@@ -232,7 +232,7 @@ def export(data: Path, run: Path, out: Path) -> None:
         name: {"sha256": hashlib.sha256((out / name).read_bytes()).hexdigest()}
         for name in ("embedder.onnx", "thresholds.json")
     }
-    facts = json.loads((run / "facts.json").read_text()) | {"steps": int(state["step"])}
+    facts = json.loads((run / "facts.json").read_text()) | {"steps": state["step"]}
     content = {"format": "kveil pack 1", "name": "kveil-embedder", "files": files, "facts": facts}
     (out / "manifest.json").write_text(json.dumps(content, indent=2) + "\n")
 
