@@ -13,7 +13,7 @@ from config.settings import Settings
 from engines.compositor import Composite, compose_slate
 from engines.marking import MarkStyle, mark
 from stream.engine_set import EngineSet
-from stream.errors import UsageRefused
+from stream.errors import InputUnreadable, UsageRefused
 from stream.live.address import Gate, address_from_text
 from stream.live.backoff import Backoff
 from stream.live.clock import Clock
@@ -126,6 +126,7 @@ class Assembly:
         Raises:
             AddressRefused: its source or a sink may not be reached.
             UsageRefused: it asks for what the service does not have.
+            InputUnreadable: the file to play is not there.
         """
         counters = Counters()
         anonymizers = self._anonymizers(spec, counters)
@@ -179,6 +180,8 @@ class Assembly:
             return entrance, entrance.connect
         address = address_from_text(spec.source)
         self.gate.admit(address)
+        if address.kind == "file" and not Path(address.path).is_file():
+            raise InputUnreadable(f"cannot read {address}: no such file; check the path")
         options = SourceOptions(self.settings.sources.rtsp_transport, self._timeout_s, largest)
         return None, lambda: NetworkSource(address, self.gate, self.clock, options)
 

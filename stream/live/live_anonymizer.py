@@ -200,7 +200,7 @@ class LiveAnonymizers:
         return Marked(anonymizer, self.tally, self._style, self._observe)
 
     def _finder(self) -> FaceFinder:
-        return FaceFinder(
+        finder = FaceFinder(
             self._engines.detector,
             self._engines.plans,
             min_score=self._settings.detection.low_score,
@@ -209,6 +209,10 @@ class LiveAnonymizers:
             give_up_after=_GIVE_UP_AFTER,
             clock=self.stages,
         )
+        # Files overlap the search of a frame with the decoding of the next; live, that would
+        # hold each picture back until the next one comes.
+        finder.workers = 0
+        return finder
 
     def _schedule(self) -> ScheduleSettings:
         full_every_s = self._settings.detection.full_every_s

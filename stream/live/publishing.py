@@ -123,10 +123,6 @@ class _Published:
     def cut(self) -> None:
         end_process(self._process)
         self._relay.close()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
 
     def _send(self, data: bytes) -> None:
         assert self._process.stdin is not None
@@ -155,9 +151,6 @@ class _Bridged:
 
     def cut(self) -> None:
         end_process(self._process)
-        with suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
 
     def _opened(self) -> OutputContainer:
         assert self._process.stdin is not None

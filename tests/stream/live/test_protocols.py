@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import functools
+import http.server
+import itertools
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import av
+import pytest
+
+from stream.live.address import address_from_text
+from stream.live.clock import SystemClock
+from stream.live.errors import AddressRefused, SinkLost, SourceLost
+from stream.live.live_encoder import EncoderOptions
+from stream.live.network_sink import NetworkSink
+from stream.live.network_source import NetworkSource, SourceOptions
+from stream.marking import mark_in_bitstream
+from stream.service.url_guard import OpenGate
+from tests.stream.live.fakes import slate
+from tests.stream.live.rtsp_peer import eventually, free_port
+
+pytestmark = pytest.mark.unit
+FAST = SourceOptions(timeout_s=3.0)
+
+
+@contextmanager
+def publishing(address: str) -> Iterator[None]:
+    """Publishes slates until the block ends, connecting as often as it takes."""
+    stop = threading.Event()
+
+    def publish() -> None:
+        sink = None
+        for number in itertools.count():
+            if stop.wait(1 / 25):
+                break
+            try:
+                sink = sink or NetworkSink(
+                    address_from_text(address), OpenGate(), EncoderOptions(keyframe_s=0.5)
+                )
+                sink.write(slate(90, 160, number * 3600))
+            except SinkLost:
+                assert sink is not None
+                sink.abort()
+                sink = None
+        if sink is not None:
+            sink.abort()
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(20.0)
+    assert not thread.is_alive()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        return
+
+
+@contextmanager
+def web_server(folder: Path) -> Iterator[int]:
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join(10.0)
+
+
+def frames_of(address: str, number: int) -> int:
+    source = NetworkSource(address_from_text(address), OpenGate(), SystemClock(), FAST)
+    count = sum(1 for _ in itertools.islice(source.frames(), number))
+    source.close()
+    return count
+
+
+def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path) -> None:
+    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate())
+    for number in range(120):
+        sink.write(slate(90, 160, number * 3600))
+    sink.finish()
+    names = {file.suffix for file in tmp_path.iterdir()}
+    assert names == {".m3u8", ".mp4", ".m4s"}
+    assert any(mark_in_bitstream(file.read_bytes()) for file in tmp_path.glob("*.m4s"))
+    with web_server(tmp_path) as port:
+        assert frames_of(f"http://127.0.0.1:{port}/live.m3u8", 60) == 60
+
+
+def test_playlist_that_points_at_a_file_gives_nothing(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.ts"
+    secret.write_bytes(b"G" * 188 * 20)
+    text = f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nfile://{secret}\n#EXT-X-ENDLIST\n"
+    (tmp_path / "evil.m3u8").write_text(text)
+    with web_server(tmp_path) as port, pytest.raises((SourceLost, AddressRefused)):
+        frames_of(f"http://127.0.0.1:{port}/evil.m3u8", 1)
+
+
+def test_concatenation_script_over_http_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "evil.mp4").write_text("ffconcat version 1.0\nfile /etc/passwd\n")
+    with web_server(tmp_path) as port, pytest.raises(SourceLost):
+        frames_of(f"http://127.0.0.1:{port}/evil.mp4", 1)
+
+
+def test_rtmp_publication_reaches_a_server() -> None:
+    port, seen = free_port(), threading.Event()
+
+    def listen() -> None:
+        address = f"rtmp://127.0.0.1:{port}/live/key"
+        with av.open(address, format="flv", container_options={"listen": "1"}) as server:
+            for _ in itertools.islice(server.decode(video=0), 10):
+                pass
+            seen.set()
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    with publishing(f"rtmp://127.0.0.1:{port}/live/key"):
+        assert eventually(seen.is_set, 30.0)
+    thread.join(10.0)
+
+
+def test_srt_goes_out_and_comes_in() -> None:
+    if shutil.which("srt-live-transmit") is None:
+        pytest.skip("needs SRT: apt-get install srt-tools")
+    port = free_port()
+    with publishing(f"srt://127.0.0.1:{port}?mode=caller"):
+        assert frames_of(f"srt://127.0.0.1:{port}?mode=listener", 10) == 10
+
+
+@pytest.mark.parametrize(
+    "target", ["rtmp://user:s3cret@127.0.0.1:9/app/key", "rtsp://user:s3cret@127.0.0.1:9/key"]
+)
+def test_server_that_is_not_there_is_told_without_secrets(target: str) -> None:
+    sink = NetworkSink(address_from_text(target), OpenGate(), timeout_s=2.0)
+
+    def publish() -> None:
+        for number in range(10_000):
+            sink.write(slate(90, 160, number * 3600))
+
+    with pytest.raises(SinkLost, match="refused") as lost:
+        publish()
+    sink.abort()
+    assert "s3cret" not in str(lost.value)
+    assert "key" not in str(lost.value)
+
+
+def test_output_that_cannot_be_is_refused() -> None:
+    sink = NetworkSink(address_from_text("http://127.0.0.1/x"), OpenGate())
+    with pytest.raises(AddressRefused):
+        sink.write(slate(90, 160, 0))
