@@ -38,6 +38,7 @@ _MOST_DONORS = 4000
 _REFUSED: Final = {
     "none": "protects nobody",
     "random stranger": "is a control of the evaluation",
+    "surroundings": "is a reference of the evaluation",
     "FPSP morph": "keeps half of each original and has no least cluster size",
 }
 

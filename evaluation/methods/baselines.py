@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.alignment import identity_mask
 from engines.covers import COVERS, NamedCover, cover_named
 from engines.types import Box
 from evaluation.errors import TooFewPeople
-from evaluation.faces import CROP, MARGIN, Faces
+from evaluation.faces import CROP, MARGIN, Faces, crop_window
 from evaluation.methods.method import Kind, Release, alone, random_from_secret
 
-__all__ = ["CoverMethod", "IdentityMethod", "RandomStranger", "cover_method"]
-__all__ += ["cover_names"]
+__all__ = ["CoverMethod", "IdentityMethod", "RandomStranger", "SurroundingsOnly"]
+__all__ += ["cover_method", "cover_names"]
 
 CROP_BOX: Box = np.array([MARGIN, MARGIN, MARGIN + CROP, MARGIN + CROP], np.float32)
 """The kveil crop in a portrait: what the pipeline would cover."""
@@ -114,3 +115,24 @@ class RandomStranger:
         order = random_from_secret(secret, "stranger").integers(0, len(self._donors), count)
         nobody = np.full(count, -1, np.int64)
         return Release(self._donors[order], nobody, np.zeros((count, count), np.float32))
+
+
+@dataclass(slots=True)
+class SurroundingsOnly:
+    """The identity oval in one grey, the rest as it was: what hair and background give away.
+
+    Whatever a swap leaks up to this figure does not come from the face it paints.
+    """
+
+    name: str = "surroundings"
+    kind: Kind = "cover"
+
+    def fit(self, donors: Faces) -> None:
+        """Learns nothing."""
+
+    def anonymize(self, faces: Faces, secret: bytes) -> Release:
+        """Greys the oval of every kveil crop."""
+        images = faces.images.copy()
+        inner = images[:, *crop_window()]
+        inner[:, identity_mask(CROP)] = 128
+        return alone(images)

@@ -8,7 +8,13 @@ from collections.abc import Callable
 from evaluation.errors import EvaluationError
 from evaluation.faces import Faces
 from evaluation.methods.anonfaces import AnonFaces
-from evaluation.methods.baselines import IdentityMethod, RandomStranger, cover_method, cover_names
+from evaluation.methods.baselines import (
+    IdentityMethod,
+    RandomStranger,
+    SurroundingsOnly,
+    cover_method,
+    cover_names,
+)
 from evaluation.methods.fpsp import FpspMorph
 from evaluation.methods.generated import GeneratedSurrogates
 from evaluation.methods.ksame import KSameEigen, KSamePixel
@@ -20,9 +26,26 @@ __all__ = ["CONTROLS", "QUICK", "fitted_maker", "method_named", "method_names"]
 
 CONTROLS = ("none", "random stranger")
 """Run in every evaluation: the leak that must be found, the strangers who must not."""
-QUICK = ("solid", "blur", "mosaic", "bar-mask", "k-Same-Pixel", "AnonFACES", "kveil")
+QUICK = (
+    "solid",
+    "surroundings",
+    "blur",
+    "mosaic",
+    "bar-mask",
+    "k-Same-Pixel",
+    "AnonFACES",
+    "kveil",
+)
 _LATENT = ("AnonFACES latent", "StyleID layers")
-_OTHERS = ("k-Same-Pixel", "k-Same-Eigen", "AnonFACES", "FPSP morph", *_LATENT, "kveil")
+_OTHERS = (
+    "surroundings",
+    "k-Same-Pixel",
+    "k-Same-Eigen",
+    "AnonFACES",
+    "FPSP morph",
+    *_LATENT,
+    "kveil",
+)
 
 
 def method_names() -> list[str]:
@@ -47,6 +70,7 @@ def method_named(name: str, k: int, renderer: SurrogateRenderer | None = None) -
     makers: dict[str, Callable[[], Method]] = {
         "none": IdentityMethod,
         "random stranger": RandomStranger,
+        "surroundings": SurroundingsOnly,
         "k-Same-Pixel": lambda: KSamePixel(k=k),
         "k-Same-Eigen": lambda: KSameEigen(k=k),
         "AnonFACES": lambda: AnonFaces(k=k),

@@ -159,7 +159,7 @@ def test_too_few_people_are_refused(tmp_path: Path) -> None:
         anonymize_dataset(job_in(tmp_path, "kveil", k=13), FINDER, silent)
 
 
-@pytest.mark.parametrize("method", ["none", "random stranger", "FPSP morph"])
+@pytest.mark.parametrize("method", ["none", "random stranger", "surroundings", "FPSP morph"])
 def test_methods_that_protect_nobody_are_refused(tmp_path: Path, method: str) -> None:
     with pytest.raises(EvaluationError, match="choose another method"):
         anonymize_dataset(job_in(tmp_path, method), FINDER, silent)
