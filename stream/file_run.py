@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import hmac
 import platform
 import time
 from functools import partial
@@ -47,7 +47,7 @@ def run_file(
     gallery: Gallery | None,
     report: RunReport,
     *,
-    resume: bool,
+    resume_key: bytes | None,
     progress: RunProgress,
 ) -> None:
     """Anonymizes one file and fills `report`, as far as it got.
@@ -64,7 +64,7 @@ def run_file(
     report.metadata_dropped = list(source.probe.dropped)
     try:
         job.target.parent.mkdir(parents=True, exist_ok=True)
-        words = _settings_hash(settings, engines) if resume else None
+        words = _settings_hash(settings, engines, resume_key) if resume_key else None
         sink = open_sink(job.target, source, _encoding(settings), resume=words)
     except BaseException:
         source.close()
@@ -133,10 +133,10 @@ def _refuse_broken_promises(replacer: FaceReplacer) -> None:
         )
 
 
-def _settings_hash(settings: Settings, engines: EngineSet) -> str:
+def _settings_hash(settings: Settings, engines: EngineSet, key: bytes) -> str:
     """What a resumed output depends on besides its input."""
     words = [settings.model_dump_json(), *(repr(choice) for choice in engines.choices)]
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()
+    return hmac.new(key, "\0".join(words).encode(), "sha256").hexdigest()
 
 
 def _describe(report: RunReport, settings: Settings, engines: EngineSet) -> None:

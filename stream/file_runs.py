@@ -17,6 +17,7 @@ from stream.jobs import Job, plan_jobs
 from stream.lending import gallery_from_settings
 from stream.methods import method_warning
 from stream.report import RunReport, save_report
+from stream.resume_key import forget_key, resume_key
 from stream.run_progress import RunProgress
 
 __all__ = ["BatchReport", "run_files"]
@@ -65,12 +66,12 @@ def run_files(
         jobs = _unfinished(jobs, progress)
     reports: list[RunReport] = []
     failures: list[KveilError] = []
-    with open_engines(settings) as engines, _people(settings, engines) as gallery:
+    with open_engines(settings) as engines, _people(settings, engines) as shared:
         for job in jobs:
             report = RunReport(warnings=[warning] if warning else [])
             reports.append(report)
             try:
-                _run(job, settings, engines, gallery, report, resume, progress)
+                _run(job, settings, engines, shared, report, resume, progress)
             except KveilError as failure:
                 failures.append(failure)
                 if len(jobs) > 1:
@@ -84,12 +85,16 @@ def run_files(
 
 
 @contextmanager
-def _people(settings: Settings, engines: EngineSet) -> Iterator[Gallery | None]:
-    """The gallery that all files of one run share, where faces are swapped."""
+def _people(
+    settings: Settings, engines: EngineSet, run_key: bytes | None = None
+) -> Iterator[Gallery | None]:
+    """A gallery where faces are swapped: one for all files of a run, or one per resumable file."""
     if engines.swap is None:
         yield None
         return
-    gallery = gallery_from_settings(settings.privacy, engines.swap.donors, engines.swap.thresholds)
+    gallery = gallery_from_settings(
+        settings.privacy, engines.swap.donors, engines.swap.thresholds, run_key
+    )
     try:
         yield gallery
     finally:
@@ -107,13 +112,19 @@ def _run(
     job: Job,
     settings: Settings,
     engines: EngineSet,
-    gallery: Gallery | None,
+    shared: Gallery | None,
     report: RunReport,
     resume: bool,
     progress: RunProgress,
 ) -> None:
     try:
-        run_file(job, settings, engines, gallery, report, resume=resume, progress=progress)
+        if not resume:
+            run_file(job, settings, engines, shared, report, resume_key=None, progress=progress)
+            return
+        key = resume_key(job.target)
+        with _people(settings, engines, key) as own:
+            run_file(job, settings, engines, own, report, resume_key=key, progress=progress)
+        forget_key(job.target)
     except KveilError as failure:
         report.error = str(failure)
         raise

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from config.settings import Privacy
 from engines.embedder import PersonThresholds
 from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.donors import DonorPopulation
 from gallery.gallery import Gallery, open_gallery
+from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings, Thresholds
+from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker
 from stream.report import ClusterCounts
 
 __all__ = ["GalleryLender", "gallery_from_settings"]
+
+_RUN_WINDOW = "run"
 
 
 class GalleryLender:
@@ -57,12 +61,17 @@ def gallery_from_settings(
     privacy: Privacy,
     population: DonorPopulation,
     people: PersonThresholds,
-    ledger_folder: Path | None = None,
+    run_key: bytes | None = None,
 ) -> Gallery:
     """A gallery in this process, as the settings ask.
 
-    Raises:
-        LedgerBroken: the ledger's folder cannot be used.
+    Args:
+        privacy: k, policy and scope.
+        population: synthetic people.
+        people: which embeddings are one person.
+        run_key: makes the surrogates a function of this key and of what is seen, so that a
+            second run over the same input lends the same ones. None: fresh secrets.
+
     """
     wanted = GallerySettings(
         k=privacy.k,
@@ -70,4 +79,10 @@ def gallery_from_settings(
         scope=privacy.scope,
         thresholds=Thresholds(match=people.match, doubt=people.doubt),
     )
-    return open_gallery(wanted, DonorMaker(population), ledger_folder=ledger_folder)
+    maker = DonorMaker(population)
+    if run_key is None:
+        return open_gallery(wanted, maker)
+    ring, store = SecretRing.ephemeral(), MemoryStore()
+    header = {"secret": run_key.hex(), "k": wanted.k, "below_k": wanted.below_k}
+    store.open(_RUN_WINDOW, ring.seal(json.dumps(header).encode(), "header", _RUN_WINDOW))
+    return Gallery(wanted, maker, store, ring, session=_RUN_WINDOW)
