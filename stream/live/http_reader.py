@@ -41,6 +41,7 @@ class HttpReader:
                 self._connection.sock.shutdown(socket.SHUT_RDWR)
         with suppress(OSError):
             self._connection.close()
+            self._response.close()
 
 
 class HttpOpener:
@@ -78,6 +79,7 @@ class HttpOpener:
                 return self._reader(connection, response)
             url = urljoin(url, response.getheader("Location", ""))
             connection.close()
+            response.close()
         raise SourceLost(f"{self._address} redirects too often")
 
     def close(self) -> None:
@@ -129,8 +131,11 @@ class HttpOpener:
     ) -> HttpReader:
         if response.status != 200 or self._is_closed:
             connection.close()
+            response.close()
             raise SourceLost(f"{self._address} answers with status {response.status}")
         reader = HttpReader(connection, response)
+        for old in self._readers[:-7]:
+            old.close()
         self._readers = [*self._readers[-7:], reader]
         return reader
 

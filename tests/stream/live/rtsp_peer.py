@@ -83,7 +83,7 @@ def burnt_ms(picture: Picture) -> int:
     return sum(1 << int(bit) for bit in np.flatnonzero(row[middle] > 125))
 
 
-def eventually(holds: Callable[[], bool], timeout_s: float = 15.0) -> bool:
+def eventually(holds: Callable[[], bool], timeout_s: float = 45.0) -> bool:
     """Whether something comes to hold within the time."""
     never = threading.Event()
     end = time.monotonic() + timeout_s
