@@ -92,6 +92,8 @@ class SourceKeeper:
             else:
                 if not self._goes_on_after_end():
                     return
+                if self._starts_over():
+                    continue
             if self._stopped.is_set():
                 break
             self.state = "lost"
@@ -124,6 +126,10 @@ class SourceKeeper:
             return True
         self.state = "ended"
         return False
+
+    def _starts_over(self) -> bool:
+        """A file that gave frames to its end begins again at once."""
+        return self.state == "live" and self._persistence.repeats and not self._was_cut
 
     def _read_one_connection(self) -> None:
         self.state, self._was_cut = "connecting", False

@@ -6,8 +6,8 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,6 +200,11 @@ class _AnnouncingServer(uvicorn.Server):
 
     announce: Callable[[], None]
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the loop: a service that ends when told has not failed."""
+        yield
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to listen."""
         await super().startup(sockets)
@@ -241,6 +246,8 @@ async def _serve(
     loop = asyncio.get_running_loop()
     with suppress(ValueError, RuntimeError):  # not in the main thread: no signals
         loop.add_signal_handler(signal.SIGHUP, lambda: _reload_quietly(service))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, server.handle_exit, number, None)
     await server.serve()
 
 

@@ -92,6 +92,23 @@ def test_source_that_ends_ends_the_stream() -> None:
     assert len(delivered) == 1
 
 
+def test_file_that_repeats_begins_again_without_a_pause() -> None:
+    clock = FakeClock()
+    whole = lambda: ScriptedSource(clock, [0.0, 0.1])  # noqa: E731
+    keeper, delivered, _ = keeper_of(clock, [whole, whole], Persistence(repeats=True))
+    keeper.run()
+    assert len(delivered) == 4
+    assert not clock.waits
+
+
+def test_empty_file_that_repeats_is_paced() -> None:
+    clock = FakeClock()
+    empty = lambda: ScriptedSource(clock, [])  # noqa: E731
+    keeper, _, _ = keeper_of(clock, [empty, empty], Persistence(repeats=True))
+    keeper.run()
+    assert clock.waits == [0.5, 1.0]
+
+
 def test_unexpected_exception_is_told_without_its_text() -> None:
     clock = FakeClock()
     secret = RuntimeError("rtsp://user:secret@host")
