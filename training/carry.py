@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-POINT_STEP: Final = 1.0 / 4096
+POINT_STEP: Final = 1.0 / 1024
 CODE_STEP: Final = 1.0 / 31
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
         out / "arrays.npz",
         allow_pickle=False,
         ends=np.array(ends, np.int64),
-        points=_steps(points, POINT_STEP, np.int16),
+        points=_steps(points.transpose(1, 2, 0), POINT_STEP, np.int16),
         codes=_steps(codes[0], CODE_STEP, np.int8),
         movement=_steps(codes[1], CODE_STEP, np.int8),
     )
@@ -77,7 +77,7 @@ def carried(folder: Path) -> dict[str, npt.NDArray[np.generic]]:
     ]
     return {
         "images": np.stack(pictures),
-        "points": arrays["points"].astype(np.float32) * np.float32(POINT_STEP),
+        "points": arrays["points"].transpose(2, 0, 1) * np.float32(POINT_STEP),
         "codes": arrays["codes"].astype(np.float32) * np.float32(CODE_STEP),
         "movement": arrays["movement"].astype(np.float32) * np.float32(CODE_STEP),
     }
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/carry"))
-    parser.add_argument("--megabytes", type=float, default=16.0)
+    parser.add_argument("--megabytes", type=float, default=12.0)
     parser.add_argument("--quality", type=int, default=70)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
