@@ -96,6 +96,16 @@ class Gallery:
         """People in the present window; 0 before the store was reached."""
         return self._roster.buffer.people if self._roster.window else 0
 
+    def search_work(self, embedding: Embedding) -> int:
+        """Distances that recognising this embedding computes; for benchmarks.
+
+        Raises:
+            StoreUnavailable: the store has not been reached yet.
+            EmbeddingsRejected: another D than the gallery holds.
+        """
+        with self._lock:
+            return self._roster.search_work(embedding)
+
     def record_of(self, stream: str, track: int) -> tuple[str, int] | None:
         """Window and record that the track was taken for; None where it has none."""
         with self._lock:

@@ -190,6 +190,18 @@ class PeopleIndex:
             resembles.setdefault(person, record)
         return Sighting(None, tuple(resembles.values()))
 
+    def search_work(self, embedding: Embedding) -> int:
+        """Distances that a search computes: its cost, whatever else the machine does.
+
+        Raises:
+            EmbeddingsRejected: another D than before.
+        """
+        index = self._opened(embedding.size)
+        if not len(index):
+            return len(self._recent)
+        found = index.search(embedding, _NEIGHBOURS, threads=1)
+        return int(found.computed_distances) + len(self._recent)
+
     def _nearest(self, embedding: Embedding) -> list[tuple[float, int]]:
         """Cosines and records, best first."""
         index = self._opened(embedding.size)

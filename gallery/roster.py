@@ -175,6 +175,14 @@ class Roster:
         """
         return self._followed().people.sight(embedding, self._person_of, self._records(excluded))
 
+    def search_work(self, embedding: Embedding) -> int:
+        """Distances that `sight` computes for this embedding.
+
+        Raises:
+            EmbeddingsRejected: another D than the gallery holds.
+        """
+        return self._followed().people.search_work(embedding)
+
     def merge(self, record: int, other: int) -> bool:
         """Let `other` stand for `record` too, where that shrinks no released candidate set.
 
