@@ -36,7 +36,7 @@ def running_service(
 
     with (
         open_engines(settings.anonymize) as engines,
-        open_replacers(engines, settings.anonymize) as replacers,
+        open_replacers(engines, settings.anonymize, settings.live.batch_wait_ms / 1e3) as replacers,
     ):
         stuck = serve_forever(settings, engines, replacers, file, on_listening)
     _complain_about(stuck)

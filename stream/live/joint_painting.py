@@ -1,0 +1,97 @@
+"""One painter for several streams: faces that are asked for together are painted together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.backend import Tensors, TensorSpec
+from engines.swapper import Control, Rendered
+from stream.live.batching import BatchingSession
+from stream.swapping import Painter
+
+__all__ = ["JointPainter"]
+
+Outputs = dict[str, NDArray[np.float32]]
+_MOST_FACES = 16
+
+
+class JointPainter:
+    """A painter that joins the calls of several streams; see `BatchingSession`.
+
+    Args:
+        painter: paints for all.
+        wait_s: how long the first to ask waits for others.
+        deadline_s: how long the others wait for the answer.
+    """
+
+    def __init__(self, painter: Painter, wait_s: float, deadline_s: float) -> None:
+        self._painter = painter
+        self._reads = BatchingSession(_Step(self._read), _MOST_FACES, wait_s, deadline_s)
+        self._paints = BatchingSession(_Step(self._paint), _MOST_FACES, wait_s, deadline_s)
+
+    @property
+    def size(self) -> int:
+        """Side of the crops and patches, px."""
+        return self._painter.size
+
+    @property
+    def faces_per_run(self) -> float:
+        """Mean number of faces painted together; 0 before the first."""
+        return self._paints.rows / self._paints.runs if self._paints.runs else 0.0
+
+    def read(self, crops: NDArray[np.uint8]) -> Control:
+        """Control of uint8 N×S×S×3 BGR crops.
+
+        Raises:
+            EngineFault: the joint run failed or took too long.
+        """
+        told = self._reads.run({"crops": crops})
+        return Control(told["points"], told["light"], told["doubt"])
+
+    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+        """Surrogates under that control.
+
+        Raises:
+            EngineFault: the joint run failed or took too long.
+        """
+        painted = self._paints.run(
+            {
+                "points": control.points,
+                "light": control.light,
+                "doubt": control.doubt,
+                "latents": latents,
+            }
+        )
+        return Rendered(painted["pixels"], painted["alpha"], painted["is_usable"] > 0.5)
+
+    def _read(self, tensors: Tensors) -> Outputs:
+        control = self._painter.read(np.asarray(tensors["crops"], np.uint8))
+        return {"points": control.points, "light": control.light, "doubt": control.doubt}
+
+    def _paint(self, tensors: Tensors) -> Outputs:
+        points, light, doubt, latents = (
+            np.asarray(tensors[name], np.float32)
+            for name in ("points", "light", "doubt", "latents")
+        )
+        rendered = self._painter.paint(Control(points, light, doubt), latents)
+        usable = rendered.is_usable.astype(np.float32)
+        return {"pixels": rendered.pixels, "alpha": rendered.alpha, "is_usable": usable}
+
+
+class _Step:
+    """One step of the painter in the form of a session."""
+
+    def __init__(self, work: Callable[[Tensors], Outputs]) -> None:
+        self._work = work
+        self.inputs: tuple[TensorSpec, ...] = ()
+        self.outputs: tuple[TensorSpec, ...] = ()
+
+    def run(self, tensors: Tensors) -> Outputs:
+        """Runs the step once."""
+        return self._work(tensors)
+
+    def close(self) -> None:
+        """The painter belongs to its maker."""

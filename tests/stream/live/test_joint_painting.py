@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.swapper import Control, Rendered
+from stream.live.joint_painting import JointPainter
+
+pytestmark = pytest.mark.unit
+
+
+class Palette:
+    """Paints each face in the shade of its latent, and notes how many came together."""
+
+    size = 4
+
+    def __init__(self) -> None:
+        self.together: list[int] = []
+
+    def read(self, crops: NDArray[np.uint8]) -> Control:
+        shade = crops.reshape(len(crops), -1).mean(axis=1).astype(np.float32)
+        points = np.broadcast_to(shade[:, None, None], (len(crops), 2, 3)).copy()
+        light = np.zeros((len(crops), 2, 4, 4, 3), np.float32)
+        return Control(points, light, shade)
+
+    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+        self.together.append(len(latents))
+        shade = latents[:, 0, 0]
+        pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
+        alpha = np.ones((len(latents), 4, 4), np.float32)
+        return Rendered(pixels, alpha, control.doubt < 100)
+
+
+def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:
+    palette = Palette()
+    painter = JointPainter(palette, wait_s=2.0, deadline_s=10.0)
+    results: dict[int, Rendered] = {}
+
+    def one_stream(shade: int, faces: int) -> None:
+        crops = np.full((faces, 4, 4, 3), shade, np.uint8)
+        control = painter.read(crops)
+        latents = np.full((faces, 2, 512), shade, np.float32)
+        results[shade] = painter.paint(control, latents)
+
+    streams = [threading.Thread(target=one_stream, args=pair) for pair in ((7, 8), (200, 8))]
+    for thread in streams:
+        thread.start()
+    for thread in streams:
+        thread.join(20.0)
+    assert palette.together == [16]
+    assert painter.faces_per_run == 16
+    assert (results[7].pixels == 7).all()
+    assert results[7].is_usable.all()
+    assert (results[200].pixels == 200).all()
+    assert not results[200].is_usable.any()
