@@ -37,8 +37,8 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
     reasons = _reasons(controls, ours, goals)
     return {
         "schema": FOLDER_SCHEMA,
-        "verdict": "failed" if reasons else "passed",
-        "reasons": reasons,
+        "verdict": "failed" if reasons else "passed" if goals else "incomplete",
+        "reasons": reasons or ([] if goals else [f"{_OURS} was not among the methods"]),
         "kveil": metadata.version("kveil"),
         "python": platform.python_version(),
         "seconds": round(evaluation.seconds, 1),

@@ -58,6 +58,14 @@ def test_an_attack_blind_to_the_leak_fails_its_control(evaluation: Evaluation) -
     assert folder_record(broken, "photographs")["verdict"] == "failed"
 
 
+def test_a_run_without_kveil_passes_no_verdict_on_it(evaluation: Evaluation) -> None:
+    others = replace(evaluation, results=evaluation.results[:3])
+    record = folder_record(others, "photographs")
+    if record["controls_hold"]:
+        assert record["verdict"] == "incomplete"
+    assert record["verdict"] != "passed"
+
+
 def test_goals_tell_a_leak_from_a_replacement(evaluation: Evaluation) -> None:
     leak = {check.text: check for check in goals_of(evaluation.results[0])}
     assert not leak["TAR at FMR 1e-3, A1"].is_met
