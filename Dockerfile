@@ -4,6 +4,8 @@
 #   docker build --target jetson --platform linux/arm64 -t kveil:jetson .
 
 ARG PYTHON=3.11
+# The vendor's L4T TensorRT runtime, by the full name of its registry: see deploy/jetson.md.
+ARG L4T_IMAGE=l4t-tensorrt:r10.3.0-runtime
 
 FROM python:${PYTHON}-slim-bookworm AS wheel
 WORKDIR /source
@@ -17,7 +19,10 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends srt-tools tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --home-dir /var/lib/kveil --create-home kveil
+COPY requirements/serve.lock /tmp/serve.lock
+RUN pip install --no-cache-dir --no-deps --require-hashes -r /tmp/serve.lock
 COPY --from=wheel /wheels /wheels
+RUN pip install --no-cache-dir --no-deps /wheels/kveil-*.whl && rm -rf /wheels
 COPY deploy/healthcheck.py /usr/local/lib/kveil/healthcheck.py
 ENTRYPOINT ["tini", "--", "kveil"]
 CMD ["serve", "--config", "/etc/kveil/kveil.yaml"]
@@ -30,13 +35,11 @@ FROM base AS gpu
 # The driver comes from the host by the NVIDIA container toolkit; engines are built by
 # `kveil models build` into the volume, once per GPU.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility,video
-RUN wheel="$(ls /wheels/kveil-*.whl)" \
- && pip install --no-cache-dir "${wheel}[serve,redis]" tensorrt-rtx cuda-python \
- && rm -rf /wheels
+RUN pip install --no-cache-dir tensorrt-rtx cuda-python
 USER kveil
 
 # L4T has its own CUDA and TensorRT, matched to the board's firmware: see deploy/jetson.md.
-FROM nvcr.io/nvidia/l4t-tensorrt:r10.3.0-runtime AS jetson
+FROM ${L4T_IMAGE} AS jetson
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 KVEIL_LISTEN__HOST=0.0.0.0
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends python3-pip python3-venv srt-tools tini \
@@ -57,7 +60,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=120s --retries=3 \
   CMD ["python", "/usr/local/lib/kveil/healthcheck.py"]
 
 FROM base AS cpu
-RUN wheel="$(ls /wheels/kveil-*.whl)" \
- && pip install --no-cache-dir "${wheel}[serve,redis]" \
- && rm -rf /wheels
 USER kveil
