@@ -17,8 +17,9 @@ from engines.stylegan.attributes import AttributeModel, shares_from_scores
 
 DONORS: Final = 1024
 POOL: Final = 24_000
-PSI: Final = 0.85
-"""Truncation of donors' codes; smaller gives more regular faces that resemble each other."""
+PSI: Final = 1.2
+"""Spread of donors' codes, 1 being that of the training crops; smaller gives regular faces that
+resemble each other, larger ones more people and harder features."""
 LAYERS: Final = 12
 RIDGE: Final = 3.0
 CLEAR_SHARE: Final = 0.4
@@ -80,7 +81,7 @@ def fit_attributes(
 
 
 def draw_codes(covariance: Float32, count: int, seed: int) -> Float32:
-    """Draw codes float32[count, CODE], truncated by PSI and without far outliers."""
+    """Draw codes float32[count, CODE], scaled by PSI and without far outliers."""
     random = np.random.default_rng(seed)
     root = np.linalg.cholesky(covariance.astype(np.float64) + 1e-4 * np.eye(len(covariance)))
     plain = random.standard_normal((count, len(covariance)))
