@@ -9,6 +9,7 @@ import argparse
 import io
 import json
 import logging
+import shutil
 import warnings
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.stylegan.pack import bundled_pack
 from engines.stylegan.sizes import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE, UV_SIZE
 from training.checkpoint import load_full, load_small
 from training.landmarker import SIZE, Landmarker
@@ -155,8 +157,6 @@ def export(run: Path, landmarker: Path, geometry: Path, texture: Path, out: Path
     with np.load(texture) as file:
         arrays = {name: file[name] for name in file.files}
     generator, facts = load_generator(run, arrays)
-    finder = Landmarker()
-    finder.load_state_dict(load_full(landmarker, torch.device("cpu"))["net"])
     image = torch.rand(2, 3, SIZE, SIZE) * 2 - 1
     jobs: dict[str, tuple[nn.Module, dict[str, Tensor], list[str]]] = {
         "generator": (generator, probe(generator.layers), ["image"]),
@@ -169,8 +169,14 @@ def export(run: Path, landmarker: Path, geometry: Path, texture: Path, out: Path
             },
             ["latents"],
         ),
-        "landmarker": (finder, {"image": image}, ["points", "spread"]),
     }
+    if landmarker.exists():
+        finder = Landmarker()
+        finder.load_state_dict(load_full(landmarker, torch.device("cpu"))["net"])
+        jobs["landmarker"] = (finder, {"image": image}, ["points", "spread"])
+    else:
+        log.info("no %s: the bundled landmark network is kept", landmarker)
+        shutil.copyfile(bundled_pack() / "landmarker.onnx", out / "landmarker.onnx")
     for name, (net, inputs, outputs) in jobs.items():
         model = onnx_from_module(net, inputs, outputs)
         (out / f"{name}.onnx").write_bytes(model.SerializeToString())
