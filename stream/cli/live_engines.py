@@ -13,6 +13,7 @@ from stream.engine_set import open_engines
 from stream.errors import InputUnreadable
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
+from stream.live.flat_memory import keep_memory_flat
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
 from stream.service.url_guard import OpenGate
@@ -34,6 +35,7 @@ def running_service(
     """
     from stream.service.serving import serve_forever
 
+    keep_memory_flat()
     with (
         open_engines(settings.anonymize) as engines,
         open_replacers(engines, settings.anonymize, settings.live.batch_wait_ms / 1e3) as replacers,
@@ -52,6 +54,7 @@ def running_stream(
         EngineFault: threads would not leave at the end.
         ModelMissing, ModelRejected, BackendMissing: the engines cannot be had.
     """
+    keep_memory_flat()
     clock = SystemClock()
     with (
         open_engines(settings.anonymize) as engines,

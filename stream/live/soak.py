@@ -30,6 +30,7 @@ from stream.engine_set import open_engines
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
 from stream.live.errors import SourceLost
+from stream.live.flat_memory import keep_memory_flat
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
 from stream.media import Source, StreamShape
@@ -248,6 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--source", default="", help="an address instead of the pattern")
     parser.add_argument("--sink", default="", help="an address instead of HLS in a folder")
     options = parser.parse_args(arguments)
+    keep_memory_flat()
     with tempfile.TemporaryDirectory() as folder:
         verdict = _Soak(options, Path(folder)).run()
     sys.stdout.write(json.dumps(asdict(verdict), indent=2) + "\n")

@@ -16,6 +16,7 @@ from engines.compositor import Composite
 from stream.engine_set import open_engines
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
+from stream.live.flat_memory import keep_memory_flat
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
 from stream.service.url_guard import OpenGate
@@ -56,6 +57,7 @@ def watched(assembly: Assembly, name: str, port: int) -> tuple[RunningStream, St
 def test_two_streams_for_ten_minutes_keep_latency_and_memory(
     tmp_path: Path, shared_data: Path
 ) -> None:
+    keep_memory_flat()
     base = tmp_path / "faces.i420"
     write_faces(shared_data / "video" / "asl_again.mkv", base)
     options = ("--size", "1280x720", "--fps", str(FPS), "--base", str(base))
