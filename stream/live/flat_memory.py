@@ -36,4 +36,4 @@ def keep_memory_flat() -> bool:
         (_MMAP_THRESHOLD, _MMAP_BYTES),
         (_TRIM_THRESHOLD, _MMAP_BYTES),
     )
-    return all([mallopt(key, value) == 1 for key, value in wanted])
+    return sum(mallopt(key, value) == 1 for key, value in wanted) == len(wanted)
