@@ -71,7 +71,11 @@ def run_file(
         raise
     progress.begin(job.source.name, source.shape.frames)
     replacer = _replacer(job, engines, gallery)
-    _run(job, settings, engines, replacer, report, source, sink, progress)
+    try:
+        _run(job, settings, engines, replacer, report, source, sink, progress)
+    finally:
+        if gallery is not None:
+            gallery.end(job.source.name)
     report.output = FileIdentity(
         name=job.target.name,
         sha256=hash_file(job.target),
