@@ -9,12 +9,14 @@ from contextlib import contextmanager
 
 __all__ = ["Turns"]
 
+_CREDIT_S = 1.0
+
 
 class Turns:
     """Lets at most `permits` streams use the engines at once, the least served one first.
 
-    Service is counted in seconds of use. A stream that was idle does not hoard: it comes back
-    with the service of the least served of the others.
+    Service is counted in seconds of use. A stream that was idle does not hoard: when it comes
+    back it is ahead of the least served of the others by a second at most.
 
     Args:
         permits: streams that may work at once; more fills a batch better and shares the
@@ -65,7 +67,7 @@ class Turns:
     def _enter(self, stream: str) -> None:
         with self._changed:
             others = [self._served_s[name] for name in {*self._waiting} if name != stream]
-            floor = min(others, default=self._served_s.get(stream, 0.0))
+            floor = min(others, default=0.0) - _CREDIT_S
             self._served_s[stream] = max(self._served_s.get(stream, floor), floor)
             self._waiting.append(stream)
             self._changed.wait_for(lambda: self._free > 0 and self._is_next(stream))
