@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/carry"))
-    parser.add_argument("--megabytes", type=float, default=12.0)
+    parser.add_argument("--megabytes", type=float, default=10.0)
     parser.add_argument("--quality", type=int, default=70)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
