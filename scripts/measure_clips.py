@@ -17,8 +17,8 @@ from pathlib import Path
 
 HEAD = """\
 | clip | size | frames in · out | faces found by the attacker | bare | identified (worst) \
-| above the threshold (worst) | tracks | swapped · covered | fps |
-|---|---|---|---|---|---|---|---|---|---|"""
+| above the threshold (worst) | tracks | swapped · covered |
+|---|---|---|---|---|---|---|---|---|"""
 
 
 def main() -> int:
@@ -66,7 +66,7 @@ def row_of(name: str, run: dict, attack: dict) -> str:
     return (
         f"| {name} | {size['width']}×{size['height']} | {frames['read']} · {frames['written']} "
         f"| {found['face_frames']} | {found['bare']['hits']} | {identified:.2%} | {own:.1%} "
-        f"| {faces['tracks']} | {faces['swapped']} · {faces['covered']} | {run['fps']:.1f} |"
+        f"| {faces['tracks']} | {faces['swapped']} · {faces['covered']} |"
     )
 
 
