@@ -1,4 +1,3 @@
-
 """Prints the detector's recall by face size and its time, for choosing scales.
 
 The reference is another detector, SCRFD, at 640 and 1280 px; what it calls a face with a
