@@ -36,4 +36,5 @@ def keep_memory_flat() -> bool:
         (_MMAP_THRESHOLD, _MMAP_BYTES),
         (_TRIM_THRESHOLD, _MMAP_BYTES),
     )
-    return sum(mallopt(key, value) == 1 for key, value in wanted) == len(wanted)
+    taken = [int(mallopt(key, value)) for key, value in wanted]
+    return taken == [1] * len(wanted)
