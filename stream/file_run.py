@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import platform
 import time
+from contextlib import ExitStack
 from functools import partial
 
 from config.settings import Settings
@@ -17,6 +18,7 @@ from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
 from stream.finding import FaceFinder
 from stream.finding_memory import FindingMemory
+from stream.interruption import held_back
 from stream.jobs import Job
 from stream.lending import GalleryLender
 from stream.media import Sink, StreamShape
@@ -62,20 +64,18 @@ def run_file(
     source = open_source(job.source, max_pixels=settings.limits.max_pixels)
     report.input = _identity(job, source.shape)
     report.metadata_dropped = list(source.probe.dropped)
-    try:
+    with ExitStack() as ends:
+        ends.callback(source.close)
         job.target.parent.mkdir(parents=True, exist_ok=True)
         words = _settings_hash(settings, engines, resume_key) if resume_key else None
-        sink = open_sink(job.target, source, _encoding(settings), resume=words)
-    except BaseException:
-        source.close()
-        raise
-    progress.begin(job.source.name, source.shape.frames)
-    replacer = _replacer(job, engines, gallery)
-    try:
-        _run(job, settings, engines, replacer, report, source, sink, progress)
-    finally:
+        with held_back():
+            sink = open_sink(job.target, source, _encoding(settings), resume=words)
+            ends.callback(sink.abort)
         if gallery is not None:
-            gallery.end(job.source.name)
+            ends.callback(gallery.end, job.source.name)
+        progress.begin(job.source.name, source.shape.frames)
+        replacer = _replacer(job, engines, gallery)
+        _run(job, settings, engines, replacer, report, source, sink, progress)
     report.output = FileIdentity(
         name=job.target.name,
         sha256=hash_file(job.target),
