@@ -27,6 +27,7 @@ __all__ = ["EngineSet", "SwapEngines", "open_engines", "plans_for"]
 
 _LARGE_FACES_PX = 320
 _SMALL_FRAME_PX = 1280
+_LEAST_COARSE_PX = 640
 _TILE_PX = 1920
 _WORKERS = 2
 """One search computes while the next one's picture is being scaled."""
@@ -126,7 +127,7 @@ def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, Detect
     wanted = settings.detection
     native = max(height, width)
     full_px = min(wanted.full_px, max(native, min(_SMALL_FRAME_PX, round(1.5 * native))))
-    coarse_px = min(wanted.coarse_px, full_px)
+    coarse_px = min(wanted.coarse_px, max(native, _LEAST_COARSE_PX))
     near_px = coarse_px if wanted.schedule == "every" else max(128, coarse_px * 2 // 3)
     return {
         "near": DetectionPlan(near_px, max_upscale=1.5),
