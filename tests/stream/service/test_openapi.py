@@ -14,6 +14,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
+ENDLESS = "preview.mjpeg"
+"""Answers with pictures until the viewer leaves, so waiting for its end would never end."""
 PATIENT = Bounds(requests_per_minute=1_000_000, streams=4)
 
 
@@ -30,6 +32,8 @@ def test_whatever_is_sent_no_answer_is_a_server_error() -> None:
         found = [one for one in schema.get_all_operations() if isinstance(one, Ok)]
         assert len(found) >= 15
         for operation in found:
+            if operation.ok().path.endswith(ENDLESS):
+                continue
 
             @given(case=operation.ok().as_strategy())
             @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
