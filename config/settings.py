@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 __all__ = [
     "Cover",
     "Detection",
     "Device",
+    "Gallery",
     "Limits",
     "Output",
     "Privacy",
@@ -92,6 +93,31 @@ class Privacy(Section):
     """Marks the output as synthetic, visibly and in its metadata (EU AI Act, Art. 50)."""
 
 
+class Gallery(Section):
+    """Who is remembered, where, and for how long."""
+
+    redis_url: SecretStr = SecretStr("")
+    """`redis://[user:password@]host:6379/0`, `rediss://…` or `unix:///path?db=0`: people and
+    clusters are shared with all runs on that Redis, sealed by keys. Empty: this run alone."""
+    namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = "default"
+    """Galleries of different names on one Redis do not see each other."""
+    key_file: str = ""
+    """File of the keys that seal what Redis holds, made by `kveil gallery new-key`; empty takes
+    them from the environment variable KVEIL_GALLERY_KEYS."""
+    session: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,64}$")] = ""
+    """Runs that share a Redis and this name count as one session for `privacy.scope`; empty
+    makes each run a session of its own, less linkable."""
+    ledger: str = ""
+    """Folder in which releases are recorded, without biometrics, for `kveil gallery check`;
+    empty keeps the record in memory and in the report alone."""
+    window_h: Annotated[float, Field(gt=0.0, le=8784.0)] = 24.0
+    """Hours after which everybody is forgotten at once; longer recognises people for longer.
+    With the scope `forever`, 30 days after the last newcomer instead."""
+    timeout_s: Annotated[float, Field(gt=0.0, le=10.0)] = 0.25
+    """Longest wait for Redis; new faces are covered when it is exceeded. Longer waits delay
+    the picture."""
+
+
 class Output(Section):
     """How the result is written."""
 
@@ -131,5 +157,6 @@ class Settings(Section):
     tracking: Tracking = Tracking()
     cover: Cover = Cover()
     privacy: Privacy = Privacy()
+    gallery: Gallery = Gallery()
     output: Output = Output()
     limits: Limits = Limits()

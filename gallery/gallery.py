@@ -339,6 +339,7 @@ def open_gallery(
     ledger_folder: Path | None = None,
     window_s: float = 86_400.0,
     session: str | None = None,
+    timeout_s: float = 0.25,
 ) -> Gallery:
     """A gallery on the store that the settings of a run name.
 
@@ -352,6 +353,7 @@ def open_gallery(
         window_s: people are forgotten, all at once, this long after the window began; with
             the scope "forever", 30 days after the last newcomer.
         session: see `Gallery`.
+        timeout_s: longest wait for Redis.
 
     Raises:
         SecretMissing: Redis is used and no key is at hand.
@@ -369,5 +371,5 @@ def open_gallery(
     except ImportError:
         raise StoreUnavailable("Redis needs the extra: pip install kveil[redis]") from None
     ring = SecretRing.from_file(key_file) if key_file else SecretRing.from_environment()
-    store = RedisStore(redis_url, namespace, lifetime_s, is_renewed=is_forever)
+    store = RedisStore(redis_url, namespace, lifetime_s, is_forever, timeout_s)
     return Gallery(settings, maker, store, ring, ledger, session)

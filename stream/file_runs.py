@@ -92,10 +92,9 @@ def _people(
     if engines.swap is None:
         yield None
         return
-    gallery = gallery_from_settings(
-        settings.privacy, engines.swap.donors, engines.swap.thresholds, run_key
-    )
+    gallery = gallery_from_settings(settings, engines.swap.donors, engines.swap.thresholds, run_key)
     try:
+        gallery.probe()
         yield gallery
     finally:
         gallery.close()

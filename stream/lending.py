@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
-from config.settings import Privacy
+from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.donors import DonorPopulation
+from gallery.errors import StoreUnavailable
 from gallery.gallery import Gallery, open_gallery
+from gallery.ledger import Ledger
 from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings, Thresholds
 from gallery.stores.memory import MemoryStore
@@ -58,31 +62,61 @@ class GalleryLender:
 
 
 def gallery_from_settings(
-    privacy: Privacy,
-    population: DonorPopulation,
+    settings: Settings,
+    donors: DonorPopulation,
     people: PersonThresholds,
     run_key: bytes | None = None,
 ) -> Gallery:
-    """A gallery in this process, as the settings ask.
+    """The gallery that the settings ask for: in this process, or shared through Redis.
+
+    A Redis that does not answer yet is no error: faces are covered and counted until it does.
+    Call `Gallery.probe` to fail instead.
 
     Args:
-        privacy: k, policy and scope.
-        population: synthetic people.
+        settings: `privacy` gives k, policy and scope, `gallery` where people are kept.
+        donors: synthetic people.
         people: which embeddings are one person.
         run_key: makes the surrogates a function of this key and of what is seen, so that a
-            second run over the same input lends the same ones. None: fresh secrets.
+            second run over the same input lends the same ones; with Redis, for as long as its
+            window lasts. None: fresh secrets.
 
+    Raises:
+        SecretMissing: Redis is asked for and no key is at hand.
+        StoreUnavailable: the URL is malformed, or the redis extra is not installed.
+        SettingsConflict: others use that Redis with another k or policy below k.
+        SealBroken: that Redis holds what this key cannot open.
+        LedgerBroken: the ledger's folder cannot be used.
     """
-    wanted = GallerySettings(
+    wanted, kept = _wanted(settings, people), settings.gallery
+    maker, url = DonorMaker(donors), kept.redis_url.get_secret_value()
+    folder = Path(kept.ledger) if kept.ledger else None
+    if run_key is not None and not url:
+        ring, store = SecretRing.ephemeral(), MemoryStore()
+        header = {"secret": run_key.hex(), "k": wanted.k, "below_k": wanted.below_k}
+        store.open(_RUN_WINDOW, ring.seal(json.dumps(header).encode(), "header", _RUN_WINDOW))
+        ledger = Ledger(wanted.k, wanted.below_k, folder)
+        return Gallery(wanted, maker, store, ring, ledger, session=_RUN_WINDOW)
+    gallery = open_gallery(
+        wanted,
+        maker,
+        redis_url=url or None,
+        namespace=kept.namespace,
+        key_file=Path(kept.key_file) if kept.key_file else None,
+        ledger_folder=folder,
+        window_s=3600.0 * kept.window_h,
+        session=kept.session or (run_key.hex() if run_key else None),
+        timeout_s=kept.timeout_s,
+    )
+    with suppress(StoreUnavailable):
+        gallery.probe()
+    return gallery
+
+
+def _wanted(settings: Settings, people: PersonThresholds) -> GallerySettings:
+    privacy = settings.privacy
+    return GallerySettings(
         k=privacy.k,
         below_k=privacy.below_k,
         scope=privacy.scope,
         thresholds=Thresholds(match=people.match, doubt=people.doubt),
     )
-    maker = DonorMaker(population)
-    if run_key is None:
-        return open_gallery(wanted, maker)
-    ring, store = SecretRing.ephemeral(), MemoryStore()
-    header = {"secret": run_key.hex(), "k": wanted.k, "below_k": wanted.below_k}
-    store.open(_RUN_WINDOW, ring.seal(json.dumps(header).encode(), "header", _RUN_WINDOW))
-    return Gallery(wanted, maker, store, ring, session=_RUN_WINDOW)

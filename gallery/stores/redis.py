@@ -152,8 +152,11 @@ class RedisStore:
                 retry=Retry(NoBackoff(), 0),
                 decode_responses=False,
             )
-        except ValueError as error:
-            raise StoreUnavailable(f"not a Redis URL ({error}); use redis://host:6379") from None
+        except ValueError:  # whose text may quote a part of the password
+            raise StoreUnavailable(
+                "not a Redis URL: use redis://[user:password@]host:6379/0, with special "
+                "characters of the password percent-encoded"
+            ) from None
         self._open = self._registered(_OPEN)
         self._append = self._registered(_APPEND)
         self._read = self._registered(_READ)

@@ -35,7 +35,7 @@ def open_replacers(
     if swap is None:
         yield lambda _chosen, _stream: CoverEveryFace("no_surrogate")
         return
-    gallery = gallery_from_settings(settings.privacy, swap.donors, swap.thresholds)
+    gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
     runs = itertools.count()
     deadline_s = settings.limits.engine_deadline_s
     painter: Painter = swap.painter

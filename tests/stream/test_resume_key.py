@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.settings import Privacy
+from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.types import Latent
 from gallery.donors import DonorPopulation
@@ -23,7 +23,7 @@ def lent(key: bytes | None) -> list[Latent]:
     """Latents of three people, as one run gives them."""
     noise = np.random.default_rng(1).normal(size=(64, 2, 512))
     donors = DonorPopulation(noise.astype(np.float32))
-    gallery = gallery_from_settings(Privacy(), donors, PEOPLE, key)
+    gallery = gallery_from_settings(Settings(), donors, PEOPLE, key)
     found = []
     for number, embedding in enumerate(np.eye(3, 16, dtype=np.float32)):
         answer = gallery.assign("clip", number + 1, embedding, None, number * 0.1)

@@ -1,0 +1,130 @@
+"""The gallery that settings ask for: where it is kept, and what it never tells."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.settings import Settings
+from engines.embedder import PersonThresholds
+from gallery.donors import DonorPopulation
+from gallery.errors import SecretMissing, SettingsConflict, StoreUnavailable
+from gallery.gallery import Gallery
+from gallery.ledger import check_folder
+from gallery.secrets import KEY_VARIABLE, SecretRing
+from gallery.stores.local_redis import INSTALL, LocalRedis
+from stream.lending import gallery_from_settings
+
+PEOPLE = PersonThresholds(match=0.5, doubt=0.5)
+SOMEBODY = np.eye(8, dtype=np.float32)[0]
+DONORS = DonorPopulation(
+    np.random.default_rng(0).normal(size=(200, 2, 512)).astype(np.float32)
+)
+
+with_redis = pytest.mark.skipif(
+    shutil.which("redis-server") is None, reason=f"needs redis-server: {INSTALL}"
+)
+
+
+def settings(**gallery: object) -> Settings:
+    return Settings.model_validate({"gallery": gallery, "privacy": {"k": 3}})
+
+
+def opened(**gallery: object) -> Gallery:
+    return gallery_from_settings(settings(**gallery), DONORS, PEOPLE)
+
+
+def on_redis(server: LocalRedis, folder: Path) -> dict[str, object]:
+    return {"redis_url": server.url, "key_file": str(folder / "keys"), "timeout_s": 5.0}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    short = Path(tempfile.mkdtemp())
+    SecretRing.ephemeral().write(short / "keys")
+    yield short
+    shutil.rmtree(short)
+
+
+@pytest.mark.unit
+def test_without_a_url_people_stay_in_this_process(tmp_path: Path) -> None:
+    gallery = opened(ledger=str(tmp_path))
+    assert gallery.assign("door", 1, SOMEBODY, None, 0.0).surrogate is not None
+    gallery.close()
+    assert check_folder(tmp_path).people == 1
+
+
+@pytest.mark.unit
+def test_redis_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    with pytest.raises(SecretMissing, match=KEY_VARIABLE):
+        opened(redis_url="redis://127.0.0.1:1")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("url", ["http://u:hidden@host", "redis://u:hid/hidden@host:6379"])
+def test_malformed_url_is_refused_without_its_password(folder: Path, url: str) -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        opened(redis_url=url, key_file=str(folder / "keys"))
+    assert "hid" not in str(refused.value)
+
+
+@pytest.mark.unit
+def test_password_shows_in_no_dump_of_the_settings() -> None:
+    chosen = settings(redis_url="redis://user:hidden@host:6379/0")
+    shown = [repr(chosen), str(chosen), chosen.model_dump_json(), str(chosen.model_dump())]
+    assert not any("hidden" in text for text in shown)
+
+
+@pytest.mark.unit
+def test_redis_that_does_not_answer_covers_instead_of_failing(folder: Path) -> None:
+    url = f"unix://{folder}/nobody.sock"
+    gallery = opened(redis_url=url, key_file=str(folder / "keys"))
+    assert gallery.assign("door", 1, SOMEBODY, None, 0.0).cause == "store_unavailable"
+    with pytest.raises(StoreUnavailable):
+        gallery.probe()
+
+
+@pytest.mark.redis
+@with_redis
+def test_runs_of_one_redis_and_session_lend_a_person_one_face(folder: Path) -> None:
+    with LocalRedis(folder) as server:
+        shared = on_redis(server, folder)
+        faces: dict[str, list[str]] = {}
+        for session in ("", "", "night", "night"):
+            gallery = opened(**shared, session=session)
+            answer = gallery.assign("door", 1, SOMEBODY, None, 0.0)
+            faces.setdefault(session, []).append(answer.face)
+            assert gallery.people == 1
+            gallery.close()
+        assert faces["night"][0] == faces["night"][1]
+        assert len({*faces[""], *faces["night"]}) == 3
+
+
+@pytest.mark.redis
+@with_redis
+def test_run_with_another_k_on_one_redis_is_refused(folder: Path) -> None:
+    with LocalRedis(folder) as server:
+        shared = on_redis(server, folder)
+        opened(**shared).close()
+        other = Settings.model_validate({"gallery": shared, "privacy": {"k": 4}})
+        with pytest.raises(SettingsConflict, match="k=3"):
+            gallery_from_settings(other, DONORS, PEOPLE)
+
+
+@pytest.mark.redis
+@with_redis
+def test_resumed_run_on_redis_lends_the_same_face(folder: Path) -> None:
+    with LocalRedis(folder) as server:
+        shared = on_redis(server, folder)
+        faces: set[str] = set()
+        for _ in range(2):
+            gallery = gallery_from_settings(settings(**shared), DONORS, PEOPLE, b"r" * 32)
+            faces.add(gallery.assign("door", 1, SOMEBODY, None, 0.0).face)
+            gallery.close()
+        assert len(faces) == 1
