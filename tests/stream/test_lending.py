@@ -22,9 +22,7 @@ from stream.lending import gallery_from_settings
 
 PEOPLE = PersonThresholds(match=0.5, doubt=0.5)
 SOMEBODY = np.eye(8, dtype=np.float32)[0]
-DONORS = DonorPopulation(
-    np.random.default_rng(0).normal(size=(200, 2, 512)).astype(np.float32)
-)
+DONORS = DonorPopulation(np.random.default_rng(0).normal(size=(200, 2, 512)).astype(np.float32))
 
 with_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason=f"needs redis-server: {INSTALL}"
