@@ -161,7 +161,6 @@ class Assembly:
             self._replacer_of(chosen, spec.name),
             counters,
             style,
-            live.fps,
             sheds_load=live.sheds_load,
             now=self.clock.now,
         )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from config.settings import Settings
-from engines.compositor import Composite
+from engines.compositor import Composite, compose_slate
 from engines.marking import MarkStyle, mark
 from engines.types import Frame
 from stream.anonymizer import Anonymizer
@@ -27,6 +27,7 @@ from tracker.tracker import Tracker
 __all__ = ["FaceTally", "LiveAnonymizers", "Marked"]
 
 _GIVE_UP_AFTER = 10
+_LEAST_HOLD_FRAMES = 2
 ReplacerFactory = Callable[[], FaceReplacer]
 
 
@@ -86,11 +87,15 @@ class FaceTally:
 class Marked:
     """An anonymizer whose composites are counted and carry the visible mark.
 
+    Where a run of frames breaks off, the last ones were never searched thoroughly, so a small
+    face may be bare in them: they are covered in full.
+
     Args:
         inner: makes the composites.
         tally: counts them.
         style: of the mark; None for no mark.
         before_push: run before each frame.
+        unsearched: tells how many of the newest frames no thorough search has followed.
     """
 
     def __init__(
@@ -99,11 +104,13 @@ class Marked:
         tally: FaceTally,
         style: MarkStyle | None,
         before_push: Callable[[], None] = lambda: None,
+        unsearched: Callable[[], int] = lambda: 0,
     ) -> None:
         self._inner = inner
         self._tally = tally
         self._style = style
         self._before_push = before_push
+        self._unsearched = unsearched
 
     def push(self, frame: Frame) -> Sequence[Composite]:
         """Takes the next frame; gives what is complete by now, marked."""
@@ -112,7 +119,10 @@ class Marked:
 
     def flush(self) -> Sequence[Composite]:
         """Completes what is inside."""
-        return self._marked(self._inner.flush())
+        composites = list(self._inner.flush())
+        searched = max(0, len(composites) - self._unsearched())
+        composites[searched:] = [_covered(composite) for composite in composites[searched:]]
+        return self._marked(composites)
 
     def close(self) -> None:
         """Ends the anonymizer's workers."""
@@ -126,6 +136,21 @@ class Marked:
         return composites
 
 
+def _covered(composite: Composite) -> Composite:
+    """A full cover in the place of a composite."""
+    if composite.is_fully_covered:
+        return composite
+    return compose_slate(
+        composite.picture.height,
+        composite.picture.width,
+        pts=composite.pts,
+        time_base=composite.time_base,
+        index=composite.index,
+        cause="unsearched",
+        stream=composite.stream,
+    )
+
+
 class LiveAnonymizers:
     """Makes the anonymizers of one stream, one per uninterrupted run of frames.
 
@@ -135,7 +160,6 @@ class LiveAnonymizers:
         make_replacer: makes the surrogates' side; called once per run of frames.
         counters: of this stream; tells about drops and latency.
         style: of the visible mark; None for no mark.
-        fps: nominal rate.
         sheds_load: whether to do less under overload.
         now: monotonic seconds.
     """
@@ -147,7 +171,6 @@ class LiveAnonymizers:
         make_replacer: ReplacerFactory,
         counters: Counters,
         style: MarkStyle | None,
-        fps: int,
         *,
         sheds_load: bool,
         now: Callable[[], float],
@@ -157,7 +180,6 @@ class LiveAnonymizers:
         self._make_replacer = make_replacer
         self._counters = counters
         self._style = style
-        self._fps = fps
         self._now = now
         self._drops = 0
         self._replacer: FaceReplacer | None = None
@@ -178,6 +200,7 @@ class LiveAnonymizers:
         self.tally.new_run()
         settings, live_frames = self._settings, self._settings.tracking.lookahead_live_frames
         self._replacer = SheddingReplacer(self._make_replacer(), self.overload)
+        schedule = SheddingSchedule(self._schedule(), self.overload, live_frames)
         tracker = Tracker(
             TrackerSettings(
                 lookahead_frames=live_frames,
@@ -185,19 +208,22 @@ class LiveAnonymizers:
                 low_score=settings.detection.low_score,
                 confirm_hits=3,
                 hold_s=settings.tracking.hold_s,
-                preroll_s=min(settings.tracking.preroll_s, live_frames / self._fps),
+                preroll_s=settings.tracking.preroll_s,
+                min_hold_frames=max(_LEAST_HOLD_FRAMES, min(live_frames, 100)),
             )
         )
         anonymizer = Anonymizer(
             self._finder(),
-            SheddingSchedule(self._schedule(), self.overload),
+            schedule,
             tracker,
             self._replacer,
             method_cover(settings.method),
             settings.cover.margin,
             self.stages,
         )
-        return Marked(anonymizer, self.tally, self._style, self._observe)
+        return Marked(
+            anonymizer, self.tally, self._style, self._observe, lambda: schedule.unsearched
+        )
 
     def _finder(self) -> FaceFinder:
         finder = FaceFinder(

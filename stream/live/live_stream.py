@@ -24,6 +24,7 @@ __all__ = ["LiveStream", "Liveliness", "StreamStatus"]
 
 _TICK_S = 0.04
 _MOST_HUNG = 3
+_LOOK_S = 0.2
 OutputState = Literal["live", "slate"]
 
 
@@ -122,9 +123,9 @@ class LiveStream:
         self.ended = threading.Event()
 
     def start(self) -> None:
-        """Starts the reader, the worker and the supervisor."""
-        self._spawn("reader", self._read)
+        """Starts the worker, the reader and the supervisor."""
         self._spawn("worker", self._worker.run)
+        self._spawn("reader", self._read)
         self._spawn("supervisor", self._supervise)
 
     def replace_source(self, connect: Callable[[], Source]) -> None:
@@ -145,17 +146,17 @@ class LiveStream:
         self.output.add(outlet)
 
     def stop(self, timeout_s: float = 5.0) -> list[str]:
-        """Ends everything: the source first, then what waits, then the outputs.
+        """Ends everything: the supervisor, the source, then what waits, then the outputs.
 
         Returns:
             Names of the threads that had not left in time; empty is the proof that all have.
         """
+        self._stopping.set()  # the supervisor first: it may be replacing a worker
+        self._join("supervisor", timeout_s)
         self._keeper.stop()
         self._inbox.close()
         self._join("reader", timeout_s)
         self._join("worker", timeout_s)
-        self._stopping.set()
-        self._join("supervisor", timeout_s)
         for lane in self._lanes:
             self.output.remove(lane)
             lane.finish()
@@ -201,7 +202,8 @@ class LiveStream:
         self._keeper.run()
         self._inbox.close()
         if self._keeper.state == "ended":
-            self._join("worker", None)
+            while self._threads["worker"].is_alive():  # a hung one may be replaced meanwhile
+                self._join("worker", _LOOK_S)
             self.ended.set()
 
     def _deliver(self, frame: Frame) -> None:
@@ -246,8 +248,8 @@ class LiveStream:
 
     def _spawn(self, role: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, name=f"{self.name}-{role}", daemon=True)
-        self._threads[role] = thread
         thread.start()
+        self._threads[role] = thread
 
     def _join(self, role: str, timeout_s: float | None) -> None:
         thread = self._threads.get(role)

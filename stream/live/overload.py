@@ -1,8 +1,8 @@
 """What a stream does when the engines cannot keep up: less work in a stated order.
 
 Coarser detection first, then rarer detection, then covers instead of swaps. Each step saves
-work and none bares a face: what a coarse or rare search misses, the look-ahead and the
-tracker's cover bridge, and a cover is the cheapest picture of all.
+work and none bares a face: a thorough search falls into every look-ahead, whatever the load,
+and covers the frames still held back; a cover is the cheapest picture of all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ __all__ = ["Effort", "Overload", "SheddingReplacer", "SheddingSchedule"]
 _SMOOTHING: Final = 1 / 15
 _HIGH: Final = 0.3
 _LOW: Final = 0.05
-_FULL_EVERY_S: Final = 2.0
 
 
 class Effort(IntEnum):
@@ -33,7 +32,7 @@ class Effort(IntEnum):
     FULL = 0
     """Everything as the settings say."""
     COARSE = 1
-    """Thorough searches at most every two seconds."""
+    """Thorough searches once per look-ahead, and no oftener."""
     SPARSE = 2
     """Besides, every second frame is carried by the tracker."""
     COVER = 3
@@ -87,19 +86,28 @@ class Overload:
 
 
 class SheddingSchedule(DetectionSchedule):
-    """A schedule that does less while there is an overload.
+    """A schedule that does less while there is an overload, and never too little.
+
+    A face that only a thorough search finds is covered from its first frame on as long as
+    that search comes before this frame leaves: one in every look-ahead.
 
     Args:
         settings: what is done otherwise.
         overload: tells the effort.
+        lookahead_frames: frames that are held back; so many may pass between two thorough
+            searches.
     """
 
-    def __init__(self, settings: ScheduleSettings, overload: Overload) -> None:
+    def __init__(
+        self, settings: ScheduleSettings, overload: Overload, lookahead_frames: int
+    ) -> None:
         super().__init__(settings)
         self._overload = overload
-        self._thorough_s: float | None = None
+        self._most_unsearched = max(0, lookahead_frames - 1)
         self._was_skipped = False
         self._must_run = False
+        self.unsearched = self._most_unsearched
+        """Newest frames that no thorough search has followed; at first, as many as may be."""
 
     def decide(
         self,
@@ -109,28 +117,28 @@ class SheddingSchedule(DetectionSchedule):
     ) -> Pass:
         """What to do in the next frame."""
         choice = super().decide(time_s, thumbnail, moving)
-        if self._must_run:
-            self._must_run, self._was_skipped = False, False
-            return choice if choice != "skip" else "coarse"
-        if self._overload.effort >= Effort.COARSE:
-            choice = self._coarser(choice, time_s)
-        if self._overload.effort >= Effort.SPARSE and choice == "coarse" and not self._was_skipped:
-            choice = "skip"
-        self._was_skipped = choice == "skip"
+        if self.unsearched >= self._most_unsearched:
+            choice = "full"
+        elif not self._must_run:
+            choice = self._shed(choice)
+        elif choice == "skip":
+            choice = "coarse"
+        self._must_run, self._was_skipped = False, choice == "skip"
+        self.unsearched = 0 if choice == "full" else self.unsearched + 1
         return choice
 
     def fail(self) -> None:
         """The run just decided failed: the next frame is run."""
         self._must_run = True
+        self.unsearched = self._most_unsearched
         super().fail()
 
-    def _coarser(self, choice: Pass, time_s: float) -> Pass:
-        if choice != "full":
-            return choice
-        if self._thorough_s is None or not 0 <= time_s - self._thorough_s < _FULL_EVERY_S:
-            self._thorough_s = time_s
-            return "full"
-        return "coarse"
+    def _shed(self, choice: Pass) -> Pass:
+        if choice == "full" and self._overload.effort >= Effort.COARSE:
+            choice = "coarse"
+        if self._overload.effort >= Effort.SPARSE and choice == "coarse" and not self._was_skipped:
+            choice = "skip"
+        return choice
 
 
 class SheddingReplacer:

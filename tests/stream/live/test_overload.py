@@ -42,27 +42,53 @@ def test_shedding_turned_off_keeps_full_effort() -> None:
     assert all(overload.observe(True, tick / 10) is Effort.FULL for tick in range(100))
 
 
-def test_coarse_effort_still_looks_thoroughly_now_and_then() -> None:
-    schedule = SheddingSchedule(EVERY, overload_at(Effort.COARSE))
+@pytest.mark.parametrize("effort", list(Effort))
+@pytest.mark.parametrize("lookahead", [0, 1, 2, 5, 12])
+@pytest.mark.parametrize("fps", [5, 15, 60])
+def test_thorough_search_falls_into_every_look_ahead_whatever_the_load(
+    effort: Effort, lookahead: int, fps: int
+) -> None:
+    schedule = SheddingSchedule(ScheduleSettings(), overload_at(effort), lookahead)
+    still = np.zeros((36, 64), np.uint8)
+    passes = [schedule.decide(tick / fps, still) for tick in range(200)]
+    thorough = [tick for tick, choice in enumerate(passes) if choice == "full"]
+    assert thorough[0] == 0
+    assert max(later - sooner for sooner, later in itertools.pairwise(thorough)) <= max(
+        1, lookahead
+    )
+
+
+def test_coarse_effort_looks_thoroughly_no_oftener_than_it_must() -> None:
+    schedule = SheddingSchedule(EVERY, overload_at(Effort.COARSE), 10)
     passes = [schedule.decide(tick / 10) for tick in range(50)]
-    assert passes[0] == "full"
-    assert 2 <= passes.count("full") <= 4
+    assert [tick for tick, choice in enumerate(passes) if choice == "full"] == [0, 10, 20, 30, 40]
     assert "skip" not in passes
 
 
 def test_sparse_effort_never_leaves_two_frames_in_a_row_unsearched() -> None:
-    schedule = SheddingSchedule(EVERY, overload_at(Effort.SPARSE))
+    schedule = SheddingSchedule(EVERY, overload_at(Effort.SPARSE), 5)
     passes = [schedule.decide(tick / 10) for tick in range(100)]
-    assert passes.count("skip") > 30
+    assert passes.count("skip") >= 30
     assert ("skip", "skip") not in list(itertools.pairwise(passes))
 
 
+def test_frames_since_the_last_thorough_search_are_known() -> None:
+    schedule = SheddingSchedule(ScheduleSettings(), overload_at(Effort.COARSE), 4)
+    counts = []
+    for tick in range(6):
+        schedule.decide(tick / 25)
+        counts.append(schedule.unsearched)
+    assert counts == [0, 1, 2, 3, 0, 1]
+    schedule.fail()
+    assert schedule.unsearched == 3
+
+
 def test_failed_search_is_made_up_for_at_once() -> None:
-    schedule = SheddingSchedule(EVERY, overload_at(Effort.SPARSE))
+    schedule = SheddingSchedule(EVERY, overload_at(Effort.SPARSE), 5)
     for tick in range(20):
         schedule.decide(tick / 10)
         schedule.fail()
-        assert schedule.decide(tick / 10 + 0.05) != "skip"
+        assert schedule.decide(tick / 10 + 0.05) == "full"
 
 
 def test_last_step_covers_and_says_why() -> None:
