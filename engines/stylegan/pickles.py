@@ -3,7 +3,8 @@
 The official StyleGAN2-ADA and StyleGAN3 files are pickles that carry source code to execute;
 rosinality-style checkpoints are torch archives. Both are read here by an unpickler that knows
 a short list of names and turns each into plain data: tensors become numpy arrays, persistent
-objects become `StoredModule`, source code is dropped unread. Any other name is refused.
+objects become `StoredModule`, source code is dropped unread. Any other name is refused. What a
+file may cost is bounded by its own size: no storage, archive or nesting unfolds to more.
 """
 
 import io
@@ -14,18 +15,22 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from engines.errors import ModelMissing, ModelRejected
+from engines.stylegan.numpy_pickles import StoredArray, StoredType, scalar_of
 
 __all__ = ["StoredModule", "read_checkpoint", "tensors_of"]
 
 Array = npt.NDArray[np.generic]
 
-_MOST_BYTES: Final = 4 << 30
+_MOST_BYTES: Final = 2 << 30
+_MOST_PARTS: Final = 20_000
+"""Modules and tensors of a network; the largest official one has about 500."""
+_MOST_DEPTH: Final = 20
 _LEGACY_MAGIC: Final = 0x1950A86A20F9469CFC6C
 _STORAGES: Final = {
     "FloatStorage": np.float32,
@@ -65,25 +70,48 @@ class _Inert(dict[str, object]):
             self.update(state)
 
 
-class _Readable(Protocol):
-    def read(self, size: int = -1, /) -> bytes: ...
+class _Maker:
+    """A stand-in that may be called; no pickle can give it a state, hence another meaning."""
 
-    def readline(self) -> bytes: ...
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[..., object]) -> None:
+        self._make = make
+
+    def __call__(self, *values: object) -> object:
+        return self._make(*values)
+
+    def __setstate__(self, state: object) -> None:
+        raise ModelRejected("the file tries to change its reader; it is not loaded")
 
 
-class _PlainUnpickler(pickle.Unpickler):
+# The interpreter's own reader in Python, not in C: the latter allocates whatever number of
+# memo places a file names.
+class _PlainUnpickler(pickle._Unpickler):  # noqa: SLF001
     """Knows a closed list of names, each bound to a harmless stand-in."""
 
-    def __init__(self, file: _Readable, storages: Callable[[object], Array] | None = None) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        storages: Callable[[object], Array] | None = None,
+        *,
+        is_nested: bool = False,
+    ) -> None:
         super().__init__(file)
         self._storages = storages
+        self._is_nested = is_nested
 
     def find_class(self, module: str, name: str) -> object:
         """Give the stand-in for a name, or refuse the file."""
         if module == "torch" and name in _STORAGES:
             return _StorageType(_STORAGES[name])
+        if module.startswith(("dnnlib.tflib", "tensorflow")):
+            raise ModelRejected(
+                "this is a TensorFlow pickle; convert it with `legacy.py` of stylegan3 and "
+                "import the result"
+            )
         known = _NAMES.get((module, name))
-        if known is None:
+        if known is None or (self._is_nested and known is _FROM_BYTES):
             raise ModelRejected(
                 f"the file asks for {module}.{name}, which no network needs; it is not loaded"
             )
@@ -112,12 +140,10 @@ def read_checkpoint(path: Path) -> object:
         with path.open("rb") as file:
             if zipfile.is_zipfile(file):
                 return _from_archive(file)
-            file.seek(0)
-            if _is_legacy(file):
-                file.seek(0)
-                return _from_legacy(file)
-            file.seek(0)
-            return _PlainUnpickler(file).load()
+        content = path.read_bytes()
+        if _is_legacy(content):
+            return _from_legacy(content)
+        return _PlainUnpickler(io.BytesIO(content)).load()
     except FileNotFoundError as error:
         raise ModelMissing(f"there is no file {path.name}") from error
     except ModelRejected:
@@ -136,59 +162,77 @@ def tensors_of(module: object, prefix: str = "") -> dict[str, Array]:
     >>> list(tensors_of(StoredModule("Net", {"_modules": {"fc0": inner}})))
     ['fc0.weight']
     """
-    if not isinstance(module, StoredModule) or prefix.count(".") > 20:
-        raise ModelRejected("the file holds no network where one should be")
     found: dict[str, Array] = {}
+    _gather(module, prefix, found, [0])
+    return found
+
+
+def _gather(module: object, prefix: str, found: dict[str, Array], parts: list[int]) -> None:
+    parts[0] += 1
+    if not isinstance(module, StoredModule) or prefix.count(".") > _MOST_DEPTH:
+        raise ModelRejected("the file holds no network where one should be")
     for kind in ("_parameters", "_buffers"):
         part = module.state.get(kind, {})
         for name, value in part.items() if isinstance(part, dict) else ():
             if isinstance(value, np.ndarray):
                 found[f"{prefix}{name}"] = value
+    if parts[0] + len(found) > _MOST_PARTS:
+        raise ModelRejected("the network has too many parts; it is not loaded")
     modules = module.state.get("_modules", {})
     for name, value in modules.items() if isinstance(modules, dict) else ():
-        found |= tensors_of(value, f"{prefix}{name}.")
-    return found
+        if value is not None:
+            _gather(value, f"{prefix}{name}.", found, parts)
 
 
-def _from_archive(file: io.BufferedReader) -> object:
+def _from_archive(file: BinaryIO) -> object:
     with zipfile.ZipFile(file) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-            raise ModelRejected("the archive unpacks to too much; it is not loaded")
+        members = archive.infolist()
+        size = file.seek(0, io.SEEK_END)
+        if sum(member.file_size for member in members) > size:
+            raise ModelRejected("the archive unpacks to more than it holds; it is not loaded")
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ModelRejected("the archive is compressed, which torch never does; not loaded")
         names = [name for name in archive.namelist() if name.endswith("data.pkl")]
         if len(names) != 1:
             raise ModelRejected("the archive is no torch checkpoint")
         folder = names[0].removesuffix("data.pkl")
+        made: dict[str, Array] = {}
 
         def storage(pid: object) -> Array:
             kind, key, count = _storage_id(pid)
-            content = archive.read(f"{folder}data/{key}")
-            return np.frombuffer(content, kind.dtype, count).copy()
+            if key not in made:
+                content = archive.read(f"{folder}data/{key}")
+                made[key] = np.frombuffer(content, kind.dtype, count).copy()
+            return made[key]
 
         return _PlainUnpickler(io.BytesIO(archive.read(names[0])), storage).load()
 
 
-def _is_legacy(file: io.BufferedReader) -> bool:
+def _is_legacy(content: bytes) -> bool:
     try:
-        return bool(_PlainUnpickler(file).load() == _LEGACY_MAGIC)
+        return bool(_PlainUnpickler(io.BytesIO(content)).load() == _LEGACY_MAGIC)
     except Exception:  # any other file is simply not of this kind
         return False
 
 
-def _from_legacy(file: io.BufferedIOBase) -> object:
+def _from_legacy(content: bytes) -> object:
     """Magic, protocol and system, then the object, the storages' keys, and their bytes."""
-    reader = cast(_Readable, file)
-    if _PlainUnpickler(reader).load() != _LEGACY_MAGIC:
+    file = io.BytesIO(content)
+    if _PlainUnpickler(file, is_nested=True).load() != _LEGACY_MAGIC:
         raise ModelRejected("the file is no torch checkpoint")
-    _PlainUnpickler(reader).load()
-    _PlainUnpickler(reader).load()
+    _PlainUnpickler(file, is_nested=True).load()
+    _PlainUnpickler(file, is_nested=True).load()
     waiting: dict[str, Array] = {}
 
     def storage(pid: object) -> Array:
         kind, key, count = _storage_id(pid)
+        asked = count * np.dtype(kind.dtype).itemsize
+        if asked + sum(array.nbytes for array in waiting.values()) > len(content):
+            raise ModelRejected("the file's data are larger than the file; it is not loaded")
         return waiting.setdefault(key, np.zeros(count, kind.dtype))
 
-    made = _PlainUnpickler(reader, storage).load()
-    keys = _PlainUnpickler(reader).load()
+    made = _PlainUnpickler(file, storage, is_nested=True).load()
+    keys = _PlainUnpickler(file, is_nested=True).load()
     for key in keys if isinstance(keys, list) else []:
         target = waiting.get(str(key))
         count = int.from_bytes(file.read(8), "little")
@@ -213,7 +257,7 @@ def _storage_id(pid: object) -> tuple[_StorageType, str, int]:
 
 
 def _storage_from_bytes(content: bytes) -> Array:
-    made = _from_legacy(io.BytesIO(content))
+    made = _from_legacy(content)
     if not isinstance(made, np.ndarray):
         raise ModelRejected("a tensor's data are no tensor's data; the file is not loaded")
     return made
@@ -248,13 +292,29 @@ def _module(meta: dict[str, object]) -> StoredModule:
     return StoredModule(str(meta.get("class_name", "")), state)
 
 
+def _encoded(text: str, encoding: str = "latin1") -> bytes:
+    """What old protocols write instead of bytes."""
+    if encoding != "latin1":
+        raise ModelRejected("the file writes bytes in an unknown way; it is not loaded")
+    return text.encode("latin1")
+
+
+_FROM_BYTES: Final = _Maker(_storage_from_bytes)
 _NAMES: Final[dict[tuple[str, str], object]] = {
     ("builtins", "set"): set,
+    ("_codecs", "encode"): _Maker(_encoded),
     ("collections", "OrderedDict"): OrderedDict,
     ("dnnlib.util", "EasyDict"): _Inert,
-    ("torch_utils.persistence", "_reconstruct_persistent_obj"): _module,
-    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
-    ("torch._utils", "_rebuild_parameter"): _parameter,
-    ("torch.storage", "_load_from_bytes"): _storage_from_bytes,
+    ("torch_utils.persistence", "_reconstruct_persistent_obj"): _Maker(_module),
+    ("torch._utils", "_rebuild_tensor_v2"): _Maker(_tensor),
+    ("torch._utils", "_rebuild_parameter"): _Maker(_parameter),
+    ("torch._utils", "_rebuild_parameter_with_state"): _Maker(_parameter),
+    ("torch.storage", "_load_from_bytes"): _FROM_BYTES,
     ("torch", "Size"): tuple,
+    ("numpy", "dtype"): _Maker(StoredType),
+    ("numpy", "ndarray"): StoredArray,
+    ("numpy.core.multiarray", "scalar"): _Maker(scalar_of),
+    ("numpy.core.multiarray", "_reconstruct"): _Maker(StoredArray.empty),
+    ("numpy._core.multiarray", "scalar"): _Maker(scalar_of),
+    ("numpy._core.multiarray", "_reconstruct"): _Maker(StoredArray.empty),
 }

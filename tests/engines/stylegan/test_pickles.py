@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import zipfile
@@ -8,59 +7,15 @@ from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.pickles import StoredModule, read_checkpoint, tensors_of
+from tests.engines.stylegan.pickle_writing import MAGIC, Named, Persistent, legacy, pickled
 
 pytestmark = pytest.mark.unit
 
 WEIGHT = np.arange(6, dtype=np.float32).reshape(2, 3)
-MAGIC = 0x1950A86A20F9469CFC6C
-
-
-class Named:
-    """Pickles as a call of a global that this process does not have."""
-
-    def __init__(self, module: str, name: str, *arguments: object) -> None:
-        self.module, self.name, self.arguments = module, name, arguments
-
-
-class Persistent:
-    def __init__(self, pid: tuple[object, ...]) -> None:
-        self.pid = pid
-
-
-class Writer(pickle._Pickler):
-    """Writes `Named` as a global and its call, whatever this process can import."""
-
-    def persistent_id(self, obj: object) -> object:
-        return obj.pid if isinstance(obj, Persistent) else None
-
-    def save(self, obj: object, *rest: object, **more: object) -> None:
-        if not isinstance(obj, Named):
-            super().save(obj, *rest, **more)  # type: ignore[misc]
-            return
-        write = vars(self)["write"]
-        write(b"c" + f"{obj.module}\n{obj.name}\n".encode())
-        if obj.arguments != (...,):
-            super().save(obj.arguments)  # type: ignore[misc]
-            write(pickle.REDUCE)
-
-
-def pickled(value: object) -> bytes:
-    buffer = io.BytesIO()
-    Writer(buffer, 3).dump(value)
-    return buffer.getvalue()
-
-
-def legacy(storage: npt.NDArray[np.float32]) -> bytes:
-    """What `torch.save(storage, _use_new_zipfile_serialization=False)` writes."""
-    kind = Named("torch", "FloatStorage", ...)
-    pid = Persistent(("storage", kind, "0", "cpu", storage.size, None))
-    parts = [pickled(MAGIC), pickled(1001), pickled({"little_endian": True}), pickled(pid)]
-    return b"".join([*parts, pickled(["0"]), storage.size.to_bytes(8, "little"), storage.tobytes()])
 
 
 def official(module: object, source: str = "") -> bytes:

@@ -1,0 +1,1 @@
+"""Foreign generators: read from their files, described in plain arrays, written as ONNX."""
