@@ -16,7 +16,7 @@ RUN pip install --no-cache-dir hatchling==1.33.0 \
 FROM python:${PYTHON}-slim-bookworm AS base
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 KVEIL_LISTEN__HOST=0.0.0.0
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends srt-tools tini \
+ && apt-get install --yes --no-install-recommends libsrt1.5-gnutls tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --home-dir /var/lib/kveil --create-home kveil
 COPY requirements/serve.lock /tmp/serve.lock
@@ -42,7 +42,7 @@ USER kveil
 FROM ${L4T_IMAGE} AS jetson
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 KVEIL_LISTEN__HOST=0.0.0.0
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends python3-pip python3-venv srt-tools tini \
+ && apt-get install --yes --no-install-recommends python3-pip python3-venv libsrt1.5-gnutls tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --groups video --home-dir /var/lib/kveil --create-home kveil
 COPY --from=wheel /wheels /wheels

@@ -20,12 +20,12 @@ from stream.live.live_encoder import EncodedPicture
 from stream.live.packet_muxer import PacketMuxer
 from stream.live.publisher import HEADER
 from stream.live.relay import Relay
-from stream.live.transports import end_process, srt_bridge
+from stream.live.transports import ROOT, end_process, srt_bridge, srt_failure
 
 __all__ = ["Outgoing", "outgoing_to"]
 
-_ROOT: Final = Path(__file__).resolve().parents[2]
 _GOODBYE_S: Final = 4.0
+_LAST_WORD_S: Final = 1.0
 _FORMATS: Final = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp"}),
     "rtmp": ("flv", {"flvflags": "no_duration_filesize"}),
@@ -72,7 +72,7 @@ def outgoing_to(
     if address.kind in ("rtsp", "rtmp"):
         return _Published(address, Relay(address, ips, timeout_s), metadata)
     if address.kind == "srt":
-        return _Bridged(srt_bridge("file://con", address.url(ips[0])), metadata)
+        return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata)
     if address.kind == "file" and address.path.endswith(".m3u8"):
         return _Segmented(Path(address.path), metadata)
     raise AddressRefused(f"cannot publish to {address}; use rtsp, rtmp, srt or a name in .m3u8")
@@ -87,8 +87,8 @@ class _Published:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=_ROOT,
-            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
         order = {
             "url": address.url("127.0.0.1", relay.port, address.kind),
@@ -140,13 +140,23 @@ class _Bridged:
         self._process = process
         self._metadata = metadata
         self._muxer = PacketMuxer(self._opened)
-        self.failure = ""
+
+    @property
+    def failure(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_WORD_S)
+        return srt_failure(self._process)
 
     def write(self, picture: EncodedPicture) -> None:
         self._muxer.write(picture.data, picture.pts, picture.is_key)
 
     def finish(self) -> None:
         self._muxer.close()
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GOODBYE_S)
         self.cut()
 
     def cut(self) -> None:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import os
 import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, Literal, Protocol
+from urllib.parse import urlsplit
 
 import av
 from av.container import InputContainer
 
 from stream.live.address import Address, Gate
-from stream.live.errors import SourceLost
+from stream.live.errors import AddressRefused, SourceLost
 from stream.live.http_reader import HttpOpener
 from stream.live.relay import Relay
+from stream.live.srt_bridge import FAILURES, options_of, srt_library
 
-__all__ = ["RtspTransport", "Transport", "end_process", "srt_bridge", "transport_for"]
+__all__ = ["ROOT", "RtspTransport", "Transport", "end_process", "srt_bridge"]
+__all__ += ["srt_failure", "transport_for"]
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+"""Where processes of ours find their modules."""
 
 RtspTransport = Literal["tcp", "udp"]
 _CONTAINERS: Final = (
@@ -43,8 +52,8 @@ def transport_for(address: Address, gate: Gate, timeout_s: float, rtsp: RtspTran
     """The way to an address; the gate is asked here.
 
     Raises:
-        AddressRefused: the gate does not let it through.
-        SourceLost: the name does not resolve, or a program is missing.
+        AddressRefused: the gate does not let it through, or an option is not known.
+        SourceLost: the name does not resolve, or a library is missing.
     """
     if address.kind == "http":
         gate.admit(address)
@@ -53,7 +62,7 @@ def transport_for(address: Address, gate: Gate, timeout_s: float, rtsp: RtspTran
     if address.kind in ("rtsp", "rtmp"):
         return _Relayed(address, Relay(address, ips, timeout_s), timeout_s, rtsp)
     if address.kind == "srt":
-        return _Piped(srt_bridge(address.url(ips[0]), "file://con"), timeout_s)
+        return _Piped(srt_bridge(address, ips[0], goes_out=False), timeout_s)
     return _Local(address, timeout_s)
 
 
@@ -116,7 +125,10 @@ class _Http:
 class _Piped:
     def __init__(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
         self._process, self._timeout_s = process, timeout_s
-        self.failure = ""
+
+    @property
+    def failure(self) -> str:
+        return srt_failure(self._process)
 
     def open(self) -> InputContainer:
         assert self._process.stdout is not None
@@ -147,21 +159,43 @@ class _Local:
         """Reads of files and cameras end by themselves."""
 
 
-def srt_bridge(source: str, target: str) -> subprocess.Popen[bytes]:
-    """Starts the SRT program between an SRT address and standard input or output.
+def srt_bridge(address: Address, ip: str, *, goes_out: bool) -> subprocess.Popen[bytes]:
+    """Starts the process between SRT and its standard output or input.
+
+    Args:
+        address: as written; its options are read here.
+        ip: admitted address of the peer, or of this machine where it listens.
+        goes_out: what the process is given is sent; otherwise it gives what it receives.
 
     Raises:
-        SourceLost: it is not installed.
+        AddressRefused: an option is not known or not a number.
+        SourceLost: the SRT library is not installed.
     """
-    program = shutil.which("srt-live-transmit")
-    if program is None:
-        raise SourceLost("SRT needs the program srt-live-transmit; apt-get install srt-tools")
-    return subprocess.Popen(  # noqa: S603 - no shell; both addresses were read and admitted
-        [program, "-q", "-loglevel:fatal", source, target],
-        stdin=subprocess.PIPE if source == "file://con" else subprocess.DEVNULL,
-        stdout=subprocess.PIPE if target == "file://con" else subprocess.DEVNULL,
+    query = urlsplit(address.path).query
+    try:
+        options_of(query)
+    except ValueError as error:
+        raise AddressRefused(f"{address}: {error}") from None
+    if srt_library() is None:
+        raise SourceLost(FAILURES[3])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stream.live.srt_bridge"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL if goes_out else subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
+    order = {"host": ip, "port": address.port, "goes_out": goes_out, "query": query}
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(order).encode() + b"\n")
+    process.stdin.flush()
+    return process
+
+
+def srt_failure(process: subprocess.Popen[bytes]) -> str:
+    """Why the process has ended; empty while it has not."""
+    return FAILURES.get(process.poll() or 0, "")
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import functools
 import http.server
 import itertools
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,48 +14,17 @@ import pytest
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SinkLost, SourceLost
-from stream.live.live_encoder import EncoderOptions
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.srt_bridge import srt_library
 from stream.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import slate
+from tests.stream.live.publishing import publishing
 from tests.stream.live.rtsp_peer import eventually, free_port
 
 pytestmark = pytest.mark.unit
 FAST = SourceOptions(timeout_s=3.0)
-
-
-@contextmanager
-def publishing(address: str) -> Iterator[None]:
-    """Publishes slates until the block ends, connecting as often as it takes."""
-    stop = threading.Event()
-
-    def publish() -> None:
-        sink = None
-        for number in itertools.count():
-            if stop.wait(1 / 25):
-                break
-            try:
-                sink = sink or NetworkSink(
-                    address_from_text(address), OpenGate(), EncoderOptions(keyframe_s=0.5)
-                )
-                sink.write(slate(90, 160, number * 3600))
-            except SinkLost:
-                assert sink is not None
-                sink.abort()
-                sink = None
-        if sink is not None:
-            sink.abort()
-
-    thread = threading.Thread(target=publish)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(20.0)
-    assert not thread.is_alive()
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -129,8 +97,8 @@ def test_rtmp_publication_reaches_a_server() -> None:
 
 
 def test_srt_goes_out_and_comes_in() -> None:
-    if shutil.which("srt-live-transmit") is None:
-        pytest.skip("needs SRT: apt-get install srt-tools")
+    if srt_library() is None:
+        pytest.skip("needs SRT: apt-get install libsrt1.5-gnutls")
     port = free_port()
     with publishing(f"srt://127.0.0.1:{port}?mode=caller"):
         assert frames_of(f"srt://127.0.0.1:{port}?mode=listener", 10) == 10

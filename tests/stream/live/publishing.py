@@ -1,0 +1,47 @@
+"""Publishes slates to an address, connecting as often as it takes."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stream.live.address import address_from_text
+from stream.live.errors import SinkLost
+from stream.live.live_encoder import EncoderOptions
+from stream.live.network_sink import NetworkSink
+from stream.service.url_guard import OpenGate
+from tests.stream.live.fakes import slate
+
+
+@contextmanager
+def publishing(address: str) -> Iterator[None]:
+    """Publishes slates until the block ends, connecting as often as it takes."""
+    stop = threading.Event()
+
+    def publish() -> None:
+        sink = None
+        for number in itertools.count():
+            if stop.wait(1 / 25):
+                break
+            try:
+                sink = sink or NetworkSink(
+                    address_from_text(address), OpenGate(), EncoderOptions(keyframe_s=0.5)
+                )
+                sink.write(slate(90, 160, number * 3600))
+            except SinkLost:
+                assert sink is not None
+                sink.abort()
+                sink = None
+        if sink is not None:
+            sink.abort()
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(20.0)
+    assert not thread.is_alive()
