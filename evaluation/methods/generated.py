@@ -10,18 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend
+from engines.embedder import FaceEmbedder, embedder_from_pack
+from engines.stylegan.attributes import AttributeModel, load_attributes
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.pack import bundled_pack, load_role, read_pack, swapper_from_pack
-from engines.stylegan.shape import load_shape_model
+from engines.stylegan.shape import Pose, ShapeModel, load_shape_model, points_from_canonical
+from engines.stylegan.sizes import LIGHT_SIZE
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, POINTS
 from engines.stylegan.warp import load_texture_frame
-from engines.swapper import Swapper
+from engines.swapper import Control, Swapper
 from evaluation.faces import Faces
+from evaluation.methods.directions import LatentDirections, directions_from_latents
+from evaluation.methods.remembered import Remembered
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors, surrogate_latent
 from gallery.secrets import KeyedRandom
 
 __all__ = ["GeneratedSurrogates", "surrogates_from_pack"]
 
 _BATCH = 8
+_DEADLINE_S = 60.0
+_EYES = (0.4, 0.5, 0.37)
+"""Distance between the eyes and the point between them in the kveil crop, crop units."""
+_LIGHT = (2, LIGHT_SIZE, LIGHT_SIZE, 3)
+_SKIN_BGR = (0.0, 0.15, 0.45)
+_WALL_BGR = (-0.3, -0.3, -0.3)
 _POOL = 1 << 20
 # Which mixtures exist is public, as the weights are; which one a person gets is not.
 _PUBLIC_KEY = b"the mixtures of donors are public"
@@ -38,13 +50,28 @@ class GeneratedSurrogates:
         swapper: renders.
         encoder: latents of crops, for methods that mix people.
         population: donors' latents.
-        recipe: how they are mixed.
+        shape: the swapper's.
+        looks: reads attributes off latents.
+        embedder: tells people apart where a method tunes itself; it judges nothing.
+        backend: loads the methods' own networks.
+        recipe: how donors are mixed.
     """
 
     swapper: Swapper
     encoder: LatentEncoder
     population: DonorPopulation
+    shape: ShapeModel
+    looks: AttributeModel
+    embedder: FaceEmbedder
+    backend: Backend
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
+    _encoded: Remembered = field(init=False)
+    _read: Remembered = field(init=False)
+    _directions: LatentDirections | None = None
+
+    def __post_init__(self) -> None:
+        self._encoded = Remembered(self._ask_encoder, _BATCH)
+        self._read = Remembered(self._ask_landmarks, _BATCH)
 
     @property
     def donors(self) -> int:
@@ -64,28 +91,71 @@ class GeneratedSurrogates:
         """Renders mixtures over people, `_BATCH` at a time; see `SurrogateRenderer.wear`."""
         return self.painted(crops, self.latents(chosen))
 
+    @property
+    def directions(self) -> LatentDirections:
+        """Directions in which donors differ, found when first asked for."""
+        if self._directions is None:
+            self._directions = directions_from_latents(
+                self.population.latents, lambda latents: self.neutral(latents)
+            )
+        return self._directions
+
     def encoded(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(N, L, 512) float32 latents of (N, S, S, 3) uint8 BGR crops."""
-        parts = [
-            self.encoder.encode(crops[start : start + _BATCH])
-            for start in range(0, len(crops), _BATCH)
-        ]
-        return np.concatenate(parts)
+        rows = self._encoded(crops)
+        return rows if rows.shape[1] > 1 else np.repeat(rows, self.swapper.layers, axis=1)
+
+    def control(self, crops: NDArray[np.uint8]) -> Control:
+        """What the crops say of pose, expression and light."""
+        rows = self._read(crops)
+        points, light = rows[:, : POINTS * 3], rows[:, POINTS * 3 : -1]
+        return Control(points.reshape(-1, POINTS, 3), light.reshape(-1, *_LIGHT), rows[:, -1])
 
     def painted(
         self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Patches and alphas of given latents under the control of the crops."""
+        control = self.control(crops)
         patches, alphas = [], []
         for start in range(0, len(crops), _BATCH):
             part = slice(start, start + _BATCH)
-            rendered = self.swapper.render(crops[part], latents[part])
+            rendered = self.swapper.paint(_part(control, part), latents[part])
             usable = rendered.is_usable
             pixels, alpha = rendered.pixels.copy(), rendered.alpha.copy()
             pixels[~usable], alpha[~usable] = 128.0, 1.0
             patches.append(_sized(pixels, crops.shape[1]))
             alphas.append(_sized(alpha, crops.shape[1]))
         return np.concatenate(patches), np.concatenate(alphas)
+
+    def neutral(
+        self, latents: NDArray[np.float32], light: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """(N, S, S, 3) float32 BGR, 0…255: latents seen from the front, at rest.
+
+        Args:
+            latents: (N, L, 512) float32.
+            light: (N, 2, 4, 4, 3) float32 BGR in [-1, 1]; skin before a wall when None.
+        """
+        count = len(latents)
+        if light is None:
+            light = np.array([_SKIN_BGR, _WALL_BGR], np.float32)[:, None, None]
+        lights = np.broadcast_to(light, (count, *_LIGHT)).astype(np.float32)
+        points = np.repeat(_at_rest(self.shape), count, axis=0)
+        whole = Control(points, lights, np.zeros(count, np.float32))
+        parts = [slice(start, start + _BATCH) for start in range(0, count, _BATCH)]
+        made = [self.swapper.paint(_part(whole, part), latents[part]).pixels for part in parts]
+        return np.concatenate(made)
+
+    def _ask_encoder(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        latents = self.encoder.encode(crops)
+        is_flat = bool((latents == latents[:, :1]).all())
+        return latents[:, :1] if is_flat else latents
+
+    def _ask_landmarks(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        read = self.swapper.read(crops)
+        count = len(crops)
+        parts = [read.points.reshape(count, -1), read.light.reshape(count, -1), read.doubt[:, None]]
+        return np.concatenate(parts, axis=1)
 
     def _latent(self, index: int) -> NDArray[np.float32]:
         keyed = KeyedRandom(_PUBLIC_KEY, "mixture", index)
@@ -95,16 +165,43 @@ class GeneratedSurrogates:
 def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> GeneratedSurrogates:
     """The bundled pack's generator and donors.
 
+    The generator computes in bf16 where that passes the gate.
+
     Raises:
         ModelMissing: the pack is absent or incomplete.
         ModelRejected: it is damaged.
     """
     pack = read_pack(folder or bundled_pack())
-    swapper, _ = swapper_from_pack(backend, pack.folder)
+    swapper, _ = swapper_from_pack(backend, pack.folder, precision="bf16")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     encoder = LatentEncoder(swapper, load_role(backend, pack, "encoder"), shape, frame)
-    return GeneratedSurrogates(swapper, encoder, read_donors(pack.path("donors.npz")))
+    return GeneratedSurrogates(
+        swapper,
+        encoder,
+        read_donors(pack.path("donors.npz")),
+        shape,
+        load_attributes(pack.path("attributes.npz")),
+        embedder_from_pack(backend, _DEADLINE_S)[0],
+        backend,
+    )
+
+
+def _part(control: Control, rows: slice) -> Control:
+    return Control(control.points[rows], control.light[rows], control.doubt[rows])
+
+
+def _at_rest(shape: ShapeModel) -> NDArray[np.float32]:
+    """(1, POINTS, 3) of the mean face looking at the camera, crop units."""
+    distance, x, y = _EYES
+    pose = Pose(
+        np.eye(3, dtype=np.float32)[None],
+        np.array([distance], np.float32),
+        np.array([[x, y, 0.0]], np.float32),
+    )
+    mesh = points_from_canonical(shape.mean[None], pose)
+    pupils = [mesh[:, eye].mean(axis=1) for eye in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    return np.concatenate([mesh, np.stack(pupils, axis=1)], axis=1)
 
 
 def _sized(images: NDArray[np.float32], size: int) -> NDArray[np.float32]:
