@@ -263,12 +263,13 @@ class Gallery:
         """Find or make the track's record."""
         if embedding is None and not wearer.record:
             return "no_embedding"
-        self._roster.catch_up()
-        if wearer.record and wearer.window == self._roster.window:
-            if embedding is not None:
-                self._reconsider(wearer, embedding, others)
-            wearer.record = self._roster.buffer.resolve(wearer.record)
-            return None
+        if wearer.record:
+            self._roster.catch_up()
+            if wearer.window == self._roster.window:
+                if embedding is not None:
+                    self._compare(wearer, embedding, others)
+                wearer.record = self._roster.buffer.resolve(wearer.record)
+                return None
         if embedding is None:
             return "no_embedding"
         enrolment = self._roster.enrol(unit_embedding(embedding), own_bin, others)
@@ -310,6 +311,12 @@ class Gallery:
     ) -> None:
         """With a better embedding, the track's record may turn out to be a known person."""
         self._roster.catch_up()
+        self._compare(wearer, embedding, others)
+
+    def _compare(
+        self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]
+    ) -> None:
+        """`_reconsider` by what this copy knows."""
         if wearer.window != self._roster.window or wearer.is_suspect:
             return
         known = self._roster.sight(unit_embedding(embedding), others).known

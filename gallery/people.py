@@ -26,6 +26,11 @@ __all__ = ["PeopleIndex", "SharpestMean", "Sighting", "unit_embedding"]
 
 _NEIGHBOURS = 8
 _RECENT = 16
+_CONNECTIVITY = 24
+_ADD_EFFORT = 96
+_FEW = 1024
+_ROUNDING = 2.0**-11
+"""Most that half precision can take from the cosine of two unit vectors."""
 
 
 def unit_embedding(values: NDArray[np.floating]) -> Embedding:
@@ -122,6 +127,10 @@ class Sighting:
 class PeopleIndex:
     """Embeddings of one window, one per record.
 
+    The graph only proposes; what it proposes is compared by the embeddings as the log keeps
+    them, so that its coarse numbers (8 bits) decide nothing near a threshold. Few people, and
+    the latest ones, are compared one by one.
+
     Args:
         thresholds: when two embeddings are one person.
         search_effort: candidates that a search examines.
@@ -130,24 +139,28 @@ class PeopleIndex:
     def __init__(self, thresholds: Thresholds, search_effort: int = 128) -> None:
         self._thresholds = thresholds
         self._effort = search_effort
-        self._index: Index | None = None
-        self._recent_records: list[int] = []
-        self._recent: list[Embedding] = []
-        self.dimensions = 0
+        self._graph: Index | None = None
+        self._records: NDArray[np.int64] = np.empty(0, np.int64)
+        self._kept: NDArray[np.float16] = np.empty((0, 0), np.float16)
+        self._count = 0
+        self._indexed = 0
 
     def __len__(self) -> int:
-        return len(self._recent) + (0 if self._index is None else len(self._index))
+        return self._count
+
+    @property
+    def dimensions(self) -> int:
+        """D; 0 before the first embedding."""
+        return int(self._kept.shape[1])
 
     @property
     def memory_bytes(self) -> int:
         """Bytes that the index holds."""
-        return 0 if self._index is None else int(self._index.memory_usage)
+        graph = 0 if self._graph is None else int(self._graph.memory_usage)
+        return graph + self._kept.nbytes + self._records.nbytes
 
     def add(self, records: Collection[int], embeddings: NDArray[np.float32]) -> None:
-        """Take new records in.
-
-        The latest few are compared one by one; the graph takes them in batches, so that most
-        calls cost nothing.
+        """Take new records in; the graph takes them in batches, so that most calls cost nothing.
 
         Args:
             records: n ids, not yet present.
@@ -156,10 +169,14 @@ class PeopleIndex:
         Raises:
             EmbeddingsRejected: another D than before.
         """
-        self._opened(embeddings.shape[1])
-        self._recent_records += records
-        self._recent += list(embeddings)
-        if len(self._recent) >= _RECENT:
+        self._require(embeddings.shape[1])
+        end = self._count + len(embeddings)
+        if end > len(self._records):
+            self._grow(max(end, 2 * _FEW, len(self._records) * 3 // 2), embeddings.shape[1])
+        self._kept[self._count : end] = embeddings
+        self._records[self._count : end] = list(records)
+        self._count = end
+        if end - self._indexed >= _RECENT:
             self._index_recent()
 
     def sight(
@@ -182,7 +199,7 @@ class PeopleIndex:
             return Sighting(None, ())
         resembles: dict[int, int] = {}
         for score, key in self._nearest(embedding):
-            if score < self._thresholds.doubt:
+            if score < self._thresholds.doubt - _ROUNDING:
                 break
             record, person = person_of(key)
             if score >= self._thresholds.match and record not in excluded:
@@ -196,46 +213,52 @@ class PeopleIndex:
         Raises:
             EmbeddingsRejected: another D than before.
         """
-        index = self._opened(embedding.size)
-        if not len(index):
-            return len(self._recent)
-        found = index.search(embedding, _NEIGHBOURS, threads=1)
-        return int(found.computed_distances) + len(self._recent)
+        self._require(embedding.size)
+        if self._graph is None or self._count <= _FEW:
+            return self._count
+        found = self._graph.search(embedding, _NEIGHBOURS, threads=1)
+        return int(found.computed_distances) + self._count - self._indexed
 
     def _nearest(self, embedding: Embedding) -> list[tuple[float, int]]:
         """Cosines and records, best first."""
-        index = self._opened(embedding.size)
-        scored: list[tuple[float, int]] = []
-        if len(index):
-            found = index.search(embedding, _NEIGHBOURS, threads=1)
-            cosines = (1.0 - np.asarray(found.distances, dtype=np.float64)).tolist()
-            scored = list(zip(cosines, found.keys.tolist(), strict=True))
-        if self._recent:
-            cosines = (np.stack(self._recent) @ embedding).tolist()
-            scored += zip(cosines, self._recent_records, strict=True)
-        return sorted(scored, key=lambda item: -item[0])
+        self._require(embedding.size)
+        start = 0
+        rows = np.empty(0, np.int64)
+        if self._graph is not None and self._count > _FEW:
+            found = self._graph.search(embedding, _NEIGHBOURS, threads=1)
+            rows, start = found.keys.astype(np.int64), self._indexed
+        rows = np.concatenate([rows, np.arange(start, self._count)])
+        cosines = self._kept[rows].astype(np.float32) @ embedding
+        best = np.argsort(-cosines, kind="stable")[:_NEIGHBOURS]
+        return list(zip(cosines[best].tolist(), self._records[rows[best]].tolist(), strict=True))
+
+    def _grow(self, capacity: int, dimensions: int) -> None:
+        kept, records = self._kept, self._records
+        self._kept = np.empty((capacity, dimensions), np.float16)
+        self._records = np.empty(capacity, np.int64)
+        self._kept[: len(kept)] = kept.reshape(len(kept), dimensions)
+        self._records[: len(records)] = records
 
     def _index_recent(self) -> None:
         """Move the latest records into the graph."""
-        keys = np.array(self._recent_records, dtype=np.uint64)
-        threads = 1 if len(keys) < 4 * _RECENT else 0
-        self._opened(self.dimensions).add(keys, np.stack(self._recent), threads=threads)
-        self._recent_records, self._recent = [], []
-
-    def _opened(self, dimensions: int) -> Index:
-        if self._index is None:
-            self._index = Index(
-                ndim=dimensions,
+        if self._graph is None:
+            self._graph = Index(
+                ndim=self.dimensions,
                 metric="cos",
                 dtype="i8",
-                connectivity=24,
-                expansion_add=96,
+                connectivity=_CONNECTIVITY,
+                expansion_add=_ADD_EFFORT,
                 expansion_search=self._effort,
             )
-            self.dimensions = dimensions
-        if dimensions != self.dimensions:
+        rows = np.arange(self._indexed, self._count, dtype=np.uint64)
+        threads = 1 if len(rows) < 4 * _RECENT else 0
+        self._graph.add(rows, self._kept[self._indexed : self._count].astype(np.float32),
+                        threads=threads)  # fmt: skip
+        self._indexed = self._count
+
+    def _require(self, dimensions: int) -> None:
+        if self.dimensions not in (0, dimensions):
             raise EmbeddingsRejected(
                 f"embeddings have {dimensions} numbers, the gallery holds {self.dimensions}; "
                 "use one recogniser, or purge the gallery after a change"
             )
-        return self._index

@@ -1,8 +1,9 @@
 """One worker's copy of the shared gallery: follows the log, recognises, enrols.
 
-Enrolling is optimistic: catch up with the log, decide, append on the condition that nobody was
-faster; otherwise catch up and decide again. Each failed try means that another worker got its
-entry in, so the whole always advances.
+Enrolling is optimistic: decide, append on the condition that this copy misses nothing of the log;
+otherwise catch up and decide again. Each failed try means that another worker got its entry in, so
+the whole always advances. A newcomer thus costs one call of the store, as does a known person: what
+is known is only believed after a look at the log.
 """
 
 from __future__ import annotations
@@ -146,26 +147,43 @@ class Roster:
             SealBroken, SettingsConflict, BufferBroken: see `catch_up`.
         """
         halved = embedding.astype(np.float16).astype(np.float32)  # as other workers will read it
-        for _ in range(_TRIES):
+        is_fresh = self._copy is None
+        if is_fresh:
             self.catch_up()
-            sighting = self.sight(embedding, excluded)
-            if sighting.known is not None:
-                return Enrolment(sighting.known, is_new=False)
-            if self._is_full():
-                self._store.forget(self.window)
-                continue
-            placement = self._placement(sighting, own_bin)
-            if placement is None:
-                return Enrolment(None, is_new=False)
-            others = self._records(excluded)
-            entry = Joined(
-                placement.person, placement.cluster, placement.slot,
-                any(record in others for record in sighting.resembles),
-                placement.cluster_bin, own_bin, halved,
-            )  # fmt: skip
-            if self._append(entry):
-                return Enrolment(self.buffer.head, is_new=True)
+        for _ in range(_TRIES):
+            decision = self._decided(embedding, halved, own_bin, excluded)
+            if isinstance(decision, Joined):
+                if self._append(decision):
+                    return Enrolment(self.buffer.head, is_new=True)
+            elif decision is not None and is_fresh:
+                return decision
+            self.catch_up()
+            is_fresh = True
         raise StoreUnavailable("other workers were always faster; try again")
+
+    def _decided(
+        self,
+        embedding: Embedding,
+        halved: Embedding,
+        own_bin: str,
+        excluded: Collection[tuple[str, int]],
+    ) -> Joined | Enrolment | None:
+        """What this copy makes of somebody; None where the window was full and is over now."""
+        sighting = self.sight(embedding, excluded)
+        if sighting.known is not None:
+            return Enrolment(sighting.known, is_new=False)
+        if self._is_full():
+            self._store.forget(self.window)
+            return None
+        placement = self._placement(sighting, own_bin)
+        if placement is None:
+            return Enrolment(None, is_new=False)
+        others = self._records(excluded)
+        return Joined(
+            placement.person, placement.cluster, placement.slot,
+            any(record in others for record in sighting.resembles),
+            placement.cluster_bin, own_bin, halved,
+        )  # fmt: skip
 
     def sight(self, embedding: Embedding, excluded: Collection[tuple[str, int]] = ()) -> Sighting:
         """Who an embedding is, by what this copy holds now.

@@ -64,6 +64,23 @@ def test_newcomer_is_known_at_once_whether_indexed_yet_or_not(others: int) -> No
     assert len(index) == others + 1
 
 
+@pytest.mark.parametrize("others", [0, 2000])
+def test_doubt_is_decided_by_exact_cosines_in_any_crowd(others: int) -> None:
+    dice = np.random.default_rng(3)
+    crowd = dice.standard_normal((others + 400, 256)).astype(np.float32)
+    crowd /= np.linalg.norm(crowd, axis=1, keepdims=True)
+    index = PeopleIndex(THRESHOLDS, search_effort=512)
+    index.add(range(len(crowd)), crowd)
+    wrong = 0
+    for n in range(400):
+        sideways = unit_embedding(dice.standard_normal(256))
+        sideways = unit_embedding(sideways - (sideways @ crowd[n]) * crowd[n])
+        for cosine in (0.5, 0.499):
+            edge = unit_embedding(cosine * crowd[n] + math.sqrt(1 - cosine**2) * sideways)
+            wrong += (n in index.sight(edge, alone).resembles) != (cosine == 0.5)
+    assert wrong == 0
+
+
 def test_best_of_several_matches_wins() -> None:
     index = index_of(at(0, 0.9), at(0, 0.99), at(0, 0.95))
     assert index.sight(at(0), alone).known == 2
