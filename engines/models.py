@@ -36,20 +36,31 @@ def centerface_path() -> Path:
 
 
 def model_path(name: str) -> Path:
-    """The file behind a detector's name in the settings: `centerface`, or a path.
+    """The file behind a detector's name in the settings.
+
+    Args:
+        name: `centerface`, an imported detector (`kveil models list`), or a path.
 
     Raises:
         ModelMissing: there is no such file.
+        ModelRejected: an imported detector of that name is damaged, or is no detector.
     """
     if name == "centerface":
         return centerface_path()
     path = Path(name).expanduser()
-    if not path.is_file():
-        message = (
-            f"there is no model file {path.name}; give `centerface` or the path of an ONNX file"
-        )
-        raise ModelMissing(message)
-    return path
+    if path.is_file():
+        return path
+    # Only now: it loads what reads packs.
+    from engines.catalogue import imported_detector
+
+    imported = imported_detector(name)
+    if imported is not None:
+        return imported
+    message = (
+        f"there is no model {path.name}; give `centerface`, the path of an ONNX file, or a name "
+        "that `kveil models list` shows"
+    )
+    raise ModelMissing(message)
 
 
 def layout_of(model: Path | bytes) -> DetectorLayout:

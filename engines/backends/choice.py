@@ -55,7 +55,7 @@ class Chosen:
 
 
 def choose_backend(
-    name: BackendName = "auto", device: Device = "auto", *, threads: int = 0
+    name: BackendName = "auto", device: Device = "auto", *, threads: int = 0, streams: int = 1
 ) -> Choice:
     """Picks the runtime.
 
@@ -64,6 +64,7 @@ def choose_backend(
         device: `cuda` asks for an NVIDIA GPU, `cpu` refuses one; `auto` stays on the
             processor unless a GPU runtime is named.
         threads: processor threads per run; 0 takes all cores.
+        streams: runs side by side on a processor; see `OpenVino`. The rest run one by one.
 
     Raises:
         BackendMissing: the runtime that was asked for is not installed, or device and
@@ -78,9 +79,9 @@ def choose_backend(
     if name == "onnxruntime":
         return Choice(OnnxRuntime(threads=threads), "onnxruntime was asked for")
     if name == "openvino":
-        return Choice(OpenVino(threads=threads), "openvino was asked for")
+        return Choice(OpenVino(threads=threads, streams=streams), "openvino was asked for")
     try:
-        backend = OpenVino(threads=threads)
+        backend = OpenVino(threads=threads, streams=streams)
     except BackendMissing as fault:
         return Choice(OnnxRuntime(threads=threads), f"the processor; {fault}")
     return Choice(backend, f"the processor ({backend.processor}); OpenVINO is its default")

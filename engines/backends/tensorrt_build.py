@@ -2,7 +2,7 @@
 
 One path serves both Python modules: `tensorrt` (vendor wheels, Jetson) and `tensorrt_rtx`
 (package registry). Networks are strongly typed, so half precision is a property of the
-graph: it is converted before parsing, with float32 inputs and outputs.
+graph: it is rewritten before parsing, with float32 inputs and outputs.
 """
 
 from __future__ import annotations
@@ -15,17 +15,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final, Literal
 
 import onnx
 
 from engines.backends.backend import Precision
+from engines.backends.half_precision import halved
+from engines.backends.products import without_products
 from engines.errors import BackendMissing, ModelRejected
 
-__all__ = ["BuildRequest", "ShapeRange", "build_engine", "cached_engine", "tensorrt_module"]
+__all__ = [
+    "BuildRequest",
+    "ShapeRange",
+    "TensorrtName",
+    "build_engine",
+    "cached_engine",
+    "capabilities",
+    "engine_path",
+    "shape_ranges",
+    "tensorrt_module",
+]
 
+TensorrtName = Literal["auto", "tensorrt", "tensorrt-rtx"]
 _MODULES: Final = ("tensorrt", "tensorrt_rtx")
-_WORKSPACE_BYTES: Final = 1 << 30
+_WORKSPACE_BYTES: Final = 4 << 30
+_REVISION: Final = "1"
+"""Goes up when networks are rewritten otherwise, so that older engines are built anew."""
+_LONGEST_REASON: Final = 300
+_BATCH: Final = (1, 4, 16)
+_SIDES: Final = ((64, 448, 2176), (64, 768, 3840))
+"""Least, best and most rows, then columns, of a detector's image, px."""
+_LEAST_BF16: Final = 8.0
+"""Capability with bf16; TensorRT-RTX has no float32 matrix product below it either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +63,70 @@ class BuildRequest:
     """What an engine is built for.
 
     Attributes:
-        precision: `fp32` or `fp16`.
+        precision: of the arithmetic; inputs and outputs stay float32.
         capability: compute capability such as `8.6`; `current` for the GPU of this machine.
         shapes: range of each dynamic input, by name.
+        runtime: which TensorRT; the vendor's where both are there and `auto` is asked for.
     """
 
     precision: Precision
     capability: str
     shapes: Mapping[str, ShapeRange]
+    runtime: TensorrtName = "auto"
 
 
-def tensorrt_module() -> ModuleType:
+def tensorrt_module(wanted: TensorrtName = "auto") -> ModuleType:
     """The installed TensorRT module; the vendor's where both are there.
 
     Raises:
-        BackendMissing: neither is installed.
+        BackendMissing: it is not installed.
     """
-    for name in _MODULES:
+    for name in _MODULES if wanted == "auto" else (wanted.replace("-", "_"),):
         try:
             module = importlib.import_module(name)
         except ImportError:
             continue
         if hasattr(module, "Builder"):
             return module
+    if wanted == "tensorrt":
+        raise BackendMissing("tensorrt is not installed; get it from NVIDIA, or use tensorrt-rtx")
     raise BackendMissing("TensorRT is not installed; pip install 'kveil[gpu]'")
+
+
+def capabilities(wanted: TensorrtName = "auto") -> list[str]:
+    """Compute capabilities that the installed TensorRT can build for, without a GPU.
+
+    Empty where it builds for the GPU of this machine alone.
+
+    Raises:
+        BackendMissing: TensorRT is not installed.
+    """
+    kinds = getattr(tensorrt_module(wanted), "ComputeCapability", None)
+    found = [word[2:] for word in dir(kinds) if word.startswith("SM") and word[2:].isdigit()]
+    return [f"{digits[:-1]}.{digits[-1]}" for digits in sorted(found, key=int)]
+
+
+def shape_ranges(model: bytes) -> dict[str, ShapeRange]:
+    """The range of every input whose shape is open: batches of 1 to 16, images up to 4K.
+
+    Built engines cover these ranges, so that one serves every clip.
+
+    Raises:
+        ModelRejected: the content is not an ONNX network.
+    """
+    ranges = {}
+    for value in _inputs(_parsed(model)):
+        sizes = [size.dim_value for size in value.type.tensor_type.shape.dim]
+        if len(sizes) == 4 and sizes[3] == 3 and not sizes[1] and not sizes[2]:
+            rows, columns = _SIDES
+            least, best, most = (
+                (sizes[0] or 1, row, column, 3) for row, column in zip(rows, columns, strict=True)
+            )
+            ranges[value.name] = ShapeRange(least, best, most)
+        elif sizes and not sizes[0] and all(sizes[1:]):
+            least, best, most = ((count, *sizes[1:]) for count in _BATCH)
+            ranges[value.name] = ShapeRange(least, best, most)
+    return ranges
 
 
 def build_engine(model: bytes, request: BuildRequest) -> bytes:
@@ -75,9 +136,9 @@ def build_engine(model: bytes, request: BuildRequest) -> bytes:
         BackendMissing: TensorRT is not installed.
         ModelRejected: the network does not parse, or cannot be built as requested.
     """
-    trt = tensorrt_module()
+    trt = tensorrt_module(request.runtime)
     graph = _prepared(model, request)
-    logger = trt.Logger(trt.Logger.ERROR)
+    logger = _collector(trt)
     builder = trt.Builder(logger)
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
     parser = trt.OnnxParser(network, logger)
@@ -89,7 +150,8 @@ def build_engine(model: bytes, request: BuildRequest) -> bytes:
     _set_shapes(builder, config, request.shapes)
     engine = builder.build_serialized_network(network, config)
     if engine is None:
-        raise ModelRejected("TensorRT could not build the network; see its messages above")
+        reason = " ".join(logger.lines)[:_LONGEST_REASON] or "it does not say why"
+        raise ModelRejected(f"TensorRT could not build the network: {reason}")
     return bytes(engine)
 
 
@@ -103,7 +165,7 @@ def cached_engine(model: bytes, request: BuildRequest, folder: Path) -> Path:
         BackendMissing, ModelRejected: see `build_engine`.
         OSError: the folder cannot be written.
     """
-    path = folder / f"{_cache_key(model, request)}.engine"
+    path = engine_path(model, request, folder)
     if path.exists():
         return path
     engine = build_engine(model, request)
@@ -115,12 +177,22 @@ def cached_engine(model: bytes, request: BuildRequest, folder: Path) -> Path:
     return path
 
 
+def engine_path(model: bytes, request: BuildRequest, folder: Path) -> Path:
+    """Where the engine lies in the cache once it is built.
+
+    Raises:
+        BackendMissing: TensorRT is not installed.
+    """
+    return folder / f"{_cache_key(model, request)}.engine"
+
+
 def _cache_key(model: bytes, request: BuildRequest) -> str:
-    trt = tensorrt_module()
+    trt = tensorrt_module(request.runtime)
     parts = (
         hashlib.sha256(model).hexdigest(),
         request.precision,
         request.capability,
+        _REVISION,
         repr(sorted((name, shape) for name, shape in request.shapes.items())),
         trt.__name__,
         trt.__version__,
@@ -130,25 +202,43 @@ def _cache_key(model: bytes, request: BuildRequest) -> str:
 
 def _prepared(model: bytes, request: BuildRequest) -> bytes:
     """The graph without weights among its inputs, its dynamic axes open, in its precision."""
-    try:
-        graph = onnx.load_model_from_string(model)
-    except Exception:  # protobuf raises its own kinds, which differ by implementation
-        raise ModelRejected("the file is not an ONNX network") from None
-    weights = {weight.name for weight in graph.graph.initializer}
-    inputs = [node for node in graph.graph.input if node.name not in weights]
+    graph = _parsed(model)
+    inputs = _inputs(graph)
     del graph.graph.input[:]
     graph.graph.input.extend(inputs)
     _open_axes(inputs, request.shapes)
     del graph.graph.value_info[:]
     for output in graph.graph.output:
         output.type.tensor_type.ClearField("shape")
-    if request.precision == "fp16":
-        from onnxruntime.transformers.float16 import convert_float_to_float16
+    content = bytes(graph.SerializeToString())
+    is_old = _is_older(request.capability, _LEAST_BF16)
+    if request.precision == "fp32":
+        return without_products(content) if is_old else content
+    if request.precision == "bf16" and is_old:
+        raise ModelRejected(f"capability {request.capability} has no bf16; use fp16 or fp32")
+    return halved(content, request.precision)
 
-        graph = convert_float_to_float16(graph, keep_io_types=True, disable_shape_infer=True)
-    elif request.precision != "fp32":
-        raise ModelRejected(f"TensorRT engines are fp32 or fp16, not {request.precision}")
-    return bytes(graph.SerializeToString())
+
+def _parsed(model: bytes) -> onnx.ModelProto:
+    try:
+        graph = onnx.load_model_from_string(model)
+        onnx.checker.check_model(graph)
+    except Exception:  # protobuf and checker raise their own kinds
+        raise ModelRejected("the file is not an ONNX network") from None
+    return graph
+
+
+def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """What the network takes, without the weights that old exporters list too."""
+    weights = {weight.name for weight in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in weights]
+
+
+def _is_older(capability: str, least: float) -> bool:
+    try:
+        return float(capability) < least
+    except ValueError:  # `current`: the runtime says so itself
+        return False
 
 
 def _open_axes(inputs: list[onnx.ValueInfoProto], shapes: Mapping[str, ShapeRange]) -> None:
@@ -163,9 +253,26 @@ def _open_axes(inputs: list[onnx.ValueInfoProto], shapes: Mapping[str, ShapeRang
                 dim.dim_value = wanted.best[axis]
 
 
+def _collector(trt: ModuleType) -> Any:
+    """A logger that keeps errors for the message instead of printing them."""
+
+    class Collector(trt.ILogger):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            trt.ILogger.__init__(self)
+            self.lines: list[str] = []
+
+        def log(self, severity: object, text: str) -> None:
+            if severity in (trt.ILogger.ERROR, trt.ILogger.INTERNAL_ERROR):
+                self.lines.append(text)
+
+    return Collector()
+
+
 def _set_capability(trt: ModuleType, config: object, capability: str) -> None:
-    if capability == "current" or not hasattr(trt, "ComputeCapability"):
+    if capability == "current":
         return
+    if not hasattr(trt, "ComputeCapability"):
+        raise ModelRejected("this TensorRT builds for the GPU of this machine; drop --capability")
     name = "SM" + capability.replace(".", "")
     target = getattr(trt.ComputeCapability, name, None)
     if target is None:
