@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from engines.compositor import Composite, compose, compose_unknown
 from engines.covers import Cover
-from engines.types import Frame
+from engines.types import Face, Frame
 from stream.finding import FaceFinder, Scale, Search
 from stream.replacement import FaceReplacer, Replacement
 from stream.stage_clock import StageClock
 from stream.tally import Tally
+from stream.track_embedding import Foresighted
 from tracker.schedule import DetectionSchedule
 from tracker.tracker import FrameTracks, Tracker
 
@@ -65,6 +66,8 @@ class Anonymizer:
         self._clock = clock
         self._searching: deque[tuple[Frame, NDArray[np.uint8], Search]] = deque()
         self._waiting: deque[Frame] = deque()
+        if isinstance(replacer, Foresighted):
+            replacer.foresee(self._faces_ahead)
         self.tally = Tally()
 
     def push(self, frame: Frame) -> Sequence[Composite]:
@@ -150,6 +153,11 @@ class Anonymizer:
                 replacement.causes,
                 margin=self._margin,
             )
+
+    def _faces_ahead(self, track: int) -> list[tuple[Frame, Face]]:
+        """Where a track's face is in the frames that have not left yet."""
+        faces = dict(self._tracker.ahead(track))
+        return [(frame, faces[frame.index]) for frame in self._waiting if frame.index in faces]
 
     def _replacement(self, frame: Frame, found: FrameTracks) -> Replacement:
         try:

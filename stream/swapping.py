@@ -17,8 +17,11 @@ from engines.alignment import Similarity, crop_from_picture, kveil_from_landmark
 from engines.compositor import Patch
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Frame, Latent, Surrogate, Track, TrackState
+from gallery.errors import EmbeddingsRejected
+from gallery.people import SharpestMean
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
+from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
 from tracker.one_euro import OneEuro
 
 __all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
@@ -45,13 +48,6 @@ class Painter(Protocol):
         """Surrogates under that control."""
 
 
-class Embedder(Protocol):
-    """Describes people, to tell them apart; never used to make a surrogate."""
-
-    def embed(self, crops: Crops) -> NDArray[np.float32]:
-        """(N, D) float32 unit vectors of uint8 N×S×S×3 BGR kveil crops."""
-
-
 class SurrogateSource(Protocol):
     """Lends surrogates to tracks; `stream.lending` has the gallery's."""
 
@@ -69,6 +65,7 @@ class SurrogateSource(Protocol):
 class _Wearer:
     """What is remembered of one track."""
 
+    seen: SharpestMean
     latent: Latent | None = None
     cause: str = "no_surrogate"
     asked_frame: int = -_ASK_AGAIN_FRAMES
@@ -88,9 +85,13 @@ class SwapEveryFace:
 
     def __init__(self, painter: Painter, embedder: Embedder, source: SurrogateSource) -> None:
         self._painter = painter
-        self._embedder = embedder
+        self._embedder = TrackEmbedder(embedder, painter.size)
         self._source = source
         self._wearers: dict[int, _Wearer] = {}
+
+    def foresee(self, ahead: FacesAhead) -> None:
+        """Lets new tracks be told by frames that have not left yet."""
+        self._embedder.foresee(ahead)
 
     def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
         """Patches for the tracks that can be followed; see `FaceReplacer.replace`.
@@ -147,23 +148,25 @@ class SwapEveryFace:
 
     def _dress(self, frame: Frame, tracks: Sequence[Track], crops: Crops) -> None:
         """Asks for the surrogates of tracks that have none, now and then again."""
-        asking = []
-        for place, track in enumerate(tracks):
-            wearer = self._wearers.setdefault(track.id, _Wearer())
+        for track, crop in zip(tracks, crops, strict=True):
+            wearer = self._wearers.setdefault(track.id, _Wearer(self._embedder.mean()))
             wearer.seen_frame = frame.index
             is_due = frame.index - wearer.asked_frame >= _ASK_AGAIN_FRAMES
             if wearer.latent is None and is_due:
                 wearer.asked_frame = frame.index
-                asking.append((place, track, wearer))
-        if not asking:
+                self._ask(frame, track, crop, wearer)
+
+    def _ask(self, frame: Frame, track: Track, crop: NDArray[np.uint8], wearer: _Wearer) -> None:
+        try:
+            embedding = self._embedder.embed(track.id, crop, wearer.seen)
+        except EmbeddingsRejected:
+            wearer.cause = "unusable_embedding"
             return
-        embeddings = self._embedder.embed(crops[[place for place, _, _ in asking]])
-        for (_, track, wearer), embedding in zip(asking, embeddings, strict=True):
-            answer = self._source.lend(frame, track, embedding)
-            if isinstance(answer, Surrogate):
-                wearer.latent = answer.latent
-            else:
-                wearer.cause = answer
+        answer = self._source.lend(frame, track, embedding)
+        if isinstance(answer, Surrogate):
+            wearer.latent = answer.latent
+        else:
+            wearer.cause = answer
 
     def _smoothed(self, frame: Frame, tracks: Sequence[Track], control: Control) -> Control:
         wearers = [self._wearers[track.id] for track in tracks]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -141,6 +142,20 @@ class Tracker:
     def moving(self) -> tuple[MovingFace, ...]:
         """Sizes and speeds of the faces tracked at the newest frame, for the schedule."""
         return self._lifecycle.moving(self._cuts.memory.scene)
+
+    def ahead(self, track_id: int) -> tuple[tuple[int, Face], ...]:
+        """Where a track was detected, beyond doubt, in the frames still held back.
+
+        Returns:
+            Frame index and face, in order of frames.
+        """
+        first = self._held[0].frame if self._held else math.inf
+        return tuple(
+            (seen.frame, seen.face)
+            for trajectory in self._lifecycle.trajectories
+            for seen in trajectory.observations
+            if seen.track_id == track_id and seen.frame >= first and not seen.is_doubtful
+        )
 
     def push(
         self,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engines.types import Frame, Track
 from stream.replacement import FaceReplacer, Replacement
 from stream.report import ClusterCounts
+from stream.track_embedding import FacesAhead, Foresighted
 from tracker.schedule import DetectionSchedule, MovingFace, Pass, ScheduleSettings
 
 __all__ = ["Effort", "Overload", "SheddingReplacer", "SheddingSchedule"]
@@ -152,6 +153,11 @@ class SheddingReplacer:
     def __init__(self, inner: FaceReplacer, overload: Overload) -> None:
         self._inner = inner
         self._overload = overload
+
+    def foresee(self, ahead: FacesAhead) -> None:
+        """Passes the way to look ahead on."""
+        if isinstance(self._inner, Foresighted):
+            self._inner.foresee(ahead)
 
     def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
         """Patches for the tracks, or none at all."""

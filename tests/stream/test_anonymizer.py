@@ -21,6 +21,7 @@ from stream.finding import FaceFinder
 from stream.replacement import CoverEveryFace, FaceReplacer, Replacement
 from stream.report import ClusterCounts
 from stream.stage_clock import StageClock
+from stream.track_embedding import FacesAhead
 from tracker.schedule import DetectionSchedule, ScheduleSettings
 from tracker.settings import TrackerSettings
 from tracker.tracker import Tracker
@@ -208,6 +209,31 @@ def test_replacer_that_raises_leaves_covers() -> None:
     composites = run(subject, frames(6))
     assert_every_face_hidden(composites)
     assert subject.tally.faces().covered_by_cause == {"engine_fault": 6}
+
+
+class LookingAhead(CoverEveryFace):
+    """Notes how many frames ahead show each track, frame by frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts_ahead: list[int] = []
+
+    def foresee(self, ahead: FacesAhead) -> None:
+        self._ahead = ahead
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        for track in tracks:
+            ahead = self._ahead(track.id)
+            assert all(later.index > frame.index for later, _ in ahead)
+            self.counts_ahead.append(len(ahead))
+        return super().replace(frame, tracks)
+
+
+def test_replacer_sees_a_track_in_the_frames_that_have_not_left() -> None:
+    replacer = LookingAhead()
+    run(anonymizer(ScriptedDetector(seen), replacer), frames(12))
+    assert replacer.counts_ahead[0] >= 2
+    assert replacer.counts_ahead[-1] == 0
 
 
 def test_planted_passthrough_is_found_by_the_check() -> None:

@@ -35,6 +35,16 @@ def test_each_frame_leaves_exactly_lookahead_frames_later() -> None:
     assert [frame.frame_index for frame in tracker.flush()] == [16, 17, 18, 19]
 
 
+def test_detections_ahead_are_those_of_frames_still_held_back() -> None:
+    tracker = Tracker(TrackerSettings(lookahead_frames=4))
+    for index in range(10):
+        tracker.push(index, index / 25, None if index == 8 else (face_at(50, 50),))
+    assert [frame for frame, _ in tracker.ahead(1)] == [6, 7, 9]
+    assert tracker.ahead(2) == ()
+    tracker.flush()
+    assert tracker.ahead(1) == ()
+
+
 def test_a_gap_in_a_moving_track_is_interpolated() -> None:
     mover = Person(straight(50, 50, 3, 0), 0, 39)
     released = follow(detections([mover], 40, lambda _, frame: not 15 <= frame < 23))
