@@ -1,21 +1,31 @@
-"""Pictures to embeddings: the largest face, aligned as ArcFace recognisers want it."""
+"""Pictures to embeddings: the largest face, aligned as the recogniser wants it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import ARCFACE_SIZE, arcface_from_landmarks, crop_from_picture
+from engines.alignment import (
+    ARCFACE_SIZE,
+    arcface_from_landmarks,
+    crop_from_picture,
+    kveil_from_landmarks,
+)
 from engines.backends.backend import Backend, Session
 from engines.detectors.detector import Detector
+from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.models import centerface_path, detector_from_model
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face
 
-__all__ = ["ArcFaceEmbedder", "embedder_from_models"]
+__all__ = ["ArcFaceEmbedder", "KveilEmbedder", "bundled_embedder", "embedder_from_models"]
+
+_CROP_PX = 128
+_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +52,60 @@ class ArcFaceEmbedder:
         Raises:
             EngineFault: a network failed, or the landmarks coincide.
         """
-        faces = self.detector.detect(image_bgr, min_score=self.min_score)
-        if not faces:
+        face = _largest(self.detector.detect(image_bgr, min_score=self.min_score))
+        if face is None:
             return None
-        landmarks = max(faces, key=_area).landmarks_px
         crop = crop_from_picture(
-            picture_from_bgr(image_bgr), arcface_from_landmarks(landmarks), ARCFACE_SIZE
+            picture_from_bgr(image_bgr), arcface_from_landmarks(face.landmarks_px), ARCFACE_SIZE
         )
         scaled = (crop[..., ::-1].astype(np.float32) - self.pixel_mean) / self.pixel_scale
         tensor = np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
         outputs = self.session.run({self.session.inputs[0].name: tensor})
         vector = outputs[self.session.outputs[0].name].reshape(-1)
         return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class KveilEmbedder:
+    """A detector and kveil's own embedder in a row.
+
+    Attributes:
+        detector: finds the face.
+        embedder: describes kveil crops.
+        min_score: faces below are not used; lower uses more and worse pictures.
+    """
+
+    detector: Detector
+    embedder: FaceEmbedder
+    min_score: float = 0.5
+
+    def embed(self, image_bgr: BgrImage) -> NDArray[np.float32] | None:
+        """(D,) float32, unit length, of the largest face; None without a face.
+
+        Raises:
+            EngineFault: a network failed, or the landmarks coincide.
+        """
+        face = _largest(self.detector.detect(image_bgr, min_score=self.min_score))
+        if face is None:
+            return None
+        crop = crop_from_picture(
+            picture_from_bgr(image_bgr),
+            kveil_from_landmarks(face.landmarks_px, _CROP_PX),
+            _CROP_PX,
+        )
+        return np.asarray(self.embedder.embed(crop[None])[0], dtype=np.float32)
+
+
+def bundled_embedder(backend: Backend) -> tuple[KveilEmbedder, PersonThresholds]:
+    """The default detector with the bundled embedder, and the thresholds that come with it.
+
+    Raises:
+        ModelMissing: one of the networks is absent.
+        ModelRejected: one of them cannot be used.
+    """
+    embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
+    detector = detector_from_model(backend, centerface_path())
+    return KveilEmbedder(detector, embedder), thresholds
 
 
 def embedder_from_models(backend: Backend, recogniser: Path) -> ArcFaceEmbedder:
@@ -65,6 +117,10 @@ def embedder_from_models(backend: Backend, recogniser: Path) -> ArcFaceEmbedder:
     """
     detector = detector_from_model(backend, centerface_path())
     return ArcFaceEmbedder(detector, backend.load(recogniser))
+
+
+def _largest(faces: Sequence[Face]) -> Face | None:
+    return max(faces, key=_area, default=None)
 
 
 def _area(face: Face) -> float:

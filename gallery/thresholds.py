@@ -2,7 +2,8 @@
 
 People of a labelled set of faces are enrolled with their first picture each. Then every other
 picture is somebody who returns, and every person is once a newcomer to a gallery of all the others.
-Scores are exact, so the table tells about the recogniser and the size of the gallery alone.
+Scores are exact, so the table tells about the recogniser and the size of the gallery alone. With
+``--per-visit 2`` a visit is told by the mean over two pictures, as a track is by several frames.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gallery.errors import TooFewPeople
 from gallery.faces import FaceSet, faces_from_archive, faces_from_pictures, pictures_in_folder
 from gallery.settings import Thresholds
 
-__all__ = ["ThresholdRow", "shown", "threshold_row"]
+__all__ = ["ThresholdRow", "shown", "threshold_row", "visits_from_pictures"]
 
 _SIZES = (20, 100, 1000, 10_000)
 _CHOICES = ((0.35, 0.35), (0.45, 0.35), (0.45, 0.40), (0.45, 0.45), (0.55, 0.45), (0.65, 0.55))
@@ -116,6 +117,28 @@ def _returns(
     )
 
 
+def visits_from_pictures(faces: FaceSet, per_visit: int) -> FaceSet:
+    """One row per visit: the mean over so many pictures of a person, taken in order.
+
+    People with too few pictures for one visit stay, with what there is; a last visit that
+    would be short is left out.
+
+    >>> faces = FaceSet(np.eye(3, dtype=np.float32), np.array([0, 0, 0]))
+    >>> visits_from_pictures(faces, 2).embeddings.round(2).tolist()
+    [[0.71, 0.71, 0.0]]
+    """
+    unit = faces.embeddings / np.linalg.norm(faces.embeddings, axis=1, keepdims=True)
+    rows: list[NDArray[np.float32]] = []
+    persons: list[int] = []
+    for person in np.unique(faces.persons).tolist():
+        mine = np.flatnonzero(faces.persons == person)
+        for start in range(0, max(1, len(mine) - per_visit + 1), per_visit):
+            mean = unit[mine[start : start + per_visit]].mean(axis=0)
+            rows.append((mean / np.linalg.norm(mean)).astype(np.float32))
+            persons.append(person)
+    return FaceSet(np.stack(rows), np.array(persons, dtype=np.intp))
+
+
 def shown(rows: Sequence[ThresholdRow]) -> str:
     """The rows as a table, in percent."""
     head = (
@@ -134,25 +157,32 @@ def shown(rows: Sequence[ThresholdRow]) -> str:
 
 def main(
     faces: Annotated[Path, typer.Argument(help="Folder per person, or npz of embeddings.")],
-    recogniser: Annotated[Path | None, typer.Option(help="ONNX, ArcFace family; no npz.")] = None,
+    recogniser: Annotated[
+        Path | None, typer.Option(help="ONNX, ArcFace family; without, the bundled embedder.")
+    ] = None,
+    per_visit: Annotated[int, typer.Option(min=1, help="Pictures averaged per visit.")] = 1,
 ) -> None:
     """Print shares in percent, for galleries of growing size."""
-    found = _faces(faces, recogniser)
+    found, own = _faces(faces, recogniser)
+    found = visits_from_pictures(found, per_visit)
     sizes = [size for size in _SIZES if size < found.n_people] + [found.n_people]
-    choices = [Thresholds(*choice) for choice in _CHOICES]
+    choices = own or [Thresholds(*choice) for choice in _CHOICES]
     typer.echo(shown([threshold_row(found, choice, n) for n in sizes for choice in choices]))
 
 
-def _faces(path: Path, recogniser: Path | None) -> FaceSet:
+def _faces(path: Path, recogniser: Path | None) -> tuple[FaceSet, list[Thresholds]]:
+    """The set, and the thresholds that belong to its recogniser; none where unknown."""
     if path.suffix == ".npz":
-        return faces_from_archive(path)
-    if recogniser is None:
-        raise typer.BadParameter("a folder of pictures needs --recogniser FILE.onnx")
+        return faces_from_archive(path), []
     from engines.backends.openvino import OpenVino
-    from gallery.embedding import embedder_from_models
+    from gallery.embedding import bundled_embedder, embedder_from_models
 
-    embedder = embedder_from_models(OpenVino(threads=2), recogniser)
-    return faces_from_pictures(pictures_in_folder(path), embedder)
+    pictures, backend = pictures_in_folder(path), OpenVino(threads=2)
+    if recogniser is not None:
+        embedder = embedder_from_models(backend, recogniser)
+        return faces_from_pictures(pictures, embedder), []
+    bundled, known = bundled_embedder(backend)
+    return faces_from_pictures(pictures, bundled), [Thresholds(known.match, known.doubt)]
 
 
 if __name__ == "__main__":

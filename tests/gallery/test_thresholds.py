@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from gallery import thresholds
-from gallery.errors import TooFewPeople
+from gallery.errors import PeopleFolderRejected, TooFewPeople
 from gallery.faces import FaceSet
 from gallery.settings import Thresholds
 
@@ -67,8 +67,15 @@ def test_command_prints_a_row_per_size_and_choice(tmp_path: Path) -> None:
     assert len(result.output.splitlines()) == 13
 
 
-def test_folder_without_a_recogniser_is_refused(tmp_path: Path) -> None:
+def test_visit_of_several_pictures_is_their_mean() -> None:
+    noisy = np.array([[1, 0.5], [1, -0.5], [1, 0.6], [1, -0.6], [0, 1]], np.float32)
+    visits = thresholds.visits_from_pictures(FaceSet(noisy, np.array([0, 0, 0, 0, 1])), 2)
+    assert visits.persons.tolist() == [0, 0, 1]
+    assert np.allclose(visits.embeddings, [[1, 0], [1, 0], [0, 1]])
+
+
+def test_empty_folder_is_refused(tmp_path: Path) -> None:
     app = typer.Typer()
     app.command()(thresholds.main)
     result = CliRunner().invoke(app, [str(tmp_path)])
-    assert result.exit_code == 2
+    assert isinstance(result.exception, PeopleFolderRejected)
