@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engines.errors import BackendMissing, EngineFault
 
-__all__ = ["DeviceStream", "open_stream"]
+__all__ = ["DeviceStream", "current_capability", "open_stream"]
 
 HostArray = NDArray[np.float32] | NDArray[np.uint8] | NDArray[np.int64]
 
@@ -57,6 +57,45 @@ def open_stream() -> DeviceStream:
     raise BackendMissing(
         "no usable GPU: install the NVIDIA driver and `pip install cuda-python` (or pycuda)"
     )
+
+
+def current_capability() -> str:
+    """Compute capability of the first GPU, such as `8.6`.
+
+    Raises:
+        BackendMissing: no binding, no driver or no GPU.
+    """
+    for asked in (_runtime_capability, _pycuda_capability):
+        try:
+            major, minor = asked()
+        except (ImportError, EngineFault, RuntimeError, OSError):
+            continue
+        return f"{major}.{minor}"
+    raise BackendMissing(
+        "no usable GPU: install the NVIDIA driver and `pip install cuda-python` (or pycuda)"
+    )
+
+
+def _runtime_capability() -> tuple[int, int]:
+    cuda: ModuleType = importlib.import_module("cuda.bindings.runtime")
+    kinds = cuda.cudaDeviceAttr
+    found = []
+    for kind in (
+        kinds.cudaDevAttrComputeCapabilityMajor,
+        kinds.cudaDevAttrComputeCapabilityMinor,
+    ):
+        status, value = cuda.cudaDeviceGetAttribute(kind, 0)
+        if int(status) != 0:
+            raise EngineFault(f"CUDA call failed: {status}")
+        found.append(int(value))
+    return found[0], found[1]
+
+
+def _pycuda_capability() -> tuple[int, int]:
+    driver: ModuleType = importlib.import_module("pycuda.driver")
+    driver.init()
+    major, minor = driver.Device(0).compute_capability()
+    return int(major), int(minor)
 
 
 class _RuntimeStream:

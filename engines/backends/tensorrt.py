@@ -1,38 +1,71 @@
 """NVIDIA GPUs: serialized engines run by `tensorrt` or `tensorrt_rtx`.
 
 Engines come from the cache of `tensorrt_build`; building is an explicit step
-(`kveil models build`), because the first build of a network takes seconds to minutes.
+(`kveil models build`), because the first build of a network takes seconds to minutes. An
+engine covers batches and image sizes in a range (`shape_ranges`), so that one serves all clips.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Precision, Tensors, TensorSpec
-from engines.backends.cuda_memory import DeviceStream, open_stream
+from engines.backends.cuda_memory import DeviceStream, current_capability, open_stream
+from engines.backends.networks import stripped
 from engines.backends.tensorrt_build import (
     BuildRequest,
     ShapeRange,
     cached_engine,
+    shape_ranges,
     tensorrt_module,
 )
-from engines.errors import EngineFault, ModelMissing, ModelRejected
+from engines.errors import EngineFault, ModelRejected
 
-__all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache"]
+__all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache", "engine_request"]
 
+_KINDS: Final = "ComputeCapability"
+"""Where a TensorRT has it, engines are built for a named capability, on any machine."""
 _DTYPES: Final = {"FLOAT": np.float32, "UINT8": np.uint8, "INT64": np.int64}
 
 
 def engine_cache() -> Path:
-    """Folder of built engines."""
-    return Path.home() / ".cache" / "kveil" / "engines"
+    """Folder of built engines, in the user's cache."""
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "kveil" / "engines"
+
+
+def engine_request(
+    content: bytes,
+    precision: Precision,
+    capability: str,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> BuildRequest:
+    """What is built for a network: its whole range where that covers the wanted shapes.
+
+    Args:
+        content: the network.
+        precision: of the arithmetic.
+        capability: of the GPU.
+        shapes: that will be run, by input.
+    """
+    wanted, ranges = shapes or {}, shape_ranges(content)
+    if all(name in ranges and _covers(ranges[name], shape) for name, shape in wanted.items()):
+        return BuildRequest(precision, capability, ranges)
+    exact = {name: ShapeRange(shape, shape, shape) for name, shape in wanted.items()}
+    return BuildRequest(precision, capability, {**ranges, **exact})
+
+
+def _covers(given: ShapeRange, shape: tuple[int, ...]) -> bool:
+    pairs = zip(given.least, shape, given.most, strict=True)
+    return all(least <= size <= most for least, size, most in pairs)
 
 
 class TensorrtBackend:
@@ -51,9 +84,9 @@ class TensorrtBackend:
         shapes: Mapping[str, tuple[int, ...]] | None = None,
     ) -> TensorrtSession:
         """Loads a network; see `engines.backends.backend.Backend.load`."""
-        content = model if isinstance(model, bytes) else _content(model)
-        ranges = {name: ShapeRange(shape, shape, shape) for name, shape in (shapes or {}).items()}
-        request = BuildRequest(precision, "current", ranges)
+        content = stripped(model)
+        capability = current_capability() if hasattr(tensorrt_module(), _KINDS) else "current"
+        request = engine_request(content, precision, capability, shapes)
         return TensorrtSession(cached_engine(content, request, self._cache).read_bytes())
 
 
@@ -76,7 +109,7 @@ class TensorrtSession:
         self._engine = runtime.deserialize_cuda_engine(engine)
         if self._engine is None:
             raise ModelRejected("the engine is for another GPU or TensorRT; build it again")
-        self._context = self._engine.create_execution_context()
+        self._context = self._new_context()
         self._buffers: dict[str, tuple[int, int]] = {}
         specs = [self._spec(i) for i in range(self._engine.num_io_tensors)]
         self._inputs = tuple(spec for spec in specs if self._is_input(spec.name))
@@ -111,6 +144,15 @@ class TensorrtSession:
         """Frees device memory; idempotent."""
         self._stream.close()
 
+    def _new_context(self) -> Any:
+        """A context that captures CUDA graphs by itself, where this TensorRT does that."""
+        strategies = getattr(self._trt, "CudaGraphStrategy", None)
+        if strategies is None or not hasattr(self._engine, "create_runtime_config"):
+            return self._engine.create_execution_context()
+        config = self._engine.create_runtime_config()
+        config.cuda_graph_strategy = strategies.WHOLE_GRAPH_CAPTURE
+        return self._engine.create_execution_context(config)
+
     def _spec(self, index: int) -> TensorSpec:
         name = self._engine.get_tensor_name(index)
         shape = tuple(None if n < 0 else int(n) for n in self._engine.get_tensor_shape(name))
@@ -144,10 +186,3 @@ class TensorrtSession:
             self._buffers[name] = (address, nbytes)
         self._context.set_tensor_address(name, address)
         return address
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        raise ModelMissing(f"{path.name}: no such model file") from None
