@@ -238,6 +238,9 @@ class StreamSpec(Section):
     """Whether to keep a rolling recording; see `recording`."""
     repeat: bool = False
     """Whether a file starts over at its end."""
+    audio: Literal["pass", "drop"] = "drop"
+    """Whether sound leaves with the pictures, as AAC, to viewers as Opus. A voice identifies
+    a person too."""
     start: bool = True
     """Whether the stream runs as soon as it is known."""
     label: bool | None = None

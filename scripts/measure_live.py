@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs clips through the live path, frame by frame, and counts faces that stay bare.
 
-    scripts/measure_live.py CLIP… [--frames 240] [--every 1] [--lookahead 5] [--effort 0]
-        [--models FOLDER]
+    scripts/measure_live.py CLIP… [--frames 240] [--every 1] [--small 0] [--lookahead 5]
+        [--effort 0] [--models FOLDER]
 
 The live path is the anonymizer of `kveil stream`, without sockets and without dropped frames.
 Where the faces are is said by a thorough search of every single frame, which shows what the
 live path's rarer ones miss; with the evaluator's networks (`--models`), by a detector that
-kveil does not use. A face is bare when hardly a pixel of its middle changed. `--effort 1` and
-`2` measure what an overload would do.
+kveil does not use. `--small 6` shows the clip 36 times over, a sixth as large, in pictures of
+1280×720 into which one copy after the other comes. A face is bare when hardly a pixel of its
+middle changed. `--effort 1` and `2` measure what an overload would do.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("clips", type=Path, nargs="+")
     parser.add_argument("--frames", type=int, default=240)
     parser.add_argument("--every", type=int, default=1, help="keep every n-th frame of the clip")
+    parser.add_argument("--small", type=int, default=0, help="copies side by side")
     parser.add_argument("--lookahead", type=int, default=5)
     parser.add_argument("--effort", type=int, default=0)
     parser.add_argument("--models", type=Path, help="folder of the evaluator's networks")
@@ -129,12 +131,24 @@ def pairs(clip: Path, chosen: argparse.Namespace) -> Iterator[FramePair]:
             if index % chosen.every or index >= chosen.frames * chosen.every:
                 continue
             number = index // chosen.every
+            if chosen.small:
+                decoded = shrunken(decoded, chosen.small, number)
             picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
             frame = Frame(picture, round(number / rate * 90_000), Fraction(1, 90_000), number)
             waiting.append(picture.bgr().copy())
             yield from paired(waiting, list(anonymizer.push(frame)))
         yield from paired(waiting, list(anonymizer.flush()))
         anonymizer.close()
+
+
+def shrunken(decoded: av.VideoFrame, side: int, number: int) -> av.VideoFrame:
+    """The frame, small and many times over; every seventh frame one more of them."""
+    small = decoded.reformat(1280 // side, 720 // side, "bgr24").to_ndarray()
+    canvas = np.full((720, 1280, 3), 90, np.uint8)
+    for place in range(min(side * side, 1 + number // 7)):
+        top, left = place // side * small.shape[0], place % side * small.shape[1]
+        canvas[top : top + small.shape[0], left : left + small.shape[1]] = small
+    return av.VideoFrame.from_ndarray(canvas, "bgr24").reformat(format="yuv420p")
 
 
 def paired(waiting: list, finished: list) -> Iterator[FramePair]:

@@ -31,6 +31,9 @@ def stream(
     ] = "tcp",
     fps: Annotated[int, typer.Option(min=1, max=120, help="Nominal rate of the output.")] = 25,
     bitrate: Annotated[int, typer.Option(min=100, help="Ceiling of the output, kbit/s.")] = 4000,
+    audio: Annotated[
+        Literal["pass", "drop"], typer.Option(help="Sound; a voice identifies a person too.")
+    ] = "drop",
     repeat: Annotated[bool, typer.Option("--repeat", help="Start a file over at its end.")] = False,
     label: Annotated[
         bool, typer.Option("--label/--no-label", help="Draw the visible mark.")
@@ -58,6 +61,7 @@ def stream(
         source=source,
         sinks=() if is_recording else (target,),
         record=is_recording,
+        audio=audio,
         repeat=repeat,
         label=label,
     )

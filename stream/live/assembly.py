@@ -26,6 +26,7 @@ from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.recording import RecordingSink, Retention, recording_folder
 from stream.live.sink_lane import SinkLane
+from stream.live.sound import Hear
 from stream.live.source_keeper import Persistence
 from stream.live.timeline import Timeline
 from stream.live.turns import Turns
@@ -38,6 +39,8 @@ __all__ = ["Assembly", "ReplacerMaker", "RunningStream"]
 
 ReplacerMaker = Callable[[Settings, str], FaceReplacer]
 """Makes the surrogates' side for the settings and the name of a stream."""
+_Connect = Callable[[Hear | None], Source]
+"""Opens a source that gives its sound to whoever is named."""
 _NEVER_S = 1e9
 
 
@@ -141,6 +144,7 @@ class Assembly:
             self._persistence(spec),
             self._bounds(),
             counters,
+            has_sound=spec.audio == "pass",
         )
         running = RunningStream(
             spec, live, anonymizers, entrance, self._encoder_options(), self.clock
@@ -170,34 +174,48 @@ class Assembly:
             return CoverEveryFace
         return lambda: self.make_replacer(chosen, name)
 
-    def _way_in(
-        self, spec: StreamSpec, counters: Counters
-    ) -> tuple[WhipEntrance | None, Callable[[], Source]]:
+    def _way_in(self, spec: StreamSpec, counters: Counters) -> tuple[WhipEntrance | None, _Connect]:
         largest = self.settings.anonymize.limits.max_pixels
         if not spec.source:
-            entrance = WhipEntrance(counters, self.settings.live.inbox_frames, largest)
-            return entrance, entrance.connect
+            inbox = self.settings.live.inbox_frames
+            entrance = WhipEntrance(counters, inbox, largest, self.clock)
+            return entrance, lambda hear: entrance.connect(hear)
         address = address_from_text(spec.source)
         self.gate.admit(address)
         if address.kind == "file" and not Path(address.path).is_file():
             raise InputUnreadable(f"cannot read {address}: no such file; check the path")
         options = SourceOptions(self.settings.sources.rtsp_transport, self._timeout_s, largest)
-        return None, lambda: NetworkSource(address, self.gate, self.clock, options)
+        return None, lambda hear: NetworkSource(address, self.gate, self.clock, options, hear)
 
     def _ways_out(self, spec: StreamSpec) -> list[tuple[str, Callable[[], Sink]]]:
         options = self._encoder_options()
         is_marked = self.settings.anonymize.privacy.label
+        has_sound = spec.audio == "pass"
         ways: list[tuple[str, Callable[[], Sink]]] = []
         for text in spec.sinks:
             address = address_from_text(text)
             self.gate.admit(address)
-            make = partial(NetworkSink, address, self.gate, options, is_marked=is_marked)
+            make = partial(
+                NetworkSink,
+                address,
+                self.gate,
+                options,
+                is_marked=is_marked,
+                has_sound=has_sound,
+            )
             ways.append((str(address), make))
         if spec.record:
             if not self.settings.recording.folder:
                 raise UsageRefused("recording needs recording.folder in the configuration")
             folder = recording_folder(Path(self.settings.recording.folder), spec.name)
-            record = partial(RecordingSink, folder, options, self._retention(), is_marked=is_marked)
+            record = partial(
+                RecordingSink,
+                folder,
+                options,
+                self._retention(),
+                is_marked=is_marked,
+                has_sound=has_sound,
+            )
             ways.append(("recording", record))
         return ways
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from engines.types import Frame
@@ -14,6 +15,7 @@ from stream.live.counters import Counters, Event, Latency
 from stream.live.frame_worker import Arrival, FrameWorker
 from stream.live.output import Outlet, Output, SlateMaker
 from stream.live.sink_lane import SinkLane
+from stream.live.sound import Hear, Sound, SoundShelf
 from stream.live.source_keeper import Persistence, SourceKeeper, SourceState
 from stream.live.timeline import Timeline
 from stream.live.turns import Turns
@@ -71,7 +73,7 @@ class LiveStream:
 
     Args:
         name: of the stream.
-        connect: opens the source.
+        connect: opens the source, which gives its sound to what it is called with, if to any.
         make_anonymizer: makes the anonymizer of an uninterrupted run of frames.
         make_slate: draws slates.
         turns: shared with the other streams.
@@ -79,12 +81,13 @@ class LiveStream:
         persistence: how hard to hold on to the source.
         bounds: sizes and times.
         counters: of this stream; a fresh one by default.
+        has_sound: the sound that `hear` is given goes to the outputs.
     """
 
     def __init__(
         self,
         name: str,
-        connect: Callable[[], Source],
+        connect: Callable[[Hear | None], Source],
         make_anonymizer: AnonymizerFactory,
         make_slate: SlateMaker,
         turns: Turns,
@@ -92,8 +95,11 @@ class LiveStream:
         persistence: Persistence | None = None,
         bounds: Liveliness | None = None,
         counters: Counters | None = None,
+        *,
+        has_sound: bool = False,
     ) -> None:
         self.name = name
+        self._shelf = SoundShelf() if has_sound else None
         self.counters = counters or Counters()
         self._bounds = bounds or Liveliness()
         self._make_anonymizer = make_anonymizer
@@ -111,9 +117,14 @@ class LiveStream:
             self._bounds.slate_fps,
             clock,
             self.counters,
+            self._shelf,
         )
         self._keeper = SourceKeeper(
-            connect, self._deliver, persistence or Persistence(), clock, self.counters
+            partial(connect, self.hear if has_sound else None),
+            self._deliver,
+            persistence or Persistence(),
+            clock,
+            self.counters,
         )
         self._worker = self._new_worker()
         self._hung: list[threading.Thread] = []
@@ -139,6 +150,8 @@ class LiveStream:
         )
         self._lanes[lane] = thread
         self.output.add(lane)
+        if self._shelf is not None:
+            self.output.add_ear(lane)
         thread.start()
 
     def add_outlet(self, outlet: Outlet) -> None:
@@ -159,6 +172,7 @@ class LiveStream:
         self._join("worker", timeout_s)
         for lane in self._lanes:
             self.output.remove(lane)
+            self.output.remove_ear(lane)
             lane.finish()
         for lane, thread in self._lanes.items():
             thread.join(timeout_s)
@@ -169,6 +183,12 @@ class LiveStream:
         self.ended.set()
         everyone = [*self._threads.values(), *self._lanes.values(), *self._hung]
         return [thread.name for thread in everyone if thread.is_alive()]
+
+    def hear(self, sound: Sound) -> None:
+        """Takes sound of the source, by the clock of its frames; from any thread."""
+        time_s = self._timeline.along(sound.time_s)
+        if self._shelf is not None and time_s is not None:
+            self._shelf.put(replace(sound, time_s=time_s))
 
     def status(self) -> StreamStatus:
         """The stream at this moment."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from engines.compositor import Composite
@@ -11,6 +11,7 @@ from stream.live.address import Address, Gate
 from stream.live.errors import SinkLost
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
 from stream.live.publishing import Outgoing, outgoing_to
+from stream.live.sound import Sound, SoundLine
 from stream.marking import CONTAINER_MARK, sei_nal
 
 __all__ = ["NetworkSink"]
@@ -25,6 +26,7 @@ class NetworkSink:
         options: of the encoder.
         is_marked: adds the machine-readable mark to key frames and metadata.
         timeout_s: for connecting.
+        has_sound: there is a track of sound, fed by `write_sound`.
     """
 
     def __init__(
@@ -35,11 +37,14 @@ class NetworkSink:
         *,
         is_marked: bool = True,
         timeout_s: float = 5.0,
+        has_sound: bool = False,
     ) -> None:
         self._address = address
         self._gate = gate
         self._metadata = CONTAINER_MARK if is_marked else {}
         self._timeout_s = timeout_s
+        self._has_sound = has_sound
+        self._line = SoundLine()
         mark = sei_nal() if is_marked else b""
         self._encoder = LiveEncoder(options or EncoderOptions(), "h264", mark)
         self._outgoing: Outgoing | None = None
@@ -55,12 +60,27 @@ class NetworkSink:
         with self._telling():
             if self._outgoing is None:
                 self._outgoing = outgoing_to(
-                    self._address, self._gate, self._metadata, self._timeout_s
+                    self._address,
+                    self._gate,
+                    self._metadata,
+                    self._timeout_s,
+                    has_sound=self._has_sound,
                 )
                 if self._is_aborted:
                     self._outgoing.cut()
             for picture in self._encoder.encode(composite):
                 self._outgoing.write(picture)
+
+    def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
+        """Sends sound; see `Hearing.write_sound`.
+
+        Raises:
+            SinkLost: the server is gone.
+        """
+        with self._telling():
+            for pcm, place in self._line.laid(sounds, until_s):
+                if self._outgoing is not None and self._has_sound:
+                    self._outgoing.write_sound(pcm, place)
 
     def finish(self) -> None:
         """Says goodbye to the server; idempotent.

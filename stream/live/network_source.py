@@ -11,6 +11,8 @@ from fractions import Fraction
 import av
 from av.container import InputContainer
 from av.error import InvalidDataError
+from av.packet import Packet
+from av.stream import Stream
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
@@ -19,6 +21,7 @@ from engines.types import Frame
 from stream.live.address import Address, Gate
 from stream.live.clock import Clock
 from stream.live.errors import SourceLost
+from stream.live.sound import Hear, SoundDecoder
 from stream.live.transports import RtspTransport, Transport, transport_for
 from stream.media import StreamShape
 from stream.planes import picture_format, picture_from_frame
@@ -51,6 +54,7 @@ class NetworkSource:
         gate: decides whether it may be reached.
         clock: paces files.
         options: how to read it.
+        hear: takes the sound, if there is any, by the clock of the frames; None leaves it out.
 
     Raises:
         AddressRefused: the gate does not let it through.
@@ -58,14 +62,27 @@ class NetworkSource:
     """
 
     def __init__(
-        self, address: Address, gate: Gate, clock: Clock, options: SourceOptions | None = None
+        self,
+        address: Address,
+        gate: Gate,
+        clock: Clock,
+        options: SourceOptions | None = None,
+        hear: Hear | None = None,
     ) -> None:
         self._address = address
         self._options = options or SourceOptions()
         self._clock = clock
         self._closed = threading.Event()
         self._is_reading = False
-        self._transport = transport_for(address, gate, self._options.timeout_s, self._options.rtsp)
+        self._hear = hear
+        self._sound_decoder = SoundDecoder()
+        self._transport = transport_for(
+            address,
+            gate,
+            self._options.timeout_s,
+            self._options.rtsp,
+            has_sound=hear is not None,
+        )
         self._container = self._opened(self._transport)
         try:
             self._stream = self._video_of(self._container)
@@ -129,9 +146,12 @@ class NetworkSource:
 
     def _decoded_frames(self) -> Iterator[Frame]:
         bad, index, start = 0, 0, None
-        for packet in self._container.demux(self._stream):
+        for packet in self._container.demux(self._tracks()):
             if self._closed.is_set():
                 return
+            if packet.stream.type == "audio":
+                self._listen(packet)
+                continue
             decoded = _decoded_or_none(packet.decode)
             bad = bad + 1 if decoded is None else 0
             if bad > _MOST_BAD_PACKETS:
@@ -143,6 +163,19 @@ class NetworkSource:
                 yield frame
         if self._address.is_network and not self._closed.is_set():
             raise SourceLost(f"{self._address} ended the stream")
+
+    def _tracks(self) -> list[Stream]:
+        """The video, and the first sound where somebody listens."""
+        sounds = self._container.streams.audio[:1] if self._hear is not None else ()
+        return [self._stream, *sounds]
+
+    def _listen(self, packet: Packet[Stream]) -> None:
+        """Decodes sound; what is damaged falls silent."""
+        with suppress(av.FFmpegError, ValueError):
+            for decoded in packet.decode():
+                if isinstance(decoded, av.AudioFrame) and self._hear is not None:
+                    for sound in self._sound_decoder.sounds(decoded):
+                        self._hear(sound)
 
     def _frame(self, decoded: VideoFrame, index: int) -> Frame:
         if decoded.width * decoded.height > self._options.max_pixels:
@@ -169,10 +202,10 @@ class NetworkSource:
         return SourceLost(f"cannot read {self._address}: {reason}")
 
 
-def _decoded_or_none(decode: Callable[[], Sequence[VideoFrame]]) -> Sequence[VideoFrame] | None:
+def _decoded_or_none(decode: Callable[[], Sequence[object]]) -> Sequence[VideoFrame] | None:
     """The frames of a packet; None where it cannot be decoded."""
     try:
-        return decode()
+        return [frame for frame in decode() if isinstance(frame, VideoFrame)]
     except InvalidDataError:
         return None
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from engines.compositor import Composite
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.sound import Ear, SoundShelf
 from stream.live.timeline import Timeline
 
 __all__ = ["Outlet", "Output", "SlateMaker"]
@@ -41,6 +42,7 @@ class Output:
         slate_fps: slates per second.
         clock: time.
         counters: gets pictures, slates and late drops.
+        shelf: where sound waits for the picture of its time; None for a stream without.
     """
 
     def __init__(
@@ -52,7 +54,10 @@ class Output:
         slate_fps: float,
         clock: Clock,
         counters: Counters,
+        shelf: SoundShelf | None = None,
     ) -> None:
+        self._shelf = shelf
+        self._ears: tuple[Ear, ...] = ()
         self._timeline = timeline
         self._make_slate = make_slate
         self._shape = shape
@@ -82,6 +87,16 @@ class Output:
         """`outlet` gets no more pictures; idempotent."""
         with self._lock:
             self._outlets = tuple(item for item in self._outlets if item is not outlet)
+
+    def add_ear(self, ear: Ear) -> None:
+        """From now on `ear` gets the sound, before each picture."""
+        with self._lock:
+            self._ears = (*self._ears, ear)
+
+    def remove_ear(self, ear: Ear) -> None:
+        """`ear` gets no more sound; idempotent."""
+        with self._lock:
+            self._ears = tuple(item for item in self._ears if item is not ear)
 
     def put(self, composite: Composite, latency_s: float) -> None:
         """Hands over one anonymized picture.
@@ -120,5 +135,10 @@ class Output:
 
     def _hand_over(self, composite: Composite) -> None:
         self._last_pts = composite.pts
+        if self._shelf is not None:
+            until_s = float(composite.pts * composite.time_base)
+            sounds = self._shelf.take(until_s)
+            for ear in self._ears:
+                ear.hear(sounds, until_s)
         for outlet in self._outlets:
             outlet.offer(composite)

@@ -1,5 +1,7 @@
 """Writes already encoded pictures into a container, which it opens at the first key frame.
 
+Sound, where there is any, is encoded here, as AAC, which every container used here holds.
+
 Imports nothing of ours, so that the publishing process stays small.
 """
 
@@ -11,6 +13,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import av
+from av.audio.stream import AudioStream
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Stream
@@ -18,17 +21,25 @@ from av.stream import Stream
 __all__ = ["PacketMuxer"]
 
 TICKS = Fraction(1, 90_000)
+SOUND_RATE = 48_000
+_SOUND_BITS = 128_000
+_SAMPLE_BYTES = 4
 
 
 class PacketMuxer:
-    """One H.264 track in one container.
+    """One H.264 track in one container, and one of sound on request.
 
     Args:
         open_container: opens it for writing; called when the first key frame comes.
+        has_sound: adds a track of sound, which then must go on as long as the pictures.
     """
 
-    def __init__(self, open_container: Callable[[], OutputContainer]) -> None:
+    def __init__(
+        self, open_container: Callable[[], OutputContainer], *, has_sound: bool = False
+    ) -> None:
         self._open = open_container
+        self._has_sound = has_sound
+        self._sound: AudioStream | None = None
         self._container: OutputContainer | None = None
         self._template: InputContainer | None = None
         self._stream: Stream | None = None
@@ -60,10 +71,27 @@ class PacketMuxer:
         packet.stream = self._stream
         self._container.mux_one(packet)
 
+    def write_sound(self, pcm: bytes, place: int) -> None:
+        """Adds sound; what comes before the first key frame is skipped.
+
+        Args:
+            pcm: int16 stereo samples at 48 kHz.
+            place: of the first sample, in samples on the clock of `write`.
+        """
+        if self._container is None or self._sound is None:
+            return
+        place -= round(self._first_pts * TICKS * SOUND_RATE)
+        if place < 0:
+            pcm, place = pcm[-place * _SAMPLE_BYTES :], 0
+        if pcm:
+            self._container.mux(self._sound.encode(_audio_frame(pcm, place)))
+
     def close(self) -> None:
         """Writes the trailer and closes; idempotent."""
         container, self._container = self._container, None
         if container is not None:
+            if self._sound is not None:
+                container.mux(self._sound.encode(None))
             container.close()
         self._drop_template()
 
@@ -81,9 +109,22 @@ class PacketMuxer:
         template = self._template.streams.video[0]
         stream: Stream = container.add_stream_from_template(template, opaque=True)
         self._stream = stream
+        if self._has_sound:
+            sound = container.add_stream("aac", SOUND_RATE, layout="stereo")
+            assert isinstance(sound, AudioStream)
+            sound.codec_context.bit_rate = _SOUND_BITS
+            self._sound = sound
         self._container, self._first_pts = container, pts
 
     def _drop_template(self) -> None:
         template, self._template = self._template, None
         if template is not None:
             template.close()
+
+
+def _audio_frame(pcm: bytes, place: int) -> av.AudioFrame:
+    samples = len(pcm) // _SAMPLE_BYTES
+    frame = av.AudioFrame("s16", "stereo", samples)
+    memoryview(frame.planes[0])[: len(pcm)] = pcm
+    frame.sample_rate, frame.pts, frame.time_base = SOUND_RATE, place, Fraction(1, SOUND_RATE)
+    return frame

@@ -4,10 +4,11 @@ The media library connects and says goodbye with the interpreter's lock held, so
 that does not answer would freeze every stream of the process. Here it freezes this process
 alone, which its parent ends.
 
-Standard input: one line of JSON (`url`, `format`, `options`, `metadata`), then pictures, each a
-header (`pts` int64, key flag uint8, size uint32, little-endian) and its bytes. The address comes
-this way because arguments and environment can be read by others on the machine. Standard
-output: one line if it fails.
+Standard input: one line of JSON (`url`, `format`, `options`, `metadata`, `has_sound`), then each a
+header (time int64, kind uint8, size uint32, little-endian) and its bytes: kind 1 is a key frame
+and 0 another picture, at a time in 1/90000 s; 2 is sound, at the place of its first sample. The
+address comes this way because arguments and environment can be read by others on the machine.
+Standard output: one line if it fails.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from av.container import OutputContainer
 
 from stream.live.packet_muxer import PacketMuxer
 
-__all__ = ["HEADER", "main", "publish"]
+__all__ = ["HEADER", "SOUND", "main", "publish"]
 
 HEADER = struct.Struct("<qBI")
+SOUND = 2
 _LARGEST = 32 * 1024 * 1024
 
 
@@ -39,13 +41,16 @@ def publish(pipe: BinaryIO) -> None:
         container.metadata.update(order["metadata"])
         return container
 
-    muxer = PacketMuxer(open_container)
+    muxer = PacketMuxer(open_container, has_sound=order["has_sound"])
     while header := pipe.read(HEADER.size):
-        pts, is_key, size = HEADER.unpack(header)
+        time, kind, size = HEADER.unpack(header)
         if size > _LARGEST:
             message = "the picture is larger than any picture is"
             raise ValueError(message)
-        muxer.write(pipe.read(size), pts, bool(is_key))
+        if kind == SOUND:
+            muxer.write_sound(pipe.read(size), time)
+        else:
+            muxer.write(pipe.read(size), time, bool(kind))
     muxer.close()
 
 

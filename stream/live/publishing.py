@@ -18,14 +18,13 @@ from stream.live.address import Address, Gate
 from stream.live.errors import AddressRefused
 from stream.live.live_encoder import EncodedPicture
 from stream.live.packet_muxer import PacketMuxer
-from stream.live.publisher import HEADER
+from stream.live.publisher import HEADER, SOUND
 from stream.live.relay import Relay
 from stream.live.transports import ROOT, end_process, srt_bridge, srt_failure
 
 __all__ = ["Outgoing", "outgoing_to"]
 
 _GOODBYE_S: Final = 4.0
-_LAST_WORD_S: Final = 1.0
 _FORMATS: Final = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp"}),
     "rtmp": ("flv", {"flvflags": "no_duration_filesize"}),
@@ -49,6 +48,9 @@ class Outgoing(Protocol):
             OSError: the other end is gone.
         """
 
+    def write_sound(self, pcm: bytes, place: int) -> None:
+        """Sends sound, if the connection has any; see `PacketMuxer.write_sound`."""
+
     def finish(self) -> None:
         """Says goodbye and waits until that is done."""
 
@@ -61,7 +63,12 @@ class Outgoing(Protocol):
 
 
 def outgoing_to(
-    address: Address, gate: Gate, metadata: Mapping[str, str], timeout_s: float
+    address: Address,
+    gate: Gate,
+    metadata: Mapping[str, str],
+    timeout_s: float,
+    *,
+    has_sound: bool = False,
 ) -> Outgoing:
     """The way out to an address; the gate is asked here.
 
@@ -70,16 +77,18 @@ def outgoing_to(
     """
     ips = gate.admit(address)
     if address.kind in ("rtsp", "rtmp"):
-        return _Published(address, Relay(address, ips, timeout_s), metadata)
+        return _Published(address, Relay(address, ips, timeout_s), metadata, has_sound)
     if address.kind == "srt":
-        return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata)
+        return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata, has_sound)
     if address.kind == "file" and address.path.endswith(".m3u8"):
-        return _Segmented(Path(address.path), metadata)
+        return _Segmented(Path(address.path), metadata, has_sound)
     raise AddressRefused(f"cannot publish to {address}; use rtsp, rtmp, srt or a name in .m3u8")
 
 
 class _Published:
-    def __init__(self, address: Address, relay: Relay, metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self, address: Address, relay: Relay, metadata: Mapping[str, str], has_sound: bool
+    ) -> None:
         self._relay = relay
         form, options = _FORMATS[address.kind]
         self._process = subprocess.Popen(
@@ -95,6 +104,7 @@ class _Published:
             "format": form,
             "options": options,
             "metadata": dict(metadata),
+            "has_sound": has_sound,
         }
         self._send(json.dumps(order).encode() + b"\n")
 
@@ -110,6 +120,9 @@ class _Published:
     def write(self, picture: EncodedPicture) -> None:
         header = HEADER.pack(picture.pts, picture.is_key, len(picture.data))
         self._send(header + picture.data)
+
+    def write_sound(self, pcm: bytes, place: int) -> None:
+        self._send(HEADER.pack(place, SOUND, len(pcm)) + pcm)
 
     def finish(self) -> None:
         assert self._process.stdin is not None
@@ -136,19 +149,22 @@ class _Published:
 
 
 class _Bridged:
-    def __init__(self, process: subprocess.Popen[bytes], metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], metadata: Mapping[str, str], has_sound: bool
+    ) -> None:
         self._process = process
         self._metadata = metadata
-        self._muxer = PacketMuxer(self._opened)
+        self._muxer = PacketMuxer(self._opened, has_sound=has_sound)
 
     @property
     def failure(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_LAST_WORD_S)
         return srt_failure(self._process)
 
     def write(self, picture: EncodedPicture) -> None:
         self._muxer.write(picture.data, picture.pts, picture.is_key)
+
+    def write_sound(self, pcm: bytes, place: int) -> None:
+        self._muxer.write_sound(pcm, place)
 
     def finish(self) -> None:
         self._muxer.close()
@@ -188,14 +204,17 @@ class _Unseekable:
 
 
 class _Segmented:
-    def __init__(self, playlist: Path, metadata: Mapping[str, str]) -> None:
+    def __init__(self, playlist: Path, metadata: Mapping[str, str], has_sound: bool) -> None:
         self._playlist = playlist
         self._metadata = metadata
-        self._muxer = PacketMuxer(self._opened)
+        self._muxer = PacketMuxer(self._opened, has_sound=has_sound)
         self.failure = ""
 
     def write(self, picture: EncodedPicture) -> None:
         self._muxer.write(picture.data, picture.pts, picture.is_key)
+
+    def write_sound(self, pcm: bytes, place: int) -> None:
+        self._muxer.write_sound(pcm, place)
 
     def finish(self) -> None:
         self._muxer.close()

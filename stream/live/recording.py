@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from engines.errors import KveilError
 from stream.live.errors import AddressRefused, SinkLost
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
 from stream.live.packet_muxer import PacketMuxer
+from stream.live.sound import Sound, SoundLine
 from stream.marking import CONTAINER_MARK, sei_nal
 
 __all__ = ["RecordingSink", "Retention", "recording_folder"]
@@ -68,6 +69,7 @@ class RecordingSink:
         retention: lengths and ages.
         wall: present time, for names and ages.
         is_marked: adds the machine-readable mark.
+        has_sound: there is a track of sound, fed by `write_sound`.
     """
 
     def __init__(
@@ -78,10 +80,13 @@ class RecordingSink:
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         is_marked: bool = True,
+        has_sound: bool = False,
     ) -> None:
         self._folder = folder
         self._retention = retention or Retention()
         self._wall = wall
+        self._has_sound = has_sound
+        self._line = SoundLine()
         self._metadata = CONTAINER_MARK if is_marked else {}
         mark = sei_nal() if is_marked else b""
         self._encoder = LiveEncoder(options or EncoderOptions(), "h264", mark)
@@ -95,7 +100,7 @@ class RecordingSink:
         Raises:
             SinkLost: the disk is full or the folder cannot be written.
         """
-        try:
+        with _telling():
             for picture in self._encoder.encode(composite):
                 if picture.is_key and self._is_due(picture.pts):
                     self._roll(picture.pts)
@@ -103,12 +108,17 @@ class RecordingSink:
                     self._encoder.want_key()
                 if self._muxer is not None:
                     self._muxer.write(picture.data, picture.pts, picture.is_key)
-        except KveilError:
-            raise
-        except Exception as error:
-            text = error.strerror if isinstance(error, OSError) else None
-            reason = (text or type(error).__name__).lower()
-            raise SinkLost(f"cannot record: {reason}; free some space or check rights") from None
+
+    def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
+        """Adds sound; see `Hearing.write_sound`.
+
+        Raises:
+            SinkLost: the disk is full.
+        """
+        with _telling():
+            for pcm, place in self._line.laid(sounds, until_s):
+                if self._muxer is not None:
+                    self._muxer.write_sound(pcm, place)
 
     def finish(self) -> None:
         """Completes the present file; idempotent."""
@@ -149,7 +159,7 @@ class RecordingSink:
         self.delete_old()
         stamp = self._wall().strftime("%Y%m%dT%H%M%S%fZ")
         self._path = self._folder / f"{stamp}.mp4{_PARTIAL}"
-        self._muxer, self._began = PacketMuxer(self._opened), pts
+        self._muxer, self._began = PacketMuxer(self._opened, has_sound=self._has_sound), pts
 
     def _opened(self) -> OutputContainer:
         assert self._path is not None
@@ -165,3 +175,16 @@ class RecordingSink:
     def _name_left_behind(self) -> None:
         for file in self._folder.glob(f"*.mp4{_PARTIAL}"):
             file.replace(file.with_suffix(""))
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Turns whatever the disk or the media library raises into one line."""
+    try:
+        yield
+    except KveilError:
+        raise
+    except Exception as error:
+        text = error.strerror if isinstance(error, OSError) else None
+        reason = (text or type(error).__name__).lower()
+        raise SinkLost(f"cannot record: {reason}; free some space or check rights") from None

@@ -18,6 +18,7 @@ __all__ = ["NewestQueue", "SheddingQueue", "bound_queues"]
 T = TypeVar("T")
 _ENCODED = 60
 _DECODED = 2
+_DECODED_SOUNDS = 25
 _TRACK_QUEUE = "_queue"
 _RECEIVER_QUEUE = "_RTCRtpReceiver__decoder_queue"
 
@@ -67,4 +68,5 @@ def bound_queues(connection: RTCPeerConnection, on_drop: Callable[[], None]) -> 
         setattr(receiver, _RECEIVER_QUEUE, SheddingQueue(_ENCODED, on_drop))
         track = receiver.track
         if track is not None:
-            setattr(track, _TRACK_QUEUE, NewestQueue(_DECODED, on_drop))
+            most = _DECODED if track.kind == "video" else _DECODED_SOUNDS
+            setattr(track, _TRACK_QUEUE, NewestQueue(most, on_drop))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from engines.compositor import Composite
 from engines.errors import KveilError
@@ -12,10 +13,20 @@ from stream.errors import MailboxCancelled, MailboxClosed
 from stream.live.backoff import Backoff
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.sound import Hearing, Sound
 from stream.mailbox import Mailbox
 from stream.media import Sink
 
 __all__ = ["SinkLane"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """A picture and the sound up to it; `until_s` is None for a stream without sound."""
+
+    composite: Composite
+    sounds: tuple[Sound, ...] = ()
+    until_s: float | None = None
 
 
 class SinkLane:
@@ -43,11 +54,13 @@ class SinkLane:
         self.name = name
         self.trouble = ""
         self._open = open_sink
-        self._mailbox = Mailbox[Composite](capacity, on_full="drop_oldest")
+        self._mailbox = Mailbox[_Moment](capacity, on_full="drop_oldest")
         self._backoff = backoff
         self._clock = clock
         self._counters = counters
         self._counted_drops = 0
+        self._sounds: tuple[Sound, ...] = ()
+        self._until_s: float | None = None
         self._stopped = threading.Event()
         self._sink: Sink | None = None
 
@@ -56,10 +69,14 @@ class SinkLane:
         """Composites in the queue."""
         return len(self._mailbox)
 
+    def hear(self, sounds: tuple[Sound, ...], until_s: float) -> None:
+        """Keeps sound for the next picture, with which it is queued."""
+        self._sounds, self._until_s = sounds, until_s
+
     def offer(self, composite: Composite) -> None:
         """Queues a composite; drops the oldest when the sink is behind."""
         with suppress(MailboxClosed):
-            self._mailbox.send(composite)
+            self._mailbox.send(_Moment(composite, self._sounds, self._until_s))
         fresh = self._mailbox.dropped - self._counted_drops
         if fresh > 0:
             self._counted_drops += fresh
@@ -92,11 +109,11 @@ class SinkLane:
     def _write_one_connection(self) -> None:
         first = self._mailbox.receive()
         sink = self._sink = self._open()
-        sink.write(first)
+        _write(sink, first)
         self.trouble = ""
         written = 1
         while True:
-            sink.write(self._mailbox.receive())
+            _write(sink, self._mailbox.receive())
             written += 1
             if written == 50:
                 self._backoff.proved()
@@ -124,6 +141,12 @@ class SinkLane:
         if sink is not None:
             with suppress(Exception):
                 sink.abort()
+
+
+def _write(sink: Sink, moment: _Moment) -> None:
+    sink.write(moment.composite)
+    if moment.until_s is not None and isinstance(sink, Hearing):
+        sink.write_sound(moment.sounds, moment.until_s)
 
 
 def _told(error: Exception) -> str:

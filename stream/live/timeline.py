@@ -53,6 +53,10 @@ class Timeline:
             self._jumps += 1
         return self._advance(source_s + self._offset_s)
 
+    def along(self, source_s: float) -> float | None:
+        """Where a moment of the source's clock lies, s; None before the first frame."""
+        return None if self._offset_s is None else source_s + self._offset_s
+
     def peek(self, now_s: float) -> int:
         """Ticks of a moment, for a picture that has no source; takes nothing from `place`."""
         return max(0, round(self._elapsed(now_s) / self.TIME_BASE))

@@ -31,6 +31,7 @@ _CONTAINERS: Final = (
     "hls,applehttp,mpegts,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,flv,live_flv,avi,mpjpeg,mjpeg,"
     "h264,hevc,ivf,mpeg,mpegvideo,yuv4mpegpipe,ogg,aac,mp3"
 )
+_LAST_WORD_S: Final = 1.0
 _PROBE: Final = {"fflags": "nobuffer", "analyzeduration": "1000000", "probesize": "1000000"}
 
 
@@ -48,7 +49,14 @@ class Transport(Protocol):
         """What the transport knows about why it failed; empty if nothing."""
 
 
-def transport_for(address: Address, gate: Gate, timeout_s: float, rtsp: RtspTransport) -> Transport:
+def transport_for(
+    address: Address,
+    gate: Gate,
+    timeout_s: float,
+    rtsp: RtspTransport,
+    *,
+    has_sound: bool = False,
+) -> Transport:
     """The way to an address; the gate is asked here.
 
     Raises:
@@ -60,7 +68,7 @@ def transport_for(address: Address, gate: Gate, timeout_s: float, rtsp: RtspTran
         return _Http(address, HttpOpener(address, gate, timeout_s), timeout_s)
     ips = gate.admit(address)
     if address.kind in ("rtsp", "rtmp"):
-        return _Relayed(address, Relay(address, ips, timeout_s), timeout_s, rtsp)
+        return _Relayed(address, Relay(address, ips, timeout_s), timeout_s, rtsp, has_sound)
     if address.kind == "srt":
         return _Piped(srt_bridge(address, ips[0], goes_out=False), timeout_s)
     return _Local(address, timeout_s)
@@ -68,14 +76,19 @@ def transport_for(address: Address, gate: Gate, timeout_s: float, rtsp: RtspTran
 
 class _Relayed:
     def __init__(
-        self, address: Address, relay: Relay, timeout_s: float, rtsp: RtspTransport
+        self,
+        address: Address,
+        relay: Relay,
+        timeout_s: float,
+        rtsp: RtspTransport,
+        has_sound: bool,
     ) -> None:
         self._address, self._relay, self._timeout_s = address, relay, timeout_s
         self._options = dict(_PROBE)
         if address.kind == "rtsp":
             self._options |= {
                 "rtsp_transport": rtsp,
-                "allowed_media_types": "video",
+                "allowed_media_types": "video+audio" if has_sound else "video",
                 "protocol_whitelist": "rtsp,tcp,udp,rtp",
                 "timeout": str(int(timeout_s * 1e6)),
                 "reorder_queue_size": "64",
@@ -194,7 +207,9 @@ def srt_bridge(address: Address, ip: str, *, goes_out: bool) -> subprocess.Popen
 
 
 def srt_failure(process: subprocess.Popen[bytes]) -> str:
-    """Why the process has ended; empty while it has not."""
+    """Why the process has ended, or is about to; empty where it goes on."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_LAST_WORD_S)
     return FAILURES.get(process.poll() or 0, "")
 
 

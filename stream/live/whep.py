@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final, cast
 
 from aiortc import MediaStreamTrack, RTCRtpReceiver
 from aiortc.mediastreams import MediaStreamError
+from av.audio.frame import AudioFrame
 from av.packet import Packet
 from av.video.stream import VideoStream
 
 from stream.live.errors import OfferRefused
 from stream.live.live_encoder import LiveCodec
+from stream.live.output import Output
 from stream.live.rtc_sessions import RtcSession
+from stream.live.sound import FRAME_BYTES, RATE, Sound, SoundLine
 from stream.live.viewer_encoder import Viewer, ViewerEncoder
 
-__all__ = ["EncodedTrack", "codec_of_offer", "send_to"]
+__all__ = ["EncodedTrack", "HeardTrack", "codec_of_offer", "send_sound_to", "send_to"]
 
 _MIME: Final[dict[LiveCodec, str]] = {"vp8": "video/VP8", "h264": "video/H264"}
 _ASKED_FOR_KEY: Final = "_send_keyframe"
 _TICKS: Final = Fraction(1, 90_000)
+_SAMPLES: Final = RATE // 50
 
 
 class EncodedTrack(MediaStreamTrack):
@@ -51,6 +57,71 @@ class EncodedTrack(MediaStreamTrack):
         packet.time_base = _TICKS
         packet.is_keyframe = picture.is_key
         return packet
+
+
+class HeardTrack(MediaStreamTrack):
+    """Hands the stream's sound to the WebRTC library, which encodes it for one viewer.
+
+    Args:
+        loop: on which the library asks.
+    """
+
+    kind = "audio"
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._asked_on = loop
+        self._lock = threading.Lock()
+        self._line = SoundLine()
+        self._pcm = bytearray()
+        self._place = 0
+        self._arrived = asyncio.Event()
+
+    def hear(self, sounds: tuple[Sound, ...], until_s: float) -> None:
+        """Takes sound; what a slow viewer has not fetched after a second is dropped."""
+        with self._lock:
+            for pcm, place in self._line.laid(sounds, until_s):
+                if not self._pcm:
+                    self._place = place
+                self._pcm += pcm
+            excess = max(0, len(self._pcm) - RATE * FRAME_BYTES)
+            del self._pcm[:excess]
+            self._place += excess // FRAME_BYTES
+        with suppress(RuntimeError):  # the loop has ended
+            self._asked_on.call_soon_threadsafe(self._arrived.set)
+
+    async def recv(self) -> AudioFrame:
+        """The next 20 ms.
+
+        Raises:
+            MediaStreamError: there will be no more.
+        """
+        while True:
+            if self.readyState != "live":
+                raise MediaStreamError
+            self._arrived.clear()
+            frame = self._fetched()
+            if frame is not None:
+                return frame
+            await self._arrived.wait()
+
+    def stop(self) -> None:
+        """Ends `recv`; idempotent."""
+        super().stop()
+        self._arrived.set()
+
+    def _fetched(self) -> AudioFrame | None:
+        size = _SAMPLES * FRAME_BYTES
+        with self._lock:
+            if len(self._pcm) < size:
+                return None
+            pcm, place = bytes(self._pcm[:size]), self._place
+            del self._pcm[:size]
+            self._place += _SAMPLES
+        frame = AudioFrame("s16", "stereo", _SAMPLES)
+        frame.planes[0].update(pcm)
+        frame.sample_rate, frame.pts, frame.time_base = RATE, place, Fraction(1, RATE)
+        return frame
 
 
 def codec_of_offer(offer: str) -> LiveCodec:
@@ -85,3 +156,19 @@ async def send_to(session: RtcSession, encoder: ViewerEncoder, codec: LiveCodec)
     setattr(sender, _ASKED_FOR_KEY, encoder.want_key)
     session.on_end = lambda: encoder.remove(viewer)
     encoder.add(viewer)
+
+
+def send_sound_to(session: RtcSession, output: Output) -> None:
+    """Sends a stream's sound, where the offer takes any; after `send_to`."""
+    if not any(one.kind == "audio" for one in session.connection.getTransceivers()):
+        return
+    track = HeardTrack(asyncio.get_running_loop())
+    session.connection.addTrack(track)
+    output.add_ear(track)
+    before = session.on_end
+
+    def end() -> None:
+        output.remove_ear(track)
+        before()
+
+    session.on_end = end

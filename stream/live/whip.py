@@ -6,18 +6,22 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 from aiortc import MediaStreamTrack
 from aiortc.mediastreams import MediaStreamError
+from av.audio.frame import AudioFrame
 from av.video.frame import VideoFrame
 
 from engines.types import Frame
 from stream.errors import MailboxClosed
+from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
+from stream.live.sound import Hear, SoundDecoder
 from stream.mailbox import Mailbox
 from stream.media import StreamShape
 from stream.planes import picture_format, picture_from_frame
@@ -62,17 +66,26 @@ class WhipEntrance:
         counters: of the stream; gets drops.
         capacity: most decoded frames waiting; the oldest is dropped.
         max_pixels: larger pictures are dropped.
+        clock: tells which pictures and sounds came together, as each has a clock of its own.
     """
 
-    def __init__(self, counters: Counters, capacity: int, max_pixels: int) -> None:
+    def __init__(self, counters: Counters, capacity: int, max_pixels: int, clock: Clock) -> None:
+        self._clock = clock
+        self._hear: Hear | None = None
+        self._seen: tuple[float, float] | None = None
         self._counters = counters
         self._max_pixels = max_pixels
         self._mailbox = Mailbox[Frame](capacity, on_full="drop_oldest")
         self._session: RtcSession | None = None
         self._index = 0
 
-    def connect(self) -> PublishedSource:
-        """The source of the stream; see `SourceKeeper`."""
+    def connect(self, hear: Hear | None = None) -> PublishedSource:
+        """The source of the stream; see `SourceKeeper`.
+
+        Args:
+            hear: takes the sound, by the clock of the frames; None leaves it out.
+        """
+        self._hear = hear
         return PublishedSource(self._mailbox)
 
     def close(self) -> None:
@@ -92,10 +105,13 @@ class WhipEntrance:
         tracks = [t.receiver.track for t in transceivers if t.kind == "video"]
         if not tracks:
             raise OfferRefused("the offer sends no video")
-        self._session = session
+        self._session, self._seen = session, None
+        heard = [t.receiver.track for t in transceivers if t.kind == "audio"][:1]
         bound_queues(session.connection, lambda: self._counters.add("dropped_input"))
         for other in transceivers:
-            if other.receiver.track is not tracks[0]:
+            if other.receiver.track in heard and self._hear is not None:
+                self._spawn(session, self._take_sound(other.receiver.track, self._hear))
+            elif other.receiver.track is not tracks[0]:
                 self._spawn(session, self._drain(other.receiver.track))
         self._spawn(session, self._take(tracks[0]))
 
@@ -112,6 +128,19 @@ class WhipEntrance:
                 if isinstance(decoded, VideoFrame):
                     await asyncio.to_thread(self._keep, decoded)
 
+    async def _take_sound(self, track: MediaStreamTrack, hear: Hear) -> None:
+        decoder, ahead_s = SoundDecoder(), None
+        with suppress(MediaStreamError):
+            while True:
+                decoded = await track.recv()
+                if not isinstance(decoded, AudioFrame) or self._seen is None:
+                    continue
+                for sound in decoder.sounds(decoded):
+                    if ahead_s is None:
+                        frame_s, arrived_s = self._seen
+                        ahead_s = frame_s + self._clock.now() - arrived_s - sound.time_s
+                    hear(replace(sound, time_s=sound.time_s + ahead_s))
+
     async def _drain(self, track: MediaStreamTrack) -> None:
         """Reads and drops, so that nothing gathers."""
         with suppress(MediaStreamError):
@@ -125,5 +154,6 @@ class WhipEntrance:
         picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
         base = decoded.time_base or _TICKS
         is_damaged = decoded.is_corrupt
+        self._seen = (float(decoded.pts * base), self._clock.now())
         self._mailbox.send(Frame(picture, decoded.pts, base, self._index, is_damaged=is_damaged))
         self._index += 1

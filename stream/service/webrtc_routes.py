@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from config.service import NAME_PATTERN
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.rtc_sessions import RtcSession, RtcSessions
-from stream.live.whep import codec_of_offer, send_to
+from stream.live.whep import codec_of_offer, send_sound_to, send_to
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import StreamConflict, StreamUnknown
 
@@ -74,6 +74,8 @@ async def watch(name: Name, request: Request, shared: Shared) -> Response:
 
     async def prepare(session: RtcSession) -> None:
         await send_to(session, running.encoder(codec), codec)
+        if running.spec.audio == "pass":
+            send_sound_to(session, running.live.output)
 
     session, answer = await shared.viewers.begin(name, offer, prepare)
     return _created("whep", session, answer)

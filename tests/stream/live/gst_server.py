@@ -2,6 +2,7 @@
 place to publish to and watch from. Runs under the system's Python, which has GStreamer:
 
     /usr/bin/python3 gst_server.py --port 8554 --fps 15 --size 1280x720 [--base FRAMES.i420]
+        [--sound pcma|aac|opus]
 
 `/camera` plays; `/out` takes a publication (ANNOUNCE, RECORD) that `/watch` plays again.
 """
@@ -10,6 +11,8 @@ place to publish to and watch from. Runs under the system's Python, which has GS
 from __future__ import annotations
 
 import argparse
+import math
+import struct
 import sys
 import time
 from pathlib import Path
@@ -22,6 +25,12 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
 
 BITS = 40
 BAR_ROWS = 32
+RATE = 48000
+SOUNDS = {
+    "pcma": "audioresample ! alawenc ! rtppcmapay name=pay1 pt=8",
+    "aac": "avenc_aac ! aacparse ! rtpmp4gpay name=pay1 pt=97",
+    "opus": "opusenc ! rtpopuspay name=pay1 pt=97",
+}
 
 
 class Camera(GstRtspServer.RTSPMediaFactory):
@@ -44,7 +53,7 @@ class Camera(GstRtspServer.RTSPMediaFactory):
             "( appsrc name=src is-live=true format=time do-timestamp=true block=false "
             f"caps=video/x-raw,format=I420,width={width},height={height},"
             f"framerate={options.fps}/1 ! queue max-size-buffers=2 leaky=downstream ! "
-            f"{chain} {tail} )"
+            f"{chain} {tail} {self.sound()} )"
         )
         self.set_shared(True)
         self.set_latency(0)
@@ -54,19 +63,37 @@ class Camera(GstRtspServer.RTSPMediaFactory):
         self.count = 0
         self.connect("media-configure", self.configured)
 
+    def sound(self):
+        """A second branch whose tone is on while the picture's last rows are white."""
+        if not self.options.sound:
+            return ""
+        return (
+            "appsrc name=tone is-live=true format=time do-timestamp=true block=false "
+            f"caps=audio/x-raw,format=S16LE,layout=interleaved,rate={RATE},channels=1 "
+            f"! queue ! audioconvert ! {SOUNDS[self.options.sound]}"
+        )
+
     def configured(self, _factory, media):
         source = media.get_element().get_by_name("src")
+        tone = media.get_element().get_by_name("tone")
         state = {"on": True}
         media.connect("unprepared", lambda *_: state.update(on=False))
-        GLib.timeout_add(1000 // self.options.fps, self.push, source, state)
+        GLib.timeout_add(1000 // self.options.fps, self.push, source, tone, state)
 
-    def push(self, source, state):
+    def push(self, source, tone, state):
         if not state["on"]:
             return False
         picture = self.pictures[self.count % len(self.pictures)]
+        width, height, fps = self.options.width, self.options.height, self.options.fps
+        is_loud = self.options.sound and self.count % (2 * fps) < fps
         self.count += 1
-        row = bar_row(int(time.monotonic() * 1000), self.options.width)
-        burnt = row * BAR_ROWS + picture[self.options.width * BAR_ROWS :]
+        row = bar_row(int(time.monotonic() * 1000), width)
+        burnt = row * BAR_ROWS + picture[width * BAR_ROWS :]
+        if self.options.sound:
+            bottom = width * (height - BAR_ROWS)
+            flash = bytes([235 if is_loud else 16]) * (width * BAR_ROWS)
+            burnt = burnt[:bottom] + flash + burnt[width * height :]
+            tone.emit("push-buffer", Gst.Buffer.new_wrapped(tone_of(RATE // fps, is_loud)))
         source.emit("push-buffer", Gst.Buffer.new_wrapped(burnt))
         return True
 
@@ -77,10 +104,25 @@ def bar_row(number, width):
     return row + b"\x10" * (width - len(row))
 
 
+def tone_of(samples, is_loud):
+    """480 Hz, which fits whole periods into every tenth of a second."""
+    period = [round(12000 * math.sin(2 * math.pi * place / 100)) for place in range(100)]
+    wave = [period[place % 100] if is_loud else 0 for place in range(samples)]
+    return struct.pack(f"<{samples}h", *wave)
+
+
 class Desk:
     """Hands what is published to whoever watches."""
 
-    def __init__(self):
+    def __init__(self, has_sound):
+        self.has_sound = has_sound
+        self.listeners = []
+        self.sound_caps = None
+        heard = (
+            " rtpmp4gdepay name=depay1 ! aacparse ! appsink name=heard emit-signals=true "
+            "sync=false max-buffers=64 drop=true"
+        )
+        told = " appsrc name=told is-live=true format=time do-timestamp=true ! rtpmp4gpay name=pay1"
         self.watchers = []
         self.caps = "video/x-h264,stream-format=byte-stream,alignment=au"
         self.take = GstRtspServer.RTSPMediaFactory()
@@ -88,24 +130,40 @@ class Desk:
         self.take.set_launch(
             "( rtph264depay name=depay0 ! h264parse config-interval=-1 "
             f"! {self.caps} ! appsink name=sink emit-signals=true sync=false max-buffers=8 "
-            "drop=true )"
+            f"drop=true {heard if has_sound else ''} )"
         )
         self.take.connect("media-configure", self.taking)
         self.give = GstRtspServer.RTSPMediaFactory()
         self.give.set_launch(
             f"( appsrc name=src is-live=true format=time do-timestamp=true caps={self.caps} "
-            "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=1 )"
+            "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=1 "
+            f"{told if has_sound else ''} )"
         )
         self.give.set_shared(True)
         self.give.connect("media-configure", self.giving)
 
     def taking(self, _factory, media):
         media.get_element().get_by_name("sink").connect("new-sample", self.passed)
+        if self.has_sound:
+            media.get_element().get_by_name("heard").connect("new-sample", self.passed_sound)
 
     def giving(self, _factory, media):
         source = media.get_element().get_by_name("src")
         self.watchers.append(source)
         media.connect("unprepared", lambda *_: self.watchers.remove(source))
+        if self.has_sound:
+            listener = media.get_element().get_by_name("told")
+            listener.set_property("caps", self.sound_caps)
+            self.listeners.append(listener)
+            media.connect("unprepared", lambda *_: self.listeners.remove(listener))
+
+    def passed_sound(self, sink):
+        sample = sink.emit("pull-sample")
+        self.sound_caps = sample.get_caps()
+        data = sample.get_buffer().extract_dup(0, sample.get_buffer().get_size())
+        for source in list(self.listeners):
+            source.emit("push-buffer", Gst.Buffer.new_wrapped(data))
+        return Gst.FlowReturn.OK
 
     def passed(self, sink):
         buffer = sink.emit("pull-sample").get_buffer()
@@ -124,6 +182,7 @@ def main():
     parser.add_argument("--drop", type=float, default=0.0)
     parser.add_argument("--base")
     parser.add_argument("--user")
+    parser.add_argument("--sound", choices=sorted(SOUNDS))
     options = parser.parse_args()
     options.width, options.height = map(int, options.size.split("x"))
     Gst.init(None)
@@ -132,7 +191,7 @@ def main():
     server.set_service(options.port)
     server.get_thread_pool().set_max_threads(8)
     mounts = server.get_mount_points()
-    camera, desk = Camera(options), Desk()
+    camera, desk = Camera(options), Desk(bool(options.sound))
     mounts.add_factory("/camera", camera)
     mounts.add_factory("/out", desk.take)
     mounts.add_factory("/watch", desk.give)

@@ -73,7 +73,7 @@ class Stage:
         options = SourceOptions(rtsp=transport, timeout_s=3.0)
         self.stream = LiveStream(
             "cam",
-            lambda: NetworkSource(self.address(), OpenGate(), clock, options),
+            lambda hear: NetworkSource(self.address(), OpenGate(), clock, options, hear),
             make,
             slate,
             Turns(1),

@@ -40,7 +40,7 @@ def test_stop_while_every_engine_hangs_names_the_threads_and_ends() -> None:
     release = threading.Event()
     stream = LiveStream(
         "cam",
-        lambda: PatternSource(16, 16, 50, 10_000),
+        lambda hear: PatternSource(16, 16, 50, 10_000),
         lambda: Hangs(release),
         slate,
         Turns(1),
@@ -59,7 +59,7 @@ def test_file_that_ends_while_its_engine_hangs_ends_after_the_fresh_worker() -> 
     release = threading.Event()
     stream = LiveStream(
         "cam",
-        lambda: EndsAfter(5),
+        lambda hear: EndsAfter(5),
         lambda: Hangs(release),
         slate,
         Turns(1),
