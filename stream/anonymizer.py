@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 from engines.compositor import Composite, compose, compose_unknown
 from engines.covers import Cover
 from engines.types import Face, Frame
-from stream.finding import FaceFinder, Scale, Search
+from stream.finding import FaceFinder
+from stream.frame_search import FrameSearch, Searched, SearchInTurn
 from stream.replacement import FaceReplacer, Replacement
+from stream.span_search import SpanSearch
 from stream.stage_clock import StageClock
 from stream.tally import Tally
 from stream.track_embedding import Foresighted
 from tracker.schedule import DetectionSchedule
+from tracker.spans import KeySchedule
 from tracker.tracker import FrameTracks, Tracker
 
 __all__ = ["Anonymizer"]
 
 _THUMBNAIL = (36, 64)  # rows, columns
-_NEAR_SHARE = 0.06
-"""Faces from this share of the frame's long side are large: they are found at a third less."""
 
 
 class Anonymizer:
@@ -39,7 +40,7 @@ class Anonymizer:
 
     Args:
         finder: runs the detector.
-        schedule: says at which scale each frame is searched.
+        schedule: says at which scale each frame is searched; key frames look ahead, for files.
         tracker: follows the faces and decides when a frame may leave.
         replacer: makes synthetic faces; `CoverEveryFace` makes none.
         cover: lies over every face without a patch.
@@ -50,21 +51,19 @@ class Anonymizer:
     def __init__(
         self,
         finder: FaceFinder,
-        schedule: DetectionSchedule,
+        schedule: DetectionSchedule | KeySchedule,
         tracker: Tracker,
         replacer: FaceReplacer,
         cover: Cover,
         margin: float,
         clock: StageClock,
     ) -> None:
-        self._finder = finder
-        self._schedule = schedule
+        self._search = _search(finder, schedule, tracker)
         self._tracker = tracker
         self._replacer = replacer
         self._cover = cover
         self._margin = margin
         self._clock = clock
-        self._searching: deque[tuple[Frame, NDArray[np.uint8], Search]] = deque()
         self._waiting: deque[Frame] = deque()
         if isinstance(replacer, Foresighted):
             replacer.foresee(self._faces_ahead)
@@ -81,12 +80,10 @@ class Anonymizer:
         """
         self.tally.read += 1
         self.tally.damaged += frame.is_damaged
-        thumbnail = _thumbnail(frame)
-        scale = self._scale(frame, thumbnail)
-        self._searching.append((frame, thumbnail, self._finder.begin(frame, scale)))
-        if len(self._searching) <= self._finder.workers:
-            return ()
-        return self._advance()
+        composites: list[Composite] = []
+        for searched in self._search.push(frame, _thumbnail(frame)):
+            composites += self._tracked(searched)
+        return composites
 
     def flush(self) -> Sequence[Composite]:
         """Completes every frame still inside; the end of the stream.
@@ -95,35 +92,23 @@ class Anonymizer:
             EngineFault: the detector is dead.
         """
         composites: list[Composite] = []
-        while self._searching:
-            composites += self._advance()
+        for searched in self._search.flush():
+            composites += self._tracked(searched)
         return composites + [self._composite(tracks) for tracks in self._tracker.flush()]
 
     def close(self) -> None:
         """Ends the workers; idempotent."""
-        self._finder.close()
+        self._search.close()
 
-    def _scale(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Scale:
-        """Where only large faces are in view, large faces are looked for between full passes."""
-        moving = self._tracker.moving()
-        scale = self._schedule.decide(frame.time_s, thumbnail, moving)
-        least_px = _NEAR_SHARE * max(frame.picture.height, frame.picture.width)
-        if scale == "coarse" and moving and min(face.size_px for face in moving) >= least_px:
-            return "near"
-        return scale
-
-    def _advance(self) -> list[Composite]:
-        frame, thumbnail, search = self._searching.popleft()
-        findings = self._finder.collect(frame, search)
-        if findings.failure:
-            self._schedule.fail()
+    def _tracked(self, searched: Searched) -> list[Composite]:
+        frame, findings = searched.frame, searched.findings
         self._waiting.append(frame)
         with self._clock.measure("track"):
             released = self._tracker.push(
                 frame.index,
                 frame.time_s,
                 findings.faces,
-                thumbnail,
+                searched.thumbnail,
                 unknown=bool(findings.failure),
                 frame_size=(frame.picture.height, frame.picture.width),
             )
@@ -164,6 +149,14 @@ class Anonymizer:
             return self._replacer.replace(frame, found.tracks)
         except Exception:
             return Replacement(causes={track.id: "engine_fault" for track in found.tracks})
+
+
+def _search(
+    finder: FaceFinder, schedule: DetectionSchedule | KeySchedule, tracker: Tracker
+) -> FrameSearch:
+    if isinstance(schedule, KeySchedule):
+        return SpanSearch(finder, schedule)
+    return SearchInTurn(finder, schedule, tracker.moving)
 
 
 def _thumbnail(frame: Frame) -> NDArray[np.uint8]:

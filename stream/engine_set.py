@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ _LARGE_FACES_PX = 320
 _SMALL_FRAME_PX = 1280
 _LEAST_COARSE_PX = 640
 _TILE_PX = 1920
+_MOST_STREAMS = 4
 _WORKERS = 2
 """One search computes while the next one's picture is being scaled."""
 
@@ -70,15 +72,22 @@ class EngineSet:
 
 
 @contextmanager
-def open_engines(settings: Settings) -> Iterator[EngineSet]:
+def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[EngineSet]:
     """Opens the networks that the settings ask for.
+
+    Args:
+        settings: of the run.
+        is_recorded: frames are there before they are due, so several are searched side by
+            side; live, each one is searched as fast as can be.
 
     Raises:
         ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
     """
     wanted = settings.detection
     model = model_path(wanted.model)
-    choice = choose_backend(wanted.backend, settings.device, threads=settings.limits.threads)
+    threads = settings.limits.threads
+    streams = _streams(threads) if is_recorded else 1
+    choice = choose_backend(wanted.backend, settings.device, threads=threads, streams=streams)
     chosen = choose_detector(model, choice, precision=wanted.precision)
     choices = [
         EngineChoice(
@@ -91,8 +100,20 @@ def open_engines(settings: Settings) -> Iterator[EngineSet]:
     ]
     swap = None
     if settings.method == SWAP:
+        if streams > 1:
+            choice = choose_backend(wanted.backend, settings.device, threads=threads)
         swap = _swap_engines(choice.backend, chosen.precision, settings, choices)
-    yield EngineSet(chosen.detector, partial(plans_for, settings), _WORKERS, tuple(choices), swap)
+    workers = max(_WORKERS, streams)
+    yield EngineSet(chosen.detector, partial(plans_for, settings), workers, tuple(choices), swap)
+
+
+def _streams(threads: int) -> int:
+    """Searches side by side: one per core, within a bound since each has its own memory.
+
+    >>> _streams(1), _streams(64)
+    (1, 4)
+    """
+    return min(threads or os.cpu_count() or 1, _MOST_STREAMS)
 
 
 def _swap_engines(

@@ -12,11 +12,11 @@ from functools import partial
 from config.settings import Settings
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
+from stream.detection_setup import file_schedule, finder_for, tracker_for
 from stream.encoders import EncodeSettings
 from stream.engine_set import EngineSet
 from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
-from stream.finding import FaceFinder
 from stream.finding_memory import FindingMemory
 from stream.interruption import held_back
 from stream.jobs import Job
@@ -31,13 +31,11 @@ from stream.run_progress import RunProgress
 from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
 from stream.swapping import SwapEveryFace
-from tracker.schedule import DetectionSchedule, ScheduleSettings
-from tracker.settings import TrackerSettings
-from tracker.tracker import Tracker
+from tracker.schedule import DetectionSchedule
+from tracker.spans import KeySchedule
 
 __all__ = ["run_file"]
 
-_LEAST_FULL_EVERY_S = 0.1
 _GIVE_UP_AFTER = 25
 """Frames in a row without a working detector; a second of a common video."""
 
@@ -183,52 +181,26 @@ def _anonymizer(
     clock: StageClock,
     memory: FindingMemory | None,
 ) -> Anonymizer:
-    detection, tracking = settings.detection, settings.tracking
-    finder = FaceFinder(
-        engines.detector,
-        engines.plans,
-        min_score=detection.low_score,
-        workers=engines.workers,
-        deadline_s=settings.limits.engine_deadline_s,
-        give_up_after=_GIVE_UP_AFTER,
-        clock=clock,
-        memory=memory,
+    workers = engines.workers
+    finder = finder_for(
+        settings, engines, clock, workers=workers, give_up_after=_GIVE_UP_AFTER, memory=memory
     )
-    is_still = job.kind == "image"
-    lookahead = 0 if is_still else lookahead_frames(settings, shape)
-    preroll_s = min(tracking.preroll_s, lookahead / float(shape.rate))
-    schedule = ScheduleSettings(
-        full_every_s=min(detection.full_every_s, max(preroll_s, _LEAST_FULL_EVERY_S)),
-        **({"max_skipped": 0, "max_still_skipped": 0} if detection.schedule == "every" else {}),
-    )
-    tracker = Tracker(
-        TrackerSettings(
-            lookahead_frames=lookahead,
-            high_score=detection.high_score,
-            low_score=detection.low_score,
-            confirm_hits=1 if is_still else 3,
-            hold_s=tracking.hold_s,
-            preroll_s=preroll_s,
-        )
-    )
+    schedule: DetectionSchedule | KeySchedule
+    if job.kind == "image":
+        schedule, tracker = DetectionSchedule(), tracker_for(settings, 0, 1.0, confirm_hits=1)
+    else:
+        schedule, lookahead = file_schedule(settings, shape, workers)
+        tracker = tracker_for(settings, lookahead, float(shape.rate))
     cover = method_cover(settings.method)
     return Anonymizer(
         finder,
-        DetectionSchedule(schedule),
+        schedule,
         tracker,
         replacer,
         cover,
         settings.cover.margin,
         clock,
     )
-
-
-def lookahead_frames(settings: Settings, shape: StreamShape) -> int:
-    """Frames that a file's look-ahead holds: its time, bounded by its memory."""
-    frame_mb = shape.height * shape.width * 1.5 / 1e6
-    by_time = round(settings.tracking.lookahead_s * float(shape.rate))
-    by_memory = int(settings.limits.lookahead_mb / frame_mb)
-    return max(1, min(by_time, by_memory, 300))
 
 
 def _summary(report: RunReport) -> str:

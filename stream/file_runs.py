@@ -66,7 +66,7 @@ def run_files(
         jobs = _unfinished(jobs, progress)
     reports: list[RunReport] = []
     failures: list[KveilError] = []
-    with open_engines(settings) as engines, _people(settings, engines) as shared:
+    with open_engines(settings, is_recorded=True) as engines, _people(settings, engines) as shared:
         for job in jobs:
             report = RunReport(warnings=[warning] if warning else [])
             reports.append(report)

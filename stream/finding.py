@@ -98,6 +98,12 @@ class FaceFinder:
         plans = self._plans(frame.picture.height, frame.picture.width)
         return self._pool.submit(self._search, frame, plans[scale])
 
+    def gain(self, frame: Frame, scale: Scale) -> float:
+        """Size of a face in the picture that is searched over its size in the frame."""
+        longest = max(frame.picture.height, frame.picture.width)
+        plan = self._plans(frame.picture.height, frame.picture.width)[scale]
+        return min(plan.long_side_px / longest, plan.max_upscale)
+
     def collect(self, frame: Frame, search: Search) -> Findings:
         """Waits for a search; a fault becomes `Findings.failure`.
 

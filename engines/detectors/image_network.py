@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -128,7 +129,7 @@ class ImageNetwork:
         self._backend = backend
         self._model = model
         self._precision = precision
-        self._sessions: OrderedDict[tuple[int, int], Session] = OrderedDict()
+        self._sessions: OrderedDict[tuple[int, int], Future[Session]] = OrderedDict()
         self._lock = threading.Lock()
 
     def run(self, image_bgr: BgrImage) -> dict[str, NDArray[np.float32]]:
@@ -141,18 +142,30 @@ class ImageNetwork:
         return session.run({_INPUT: image_bgr[None]})
 
     def _session(self, height: int, width: int) -> Session:
+        """The session for a size; two sizes are compiled side by side, one size once."""
         key = (height, width)
         with self._lock:
-            if key in self._sessions:
-                self._sessions.move_to_end(key)
-                return self._sessions[key]
-            session = self._backend.load(
-                self._model,
-                precision=self._precision,
-                shapes={_INPUT: (1, height, width, 3)},
+            loading = self._sessions.get(key)
+            is_ours = loading is None
+            if loading is None:
+                loading = self._sessions[key] = Future()
+                if len(self._sessions) > _MOST_SIZES:
+                    # Dropped, not closed: another thread may be running it.
+                    self._sessions.popitem(last=False)
+            self._sessions.move_to_end(key)
+        if is_ours:
+            self._load(key, loading)
+        return loading.result()
+
+    def _load(self, key: tuple[int, int], loading: Future[Session]) -> None:
+        """Fulfils the promise of a session; a size that failed may be tried again."""
+        try:
+            shapes = {_INPUT: (1, *key, 3)}
+            loading.set_result(
+                self._backend.load(self._model, precision=self._precision, shapes=shapes)
             )
-            self._sessions[key] = session
-            if len(self._sessions) > _MOST_SIZES:
-                # Dropped, not closed: another thread may be running it.
-                self._sessions.popitem(last=False)
-            return session
+        except BaseException as fault:
+            with self._lock:
+                if self._sessions.get(key) is loading:
+                    del self._sessions[key]
+            loading.set_exception(fault)

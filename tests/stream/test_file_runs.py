@@ -69,7 +69,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], CountingDetec
         plan = DetectionPlan(64)
 
         @contextmanager
-        def opened(settings: Settings) -> Iterator[EngineSet]:
+        def opened(settings: Settings, *, is_recorded: bool) -> Iterator[EngineSet]:
             yield EngineSet(
                 detector, lambda height, width: {"near": plan, "coarse": plan, "full": plan}, 1, ()
             )

@@ -1,0 +1,115 @@
+"""What detection and tracking of a stream are made of, by its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from config.settings import Settings
+from stream.engine_set import EngineSet
+from stream.finding import FaceFinder
+from stream.finding_memory import FindingMemory
+from stream.media import StreamShape
+from stream.span_search import frames_held
+from stream.stage_clock import StageClock
+from tracker.schedule import DetectionSchedule, ScheduleSettings
+from tracker.settings import TrackerSettings
+from tracker.spans import KeySchedule, SpanSettings
+from tracker.tracker import Tracker
+
+__all__ = ["file_schedule", "finder_for", "lookahead_frames", "schedule_for", "tracker_for"]
+
+_LEAST_FULL_EVERY_S = 0.1
+_LEAST_LOOKAHEAD = 8
+"""Frames that the tracker's own look-ahead keeps of the memory."""
+
+
+def finder_for(
+    settings: Settings,
+    engines: EngineSet,
+    clock: StageClock,
+    *,
+    workers: int,
+    give_up_after: int,
+    memory: FindingMemory | None = None,
+) -> FaceFinder:
+    """The detector's runner.
+
+    Args:
+        settings: of this stream.
+        engines: shared by all streams.
+        clock: gets the stage `detect`.
+        workers: searches under way at once.
+        give_up_after: failed frames in a row after which the detector counts as dead.
+        memory: what an interrupted run found.
+    """
+    return FaceFinder(
+        engines.detector,
+        engines.plans,
+        min_score=settings.detection.low_score,
+        workers=workers,
+        deadline_s=settings.limits.engine_deadline_s,
+        give_up_after=give_up_after,
+        clock=clock,
+        memory=memory,
+    )
+
+
+def tracker_for(settings: Settings, lookahead: int, rate: float, confirm_hits: int = 3) -> Tracker:
+    """The tracker of a stream.
+
+    Args:
+        settings: of this stream.
+        lookahead: frames that a result is held back.
+        rate: frames a second.
+        confirm_hits: detections before a face is worth a surrogate.
+    """
+    return Tracker(
+        TrackerSettings(
+            lookahead_frames=lookahead,
+            high_score=settings.detection.high_score,
+            low_score=settings.detection.low_score,
+            confirm_hits=confirm_hits,
+            hold_s=settings.tracking.hold_s,
+            preroll_s=min(settings.tracking.preroll_s, lookahead / rate),
+        )
+    )
+
+
+def schedule_for(settings: Settings, full_every_s: float) -> ScheduleSettings:
+    """Which frames are searched where nothing is known of those to come."""
+    if settings.detection.schedule == "every":
+        return ScheduleSettings(full_every_s=full_every_s, max_skipped=0, max_still_skipped=0)
+    return ScheduleSettings(full_every_s=full_every_s)
+
+
+def file_schedule(
+    settings: Settings, shape: StreamShape, workers: int
+) -> tuple[DetectionSchedule | KeySchedule, int]:
+    """Which frames of a recording are searched, and the tracker's look-ahead in frames.
+
+    Key frames far ahead need memory: where pictures are too large for it, and where every
+    frame is to be searched, the schedule goes from frame to frame.
+    """
+    lookahead = lookahead_frames(settings, shape)
+    preroll_s = min(settings.tracking.preroll_s, lookahead / float(shape.rate))
+    full_every_s = min(settings.detection.full_every_s, max(preroll_s, _LEAST_FULL_EVERY_S))
+    spans = SpanSettings()
+    # A full pass may come half a span late, and the preroll must still reach back to the last.
+    latest_s = max(0.0, preroll_s - spans.longest_s / 2)
+    spans = replace(spans, full_every_s=min(full_every_s, latest_s))
+    span = max(1, min(spans.most_frames, int(spans.longest_s * float(shape.rate))))
+    left = _frames_in_memory(settings, shape) - frames_held(workers, span)
+    if settings.detection.schedule == "every" or left < min(_LEAST_LOOKAHEAD, lookahead):
+        return DetectionSchedule(schedule_for(settings, full_every_s)), lookahead
+    return KeySchedule(spans), min(lookahead, left)
+
+
+def lookahead_frames(settings: Settings, shape: StreamShape) -> int:
+    """Frames that a file's look-ahead holds: its time, bounded by its memory."""
+    by_time = round(settings.tracking.lookahead_s * float(shape.rate))
+    return max(1, min(by_time, _frames_in_memory(settings, shape), 300))
+
+
+def _frames_in_memory(settings: Settings, shape: StreamShape) -> int:
+    frame_mb = shape.height * shape.width * 1.5 / 1e6
+    return int(settings.limits.lookahead_mb / frame_mb)

@@ -1,0 +1,159 @@
+"""Searches the key frames of a recording, and those between where the keys disagree."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.types import Face, Frame
+from stream.finding import FaceFinder, Findings, Scale, Search
+from stream.frame_search import NEAR_SHARE, Searched
+from tracker.spans import Agreement, KeySchedule, agreement
+
+__all__ = ["SpanSearch", "frames_held"]
+
+_SMALL_PX: Final = 14.0
+"""Faces below this size, in the picture that is searched, are lost at times."""
+
+
+@dataclass(slots=True)
+class _Held:
+    frame: Frame
+    thumbnail: NDArray[np.uint8]
+    search: Search | None = None
+
+
+@dataclass(slots=True)
+class _Span:
+    """Frames between two keys and the key that ends them."""
+
+    between: list[_Held]
+    key: _Held
+    is_full: bool
+    findings: Findings | None = None
+    is_compared: bool = False
+
+
+def frames_held(workers: int, most_frames: int) -> int:
+    """Most frames that a `SpanSearch` holds.
+
+    >>> frames_held(2, 4)
+    28
+    """
+    return (2 * (workers + 1) + 1) * most_frames
+
+
+class SpanSearch:
+    """Looks ahead by key frames; see `tracker.spans`.
+
+    What is searched, and at which scale, depends on the frames and the findings alone, not
+    on which search happens to be done first: a resumed run takes the same decisions.
+
+    Args:
+        finder: runs the detector, several searches at once.
+        schedule: chooses the keys.
+    """
+
+    def __init__(self, finder: FaceFinder, schedule: KeySchedule) -> None:
+        self._finder = finder
+        self._schedule = schedule
+        self._depth = finder.workers + 1
+        self._open: list[_Held] = []
+        self._spans: deque[_Span] = deque()
+        self._last: Sequence[Face] | None = None
+        self._in_view: list[Face] = []
+
+    def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
+        """Takes the next frame; a key begins its search."""
+        held = _Held(frame, thumbnail)
+        small_px = self._small_px(frame)
+        has_small = any(_size_px(face) < small_px for face in self._in_view)
+        choice = self._schedule.decide(frame.time_s, thumbnail, has_small=has_small)
+        if self._open and (choice.ends_before or frame.is_damaged):
+            yield from self._begin_key(self._open.pop(), is_full=False)
+        if choice.is_key or frame.is_damaged:
+            yield from self._begin_key(held, is_full=choice.is_full)
+        else:
+            self._open.append(held)
+
+    def flush(self) -> Iterator[Searched]:
+        """The last frame is a key; all that is inside comes out."""
+        if self._open:
+            yield from self._begin_key(self._open.pop(), is_full=False)
+        for span in self._spans:
+            self._compare(span)
+        while self._spans:
+            yield from self._released(self._spans.popleft())
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self._finder.close()
+
+    def _begin_key(self, key: _Held, *, is_full: bool) -> Iterator[Searched]:
+        """Makes room, at fixed distances so that decisions do not depend on timing."""
+        under_way = self._depth - 1
+        for span in list(self._spans)[: max(0, len(self._spans) - under_way)]:
+            self._compare(span)
+        key.search = self._finder.begin(key.frame, self._scale(key.frame, is_full))
+        self._spans.append(_Span(self._open, key, is_full))
+        self._open = []
+        while len(self._spans) > 2 * self._depth:
+            yield from self._released(self._spans.popleft())
+
+    def _scale(self, frame: Frame, is_full: bool) -> Scale:
+        if is_full:
+            return "full"
+        least_px = NEAR_SHARE * max(frame.picture.height, frame.picture.width)
+        sizes = [_size_px(face) for face in self._in_view]
+        return "near" if sizes and min(sizes) >= least_px else "coarse"
+
+    def _compare(self, span: _Span) -> None:
+        """Waits for a key and begins the searches that its span turns out to need."""
+        if span.is_compared:
+            return
+        span.is_compared = True
+        assert span.key.search is not None
+        span.findings = self._finder.collect(span.key.frame, span.key.search)
+        if span.findings.failure:
+            self._schedule.fail()
+        faces = span.findings.faces
+        verdict = agreement(
+            self._last, faces, self._schedule.settings, least_px=self._small_px(span.key.frame)
+        )
+        for held, scale in zip(span.between, self._scales(span.between, verdict), strict=True):
+            held.search = self._finder.begin(held.frame, scale)
+        self._last = faces
+        if span.is_full or faces is None:
+            self._in_view = []
+        self._in_view += faces or ()
+
+    def _scales(self, between: Sequence[_Held], verdict: Agreement) -> list[Scale]:
+        """A change is looked at thoroughly once, since it may be more than was seen of it."""
+        scales: list[Scale] = ["coarse" if verdict == "changed" else "skip" for _ in between]
+        if scales and verdict != "same":
+            scales[len(scales) // 2] = "full" if verdict == "changed" else "coarse"
+        return scales
+
+    def _small_px(self, frame: Frame) -> float:
+        """Size in the frame of a face that a coarse search hardly sees."""
+        return _SMALL_PX / self._finder.gain(frame, "coarse")
+
+    def _released(self, span: _Span) -> Iterator[Searched]:
+        self._compare(span)
+        assert span.findings is not None
+        for held in span.between:
+            assert held.search is not None
+            findings = self._finder.collect(held.frame, held.search)
+            yield Searched(held.frame, held.thumbnail, findings)
+        yield Searched(span.key.frame, span.key.thumbnail, span.findings)
+
+
+def _size_px(face: Face) -> float:
+    x0, y0, x1, y1 = face.box_px.tolist()
+    return math.sqrt(max(0.0, x1 - x0) * max(0.0, y1 - y0))
