@@ -3,18 +3,56 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
 
 from config.settings import Settings
+from engines.types import Embedding, Frame, Surrogate, Track
 from stream.engine_set import EngineSet
 from stream.lending import GalleryLender, gallery_from_settings
 from stream.live.assembly import ReplacerMaker
 from stream.live.joint_painting import JointPainter
 from stream.replacement import CoverEveryFace, FaceReplacer
-from stream.swapping import Painter, SwapEveryFace
+from stream.report import ClusterCounts
+from stream.swapping import Painter, SurrogateSource, SwapEveryFace
 
-__all__ = ["open_replacers"]
+__all__ = ["RunLender", "open_replacers"]
+
+_TRACKS_OF_A_RUN: Final = 1 << 32
+
+
+class RunLender:
+    """Lends to the tracks of one run of frames.
+
+    Each run counts its tracks from the start, but the stream goes on: to the gallery, a track
+    has a number that no earlier run has used.
+
+    Args:
+        source: lends to the whole stream.
+        run: number of the run.
+    """
+
+    def __init__(self, source: SurrogateSource, run: int) -> None:
+        self._source = source
+        self._first = run * _TRACKS_OF_A_RUN
+
+    def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
+        """The tracks that must be covered in this frame."""
+        hidden = self._source.see(frame, [self._numbered(track) for track in tracks])
+        return frozenset(number - self._first for number in hidden)
+
+    def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
+        """The track's surrogate, or why it has none."""
+        return self._source.lend(frame, self._numbered(track), embedding)
+
+    def counts(self) -> ClusterCounts:
+        """Clusters used so far."""
+        return self._source.counts()
+
+    def _numbered(self, track: Track) -> Track:
+        return replace(track, id=track.id + self._first)
 
 
 @contextmanager
@@ -23,13 +61,17 @@ def open_replacers(
 ) -> Iterator[ReplacerMaker]:
     """Makes the replacers of all streams of a process, with one gallery behind them.
 
-    A track's number means nothing after the anonymizer was replaced, so each run of frames
-    speaks to the gallery under a name of its own.
+    Where the gallery is kept in Redis, that may go away and come back: meanwhile people who
+    wear a face keep it, and new ones are covered.
 
     Args:
         engines: shared; without a swap among them every face is covered.
-        settings: gives the promises of the shared gallery.
+        settings: gives the promises of the shared gallery and says where it is kept.
         batch_wait_s: how long a stream's faces wait for those of others; 0 for never.
+
+    Raises:
+        SecretMissing, StoreUnavailable, SettingsConflict, SealBroken, LedgerBroken: see
+            `gallery_from_settings`.
     """
     swap = engines.swap
     if swap is None:
@@ -44,7 +86,7 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         del chosen
-        lender = GalleryLender(gallery, f"{stream}/{next(runs)}")
+        lender = RunLender(GalleryLender(gallery, stream), next(runs))
         return SwapEveryFace(painter, swap.embedder, lender)
 
     try:
