@@ -139,6 +139,107 @@ def test_unknown_names_are_refused(tmp_path: Path, module: str, name: str) -> No
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        ("torch._utils", "_rebuild_tensor_v2"),
+        ("torch_utils.persistence", "_reconstruct_persistent_obj"),
+        ("dnnlib.util", "EasyDict"),
+        ("numpy", "ndarray"),
+    ],
+)
+def test_state_for_a_known_name_is_refused(tmp_path: Path, name: tuple[str, str]) -> None:
+    content = b"\x80\x03c" + "\n".join(name).encode() + b"\nN}X\x08\x00\x00\x00__call__K\x01s\x86b."
+    path = tmp_path / "network.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ModelRejected):
+        read_checkpoint(path)
+
+
+def test_reduce_within_reduce_is_refused(tmp_path: Path) -> None:
+    path, trap = tmp_path / "network.pkl", tmp_path / "trap"
+    nested: object = Named("os", "mkdir", str(trap))
+    for _ in range(5):
+        nested = generator(Named("torch._utils", "_rebuild_parameter", nested, True, nested))
+    path.write_bytes(official(nested))
+    with pytest.raises(ModelRejected, match="mkdir"):
+        read_checkpoint(path)
+    assert not trap.exists()
+
+
+def test_tensor_inside_a_tensors_data_is_refused(tmp_path: Path) -> None:
+    inner = Named("torch.storage", "_load_from_bytes", legacy(WEIGHT.ravel()))
+    content = pickled(MAGIC) + pickled(1001) + pickled({}) + pickled(inner) + pickled([])
+    path = tmp_path / "network.pkl"
+    path.write_bytes(official(generator(tensor(content))))
+    with pytest.raises(ModelRejected, match="_load_from_bytes"):
+        read_checkpoint(path)
+
+
+def test_memo_place_beyond_all_memory_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(b"\x80\x03}r\xff\xff\xff\xff.")
+    assert read_checkpoint(path) == {}
+
+
+def test_tensorflow_pickle_says_how_to_convert_it(tmp_path: Path) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(pickled((Named("dnnlib.tflib.network", "Network"),)))
+    with pytest.raises(ModelRejected, match=r"legacy\.py"):
+        read_checkpoint(path)
+
+
+def test_storage_larger_than_its_file_is_refused(tmp_path: Path) -> None:
+    kind = Named("torch", "FloatStorage", ...)
+    pid = Persistent(("storage", kind, "0", "cpu", 1 << 28, None))
+    parts = [pickled(MAGIC), pickled(1001), pickled({}), pickled(pid), pickled(["0"])]
+    path = tmp_path / "network.pt"
+    path.write_bytes(b"".join(parts))
+    with pytest.raises(ModelRejected, match="larger than the file"):
+        read_checkpoint(path)
+
+
+def test_compressed_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("net/data.pkl", pickled({}))
+        file.writestr("net/data/0", bytes(1 << 20))
+    with pytest.raises(ModelRejected, match="unpacks to more"):
+        read_checkpoint(path)
+
+
+def test_members_that_lie_on_each_other_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.pt"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("net/data/0", bytes(4096))
+        for number in range(1, 50):
+            twin = zipfile.ZipInfo(f"net/data/{number}")
+            first = file.infolist()[0]
+            twin.header_offset, twin.CRC = first.header_offset, first.CRC
+            twin.file_size = twin.compress_size = first.file_size
+            file.filelist.append(twin)
+    with pytest.raises(ModelRejected, match="unpacks to more"):
+        read_checkpoint(path)
+
+
+def test_numbers_of_numpy_become_plain(tmp_path: Path) -> None:
+    path = tmp_path / "network.pkl"
+    array = np.array([36, 36])
+    content = pickled({"gain": np.float64(0.5), "size": array})
+    path.write_bytes(content.replace(b"numpy._core.multiarray", b"numpy.core.multiarray"))
+    read = read_checkpoint(path)
+    assert isinstance(read, dict)
+    assert read["gain"] == 0.5
+    assert np.array_equal(read["size"].values, array)
+
+
+def test_array_of_objects_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "network.pkl"
+    path.write_bytes(pickled({"size": np.array([{}], dtype=object)}))
+    with pytest.raises(ModelRejected, match="plain numbers"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize(
     ("size", "stride"),
     [
         ((2, 4), (3, 1)),
@@ -180,3 +281,11 @@ def test_module_nested_without_end_is_refused() -> None:
     loop.state["_modules"] = {"self": loop}
     with pytest.raises(ModelRejected):
         tensors_of(loop)
+
+
+def test_module_that_holds_itself_many_times_is_refused() -> None:
+    module = StoredModule("Leaf", {"_parameters": {"weight": WEIGHT}})
+    for _ in range(18):
+        module = StoredModule("Pair", {"_modules": {"a": module, "b": module}})
+    with pytest.raises(ModelRejected, match="too many"):
+        tensors_of(module)

@@ -13,7 +13,7 @@ import scipy.special
 from tests.engines.stylegan.pickle_writing import Float32, Named, module
 
 WIDTH = 32
-BLUR = np.outer([1, 3, 3, 1], [1, 3, 3, 1]).astype(np.float32) / 64
+BLUR: Float32 = np.asarray(np.outer([1, 3, 3, 1], [1, 3, 3, 1]) / 64, np.float32)
 
 
 class Draws:
