@@ -1,8 +1,8 @@
 """How long joining takes and how much a person weighs: ``python -m gallery.bench``.
 
-People are drawn from a normal distribution whose variance decays over the axes, so that they
-spread over about half as many effective dimensions as there are axes, like the output of a face
-recogniser. A join is a whole `Gallery.assign` for a newcomer: recognise, place, seal, append,
+People are drawn from a normal distribution whose variance decays over the axes, so that of 128 axes
+38 are effective, as many as the bundled embedder's faces have (`python -m gallery.thresholds`
+prints the number). A join is a whole `Gallery.assign` for a newcomer: recognise, place, seal, append,
 index, draw the surrogate (of noise), account. Both wall time and the process's own CPU time are
 printed; on a busy machine the latter is what the code itself costs.
 """
@@ -72,7 +72,7 @@ def crowd_embeddings(count: int, dimensions: int, seed: int = 0) -> NDArray[np.f
     (3, 8)
     """
     draws = np.random.default_rng(seed).standard_normal((count, dimensions), dtype=np.float32)
-    spread = np.exp(-1.25 * np.arange(dimensions) / dimensions, dtype=np.float32)
+    spread = np.exp(-3.35 * np.arange(dimensions) / dimensions, dtype=np.float32)
     draws *= spread
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True), dtype=np.float32)
 

@@ -62,8 +62,8 @@ class GallerySettings:
         retry_s: after the store failed, new faces are covered for this long before it is asked
             again, seconds of the gallery's clock; doubled with each failure in a row, up to 32
             times.
-        search_effort: candidates that the index examines; when it grows, fewer known people
-            are missed and a search takes longer.
+        search_effort: candidates that the index examines where there are more than 1,024
+            people; when it grows, fewer known people are missed and a search takes longer.
 
     Raises:
         ValueError: a value outside its range.
@@ -77,7 +77,7 @@ class GallerySettings:
     period_s: float = 60.0
     forget_track_s: float = 60.0
     retry_s: float = 0.5
-    search_effort: int = 128
+    search_effort: int = 64
 
     def __post_init__(self) -> None:
         if not 2 <= self.k <= 50:

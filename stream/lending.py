@@ -58,6 +58,7 @@ class GalleryLender:
             clusters=known.clusters_open + known.clusters_releasable,
             people=known.people,
             swaps_below_k=known.swaps_below_k,
+            store_failures=known.store_failures,
         )
 
 

@@ -95,6 +95,8 @@ class ClusterCounts(Part):
     clusters: int = 0
     people: int = 0
     swaps_below_k: int = 0
+    store_failures: int = 0
+    """Times that the shared store did not answer or could not be trusted."""
 
 
 class StageTimes(Part):

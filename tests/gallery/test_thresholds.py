@@ -64,7 +64,7 @@ def test_command_prints_a_row_per_size_and_choice(tmp_path: Path) -> None:
     app.command()(thresholds.main)
     result = CliRunner().invoke(app, [str(tmp_path / "f.npz")])
     assert result.exit_code == 0
-    assert len(result.output.splitlines()) == 13
+    assert len(result.output.splitlines()) == 14
 
 
 def test_visit_of_several_pictures_is_their_mean() -> None:
