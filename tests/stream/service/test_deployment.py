@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import cast
 
 import pytest
 import yaml
+
+from config.service import ServiceSettings
+from config.service_loading import load_service
+from config.settings import Settings
 
 pytestmark = pytest.mark.unit
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,6 +53,62 @@ def test_pods_run_as_nobody_with_a_read_only_root() -> None:
         container = dig(spec, "containers", 0, "securityContext")
         assert dig(container, "readOnlyRootFilesystem") is True
         assert dig(container, "allowPrivilegeEscalation") is False
+
+
+def test_every_container_of_the_pods_is_probed_and_bounded() -> None:
+    for pod in (one for one in read("deploy/kubernetes.yaml") if one["kind"] == "Deployment"):
+        for container in cast(list[Tree], dig(pod, "spec", "template", "spec", "containers")):
+            assert "memory" in cast(Tree, dig(container, "resources", "limits"))
+            assert {"livenessProbe", "readinessProbe"} <= container.keys()
+
+
+def environment_of_the_pod() -> dict[str, object]:
+    pod = next(one for one in read("deploy/kubernetes.yaml") if one["kind"] == "Deployment")
+    given = cast(list[Tree], dig(pod, "spec", "template", "spec", "containers", 0, "env"))
+    return {str(one["name"]): one.get("value") for one in given}
+
+
+def test_redis_is_shared_by_all_that_run_and_its_keys_come_from_outside() -> None:
+    compose = cast(Tree, dig(read("compose.yaml")[0], "services", "kveil", "environment"))
+    for given in (compose, environment_of_the_pod()):
+        texts = {name: str(value) for name, value in given.items() if value is not None}
+        texts.pop("KVEIL_GALLERY_KEYS", None)
+        settings = load_service(None, texts)
+        assert settings.anonymize.gallery.redis_url.get_secret_value() == "redis://redis:6379/0"
+        assert settings.anonymize.gallery.session
+    assert str(compose["KVEIL_GALLERY_KEYS"]).startswith("${KVEIL_GALLERY_KEYS:?")
+    assert environment_of_the_pod()["KVEIL_GALLERY_KEYS"] is None  # from a secret
+
+
+def test_every_variable_that_is_set_is_one_that_is_read() -> None:
+    known = {*ServiceSettings.model_fields, *Settings.model_fields}
+    for name in environment_of_the_pod():
+        if name != "KVEIL_GALLERY_KEYS":
+            assert name.removeprefix("KVEIL_").lower().split("__")[0] in known
+
+
+def test_manifests_hold_to_the_schemas_of_kubernetes() -> None:
+    validator = pytest.importorskip(
+        "kubernetes_validate", reason="pip install kubernetes-validate for the schemas"
+    )
+    for one in read("deploy/kubernetes.yaml"):
+        validator.validate(one, "1.30", strict=True)
+
+
+def test_unit_of_systemd_holds_to_what_systemd_knows() -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("needs systemd-analyze")
+    told = subprocess.run(
+        [program, "verify", str(ROOT / "deploy" / "kveil.service")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    complaints = [
+        line for line in told.stderr.splitlines() if "/opt/kveil/bin/kveil is not exec" not in line
+    ]
+    assert not [line for line in complaints if "kveil.service" in line]
 
 
 def test_images_end_as_a_user_and_say_whether_they_live() -> None:
