@@ -239,9 +239,16 @@ def _edit(
         if cause:
             to_cover.append(track)
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
-    for track in to_cover:
+    for track in sorted(to_cover, key=_nearness):
         _cover_face(picture, track, cover, margin)
     return tuple(outcomes)
+
+
+def _nearness(track: Track) -> tuple[int, int]:
+    """Where covers overlap, the largest face's lies on top, whole; stable between frames."""
+    box = np.nan_to_num(track.face.box_px.astype(np.float64))
+    width, height = np.clip(box[2:] - box[:2], 1e-3, 1e6)
+    return round(float(np.log2(width * height))), track.id
 
 
 def _swapped_or_cause(

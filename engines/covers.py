@@ -137,17 +137,10 @@ def _pixels_only(draw: Callable[[BgrImage], BgrImage]) -> Painter:
     return painter
 
 
-def _box_only(draw: Callable[[BgrImage, Box], BgrImage]) -> Painter:
-    def painter(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:  # noqa: ARG001
-        return draw(crop, box)
-
-    return painter
-
-
 _PAPER: Final = "k-Same 2003, table 1"
 _ALL: Final = (
-    NamedCover("solid", _box_only(obscuring.solid)),
-    NamedCover("ellipse", _box_only(obscuring.ellipse), is_partial=True),
+    NamedCover("solid", obscuring.solid),
+    NamedCover("ellipse", obscuring.ellipse, is_partial=True),
     NamedCover("blackout", _pixels_only(obscuring.blackout)),
     NamedCover(
         "bar-mask",

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.emblem import placed_emblem
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
@@ -36,13 +37,11 @@ __all__ = [
     "threshold",
 ]
 
-_DARK: Final = np.array([60, 47, 40], np.uint8)
-_LIGHT: Final = np.array([184, 171, 164], np.uint8)
-"""The two tones lie 124 levels apart in every channel: whatever lay below, one of the two
-arrangements of them differs from it by at least half of that on average."""
-_CLEARLY_DIFFERENT: Final = 48.0
-_STRIPES_PER_FACE: Final = 7
-_NARROWEST_STRIPE_PX: Final = 3
+_DARK_BGR: Final = (70, 45, 0)
+_LIGHT_BGR: Final = (255, 225, 70)
+"""Ends of the ramp in which the solid cover is painted. No skin and no grey comes near it; nor
+does the same ramp with blue and red exchanged, which hides what is painted like the cover."""
+_CLEARLY_DIFFERENT: Final = 36.0
 _MASK: Final = (0, 0, 0)
 
 _BLOCKS_ACROSS: Final = 8
@@ -56,37 +55,40 @@ _LAPLACE_SCALE: Final = 51.0
 """Noise scale in grey levels: sensitivity 255 over a budget of 5 per pixel."""
 
 
-def solid(crop: BgrImage, box: Box) -> BgrImage:
-    """Two-tone stripes that differ from any content by 48 grey levels on average.
+def solid(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
+    """Nobody's face in one colour, that differs from any content by 32 levels on average.
 
-    One flat colour could equal the face it hides. With stripes no smooth face can; content
-    striped alike (an already covered face) gets the two tones exchanged. The choice is made
-    on the central half of the box.
+    Why a face: see `engines.emblem`. The picture depends on where the face is and on nothing
+    else, but for one choice: content in the cover's own colour (an already covered face) gets
+    the ramp with blue and red exchanged. It is made on the central half of the box.
 
     >>> crop = np.full((40, 40, 3), 110, np.uint8)
     >>> box = np.array([0, 0, 40, 40], np.float32)
-    >>> int(np.abs(solid(crop, box).astype(int) - 110).mean()) > 48
+    >>> painted = solid(crop, np.full((5, 2), np.nan, np.float32), box)
+    >>> int(np.abs(painted.astype(int) - 110).mean()) > 32
     True
     """
     height, width = crop.shape[:2]
+    frame = np.array(_finite_box(box, height, width), np.float32)
     middle = _middle(box, height, width)
-    painted = _striped(height, width, box, _DARK, _LIGHT)
+    relief = placed_emblem(height, width, frame, landmarks)
+    painted = np.asarray(cv2.applyColorMap(relief, _RAMP), np.uint8)
     difference = _mean_difference(painted[middle], crop[middle])
     if difference >= _CLEARLY_DIFFERENT:
         return painted
-    exchanged = _striped(height, width, box, _LIGHT, _DARK)
+    exchanged = np.ascontiguousarray(painted[..., ::-1])
     is_better = _mean_difference(exchanged[middle], crop[middle]) > difference
     return exchanged if is_better else painted
 
 
-def ellipse(crop: BgrImage, box: Box) -> BgrImage:
-    """The stripes of `solid` inside the ellipse around the box; the corners are left."""
+def ellipse(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
+    """The face of `solid` inside the ellipse around the box; the corners are left."""
     height, width = crop.shape[:2]
     x, y = _pixel_centres(height, width)
     x0, y0, x1, y1 = _finite_box(box, height, width)
     across, down = (x1 - x0) / np.sqrt(2), (y1 - y0) / np.sqrt(2)
     inside = ((x - (x0 + x1) / 2) / across) ** 2 + ((y - (y0 + y1) / 2) / down) ** 2 <= 1
-    return np.where(inside[..., None], solid(crop, box), crop)
+    return np.where(inside[..., None], solid(crop, landmarks, box), crop)
 
 
 def blackout(crop: BgrImage) -> BgrImage:
@@ -215,21 +217,6 @@ def _chosen_pixels(height: int, width: int, share: float) -> NDArray[np.bool_]:
     return np.random.default_rng(2003).random((height, width)) < share
 
 
-def _striped(
-    height: int, width: int, box: Box, first: NDArray[np.uint8], second: NDArray[np.uint8]
-) -> BgrImage:
-    """Diagonal stripes in two tones, in phase with the box so that they move with it."""
-    x0, y0, x1, y1 = _finite_box(box, height, width)
-    stripe = max(_NARROWEST_STRIPE_PX, round(max(x1 - x0, y1 - y0) / _STRIPES_PER_FACE))
-    # Along either axis a diagonal stripe is 1.4 times as wide as across it.
-    place = np.arange(height + width - 1) - round(y0 + x0)
-    is_first = (place // round(1.4 * stripe)) % 2 == 0
-    line = np.where(is_first[:, None], first, second)
-    # Each row is the same line of colours, begun one further: a view needs no arithmetic.
-    rows = np.lib.stride_tricks.sliding_window_view(line, width, axis=0)
-    return np.ascontiguousarray(rows.transpose(0, 2, 1))
-
-
 def _middle(box: Box, height: int, width: int) -> tuple[slice, slice]:
     """Rows and columns of the central half of the box inside the crop; never empty."""
     x0, y0, x1, y1 = _finite_box(box, height, width)
@@ -301,3 +288,13 @@ def _black_or_white(crop: BgrImage) -> BgrImage:
 
 def _mean_difference(image: BgrImage, other: BgrImage) -> float:
     return float(np.mean(cv2.mean(cv2.absdiff(image, other))[:3]))
+
+
+def _ramp_between(dark: tuple[int, int, int], light: tuple[int, int, int]) -> NDArray[np.uint8]:
+    """256×1×3 uint8 BGR: the colours from dark to light, evenly."""
+    share = np.linspace(0, 1, 256)[:, None, None]
+    ramp = np.array(dark) * (1 - share) + np.array(light) * share
+    return np.rint(ramp).astype(np.uint8)
+
+
+_RAMP: Final = _ramp_between(_DARK_BGR, _LIGHT_BGR)

@@ -48,10 +48,11 @@ def crops(draw: st.DrawFn) -> BgrImage:
     if kind == "flat":
         colour = draw(hnp.arrays(np.uint8, 3))
         return np.broadcast_to(colour, (height, width, 3)).copy()
-    first = obscuring.solid(np.full((height, width, 3), 110, np.uint8), whole(height, width))
+    landmarks, box = landmarks_in(height, width), whole(height, width)
+    first = obscuring.solid(np.full((height, width, 3), 110, np.uint8), landmarks, box)
     if kind == "covered":
         return first
-    return obscuring.solid(first, whole(height, width))
+    return obscuring.solid(first, landmarks, box)
 
 
 @given(crops())

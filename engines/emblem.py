@@ -1,0 +1,127 @@
+"""Nobody's face: the relief that the solid cover shows, and where it lies on a face.
+
+A recogniser knows faces and, far from all of them, one region for whatever is none: a blank,
+stripes, noise. Faces too small or too blurred to be told apart lie in that region too, so a
+patterned cover "matches" them although nothing of them is left. A sharp face that is nobody's
+lies elsewhere. It works as far as the recogniser sees it upright and in place; the relief is
+therefore laid where recognisers align faces, on the five landmarks.
+
+The relief is a mixture of the bundled donors; `scripts/choose_emblem.py` made it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import Similarity, inverse_of, similarity_from_points, to_integer_centres
+from engines.errors import EngineFault, ModelMissing
+from engines.types import Box, Landmarks
+
+__all__ = ["EMBLEM_POINTS", "emblem_from_face", "placed_emblem"]
+
+EMBLEM_POINTS: Final = np.array(
+    [[0.325, 0.385], [0.675, 0.385], [0.500, 0.593], [0.355, 0.737], [0.645, 0.737]], np.float64
+)
+"""What of the relief goes to eyes, nose tip and corners of the mouth, fractions of its side. They
+lie a seventh nearer to its middle than its own: recognisers bear a face drawn too large better
+than one drawn too small."""
+_TYPICAL: Final = np.array(
+    [[0.30, 0.395], [0.70, 0.395], [0.50, 0.605], [0.345, 0.77], [0.655, 0.77]], np.float64
+)
+"""The same in a box as detectors draw it around a face seen from the front."""
+_SIDES: Final = (0.9, 1.5)
+"""Least and largest side of the relief over the longer side of the box."""
+_INNER: Final = 0.3
+"""Share of the box at each end in which the middle of the relief may not lie."""
+_RELIEF: Final = Path(__file__).parent / "weights" / "nobody.png"
+_SMALLEST_PX: Final = 16
+_FINENESS: Final = 0.75
+"""Least size of the relief over its size in the picture; larger is sharper and aliases more."""
+_FARTHEST_PX: Final = 1e6
+_LEAST_SPREAD_PX: Final = 1e-2
+
+
+def emblem_from_face(box: Box, landmarks: Landmarks) -> Similarity:
+    """Map from the picture to the relief (side 1) over a face.
+
+    Follows the landmarks, within limits that the box sets: their jitter on a face seen from
+    the side must not throw the relief about. Only the geometry of the detection is used.
+
+    Args:
+        box: (4,) finite x0 y0 x1 y1 px.
+        landmarks: (5, 2) px; a typical face in the box is taken where they are unusable.
+
+    >>> box = np.array([0, 0, 100, 100], np.float32)
+    >>> unknown = np.full((5, 2), np.nan, np.float32)
+    >>> there = emblem_from_face(box, unknown)
+    >>> (np.array([50.0, 60.0]) @ there[:, :2].T + there[:, 2]).round(1).tolist()
+    [0.5, 0.6]
+    """
+    low, high = box[:2].astype(np.float64), box[2:].astype(np.float64)
+    frame_from_emblem = _from_landmarks(landmarks)
+    if frame_from_emblem is None:
+        frame_from_emblem = similarity_from_points(EMBLEM_POINTS, low + _TYPICAL * (high - low))
+    linear = frame_from_emblem[:, :2].astype(np.float64)
+    middle = linear @ np.array([0.5, 0.5]) + frame_from_emblem[:, 2]
+    side, longest = float(np.hypot(*linear[:, 0])), float((high - low).max())
+    linear *= min(max(side, _SIDES[0] * longest), _SIDES[1] * longest) / side
+    middle = np.clip(middle, low + _INNER * (high - low), high - _INNER * (high - low))
+    shift = middle - linear @ np.array([0.5, 0.5])
+    return inverse_of(np.hstack([linear, shift[:, None]]).astype(np.float32))
+
+
+def placed_emblem(height: int, width: int, box: Box, landmarks: Landmarks) -> NDArray[np.uint8]:
+    """The relief over a face, as height×width uint8 depth, 0 dark to 255 light.
+
+    Args:
+        height: rows of the picture, px.
+        width: columns of the picture, px.
+        box: (4,) finite x0 y0 x1 y1, px of the picture; may reach outside.
+        landmarks: (5, 2) px of the picture.
+
+    Raises:
+        ModelMissing: the relief is absent.
+        EngineFault: the relief cannot be read.
+    """
+    emblem = emblem_from_face(box, landmarks)
+    side_px = 1 / float(np.hypot(emblem[0, 0], emblem[1, 0]))
+    levels = _levels()
+    relief = next((level for level in levels if len(level) >= _FINENESS * side_px), levels[-1])
+    placed = cv2.warpAffine(
+        relief,
+        to_integer_centres(emblem * np.float32(len(relief))),
+        (width, height),
+        flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    return np.asarray(placed, np.uint8)
+
+
+def _from_landmarks(landmarks: Landmarks) -> Similarity | None:
+    if landmarks.shape != (5, 2) or not (np.abs(landmarks) < _FARTHEST_PX).all():
+        return None
+    frame_from_emblem = similarity_from_points(EMBLEM_POINTS, landmarks)
+    is_spread = float(np.hypot(*frame_from_emblem[:, 0])) > _LEAST_SPREAD_PX
+    return frame_from_emblem if is_spread else None
+
+
+@cache
+def _levels() -> tuple[NDArray[np.uint8], ...]:
+    """The relief at every size that faces need, smallest first: halved by averaging."""
+    if not _RELIEF.is_file():
+        raise ModelMissing(f"{_RELIEF.name} is absent; reinstall kveil")
+    relief = cv2.imread(str(_RELIEF), cv2.IMREAD_GRAYSCALE)
+    if relief is None or relief.shape[0] != relief.shape[1]:
+        raise EngineFault(f"{_RELIEF.name} is damaged; reinstall kveil")
+    levels = [np.asarray(relief, np.uint8)]
+    while len(levels[0]) >= 2 * _SMALLEST_PX:
+        half = len(levels[0]) // 2
+        smaller = cv2.resize(levels[0], (half, half), interpolation=cv2.INTER_AREA)
+        levels.insert(0, np.asarray(smaller, np.uint8))
+    return tuple(levels)
