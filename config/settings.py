@@ -49,8 +49,8 @@ class Detection(Section):
     full_every_s: Seconds = 0.5
     """Longest time between two thorough searches; smaller finds small faces earlier."""
     schedule: Literal["every", "adaptive"] = "adaptive"
-    """`every` searches each frame; `adaptive` lets the tracker carry single frames of
-    calm scenes, never two in a row."""
+    """`every` searches each frame; `adaptive` leaves out what the tracker can carry: live
+    single frames of calm scenes; in files up to 0.135 s between frames that agree."""
     high_score: Fraction01 = 0.5
     """Score from which a face begins a track worth a surrogate; higher covers more, swaps less."""
     low_score: Fraction01 = 0.2
@@ -122,11 +122,14 @@ class Output(Section):
     """How the result is written."""
 
     encoder: str = "auto"
-    """`auto` keeps the codec of the input; or an encoder such as `libx264`."""
+    """`auto`: hardware where it passes its test, else software; or a name such as `libx264`."""
+    codec: Literal["same", "h264", "hevc", "av1", "vp9", "vp8", "mjpeg"] = "same"
+    """`same` keeps the coding of the input where the file can hold it. H.264 is the fastest:
+    software HEVC and AV1 take several times as long."""
     quality: Annotated[int, Field(ge=0, le=63)] | None = None
     """Constant rate factor of the encoder; smaller is better and larger in size."""
-    speed: str = "veryfast"
-    """Preset of the encoder."""
+    speed: str = "auto"
+    """Preset of the encoder, such as `slow` or, for AV1 and VP9, `6`; `auto` is a quick one."""
     audio: Literal["copy", "drop"] = "copy"
     """Keep the sound (transcoded only where the container cannot hold it) or leave it out."""
     keep_metadata: bool = False

@@ -35,10 +35,11 @@ class EncodeSettings:
     Attributes:
         encoder: `auto` (hardware where it passes its test, else software), `software`, or
             the name of an encoder such as `libx264` or `h264_nvenc`.
-        codec: `auto` (the input's own where the container can hold it) or a coding.
+        codec: `same` (the input's own where the container can hold it) or a coding.
         crf: constant quality; larger is smaller and worse. None: the encoder's default
             of ours, visually close to the input.
-        preset: speed preset of the encoder; slower is smaller. None: ours.
+        preset: speed preset of the encoder; slower is smaller. None: ours. Encoders that
+            number their presets disregard a name.
         audio: `copy` (transcoded where the container cannot hold it) or `drop`.
         keep_metadata: keep titles, places, times, chapters, text and data
             tracks; cover pictures
@@ -49,7 +50,7 @@ class EncodeSettings:
     """
 
     encoder: str = "auto"
-    codec: Codec | Literal["auto"] = "auto"
+    codec: Codec | Literal["same"] = "same"
     crf: int | None = None
     preset: str | None = None
     audio: Literal["copy", "drop"] = "copy"
@@ -96,8 +97,12 @@ _HARDWARE: Final[dict[Codec, tuple[str, ...]]] = {
     "hevc": ("hevc_nvenc", "hevc_qsv", "hevc_videotoolbox"),
     "av1": ("av1_nvenc", "av1_qsv"),
 }
-_SLOW_ENCODER: Final = "libx265"
-"""Takes several times as long as the others, so it is used where it keeps 10 bits."""
+_NUMBERED_PRESETS: Final = ("libsvtav1", "libvpx-vp9", "libvpx")
+_INNER_OPTIONS: Final = {
+    "libx264": "x264-params",
+    "libx265": "x265-params",
+    "libsvtav1": "svtav1-params",
+}
 _HARDWARE_FORMATS: Final = ("yuv420p", "nv12", "p010le")
 _MJPEG_QUANTISER: Final = 3
 _LAMBDA: Final = 118
@@ -119,14 +124,14 @@ def choose_encoder(
     height, width = probe.coded_size
     for codec, name, pixel_format in _candidates(probe, container, settings):
         is_hardware = name not in _SOFTWARE.values()
-        options = _options(name, settings)
+        options = _options(name, settings, probe)
         test = _passes_test_encode if is_hardware else encodes
         if test(name, pixel_format, width, height, options):
             quality = _MJPEG_QUANTISER * _LAMBDA if codec == "mjpeg" else None
             reason = _reason(probe, codec, name, pixel_format, settings, is_hardware)
             return EncoderChoice(name, codec, pixel_format, options, quality, is_hardware, reason)
     asked = settings.encoder if settings.encoder not in ("auto", "software") else settings.codec
-    wanted = "no encoder" if asked == "auto" else f"{asked} does not work here, and nothing else"
+    wanted = "no encoder" if asked == "same" else f"{asked} does not work here, and nothing else"
     raise OutputNotWritable(
         f"{wanted} can write {width}×{height} {probe.pixel_format} into {container.muxer}; "
         "choose another file ending or --encoder auto"
@@ -142,8 +147,6 @@ def _candidates(
         for codec in _codecs(probe, container, settings)
         for name in _names(codec, settings)
     ]
-    if settings.codec == "auto" and probe.bit_depth == 8:
-        pairs.sort(key=lambda pair: pair[1] == _SLOW_ENCODER)
     for pixel_format in _formats(probe):
         for codec, name in pairs:
             spelled = _spelled(name, pixel_format)
@@ -152,7 +155,7 @@ def _candidates(
 
 
 def _codecs(probe: MediaProbe, container: Container, settings: EncodeSettings) -> list[Codec]:
-    if settings.codec != "auto":
+    if settings.codec != "same":
         return [codec for codec in container.codecs if codec == settings.codec]
     return sorted(container.codecs, key=lambda codec: codec != probe.codec)
 
@@ -210,13 +213,16 @@ def _hardware_spelling(known: tuple[str, ...], pixel_format: str) -> str | None:
     return None
 
 
-def _options(name: str, settings: EncodeSettings) -> tuple[tuple[str, str], ...]:
-    crf, preset = settings.crf, settings.preset
+def _options(name: str, settings: EncodeSettings, probe: MediaProbe) -> tuple[tuple[str, str], ...]:
+    crf, preset = settings.crf, _preset(name, settings.preset)
+    inner = probe.light.parameters(name) if probe.light is not None else {}
+    if name == "libx264" and probe.fields:
+        inner[probe.fields] = "1"
     if name == "libx264":
         chosen = {"crf": str(20 if crf is None else crf), "preset": preset or "veryfast"}
     elif name == "libx265":
         chosen = {"crf": str(22 if crf is None else crf), "preset": preset or "superfast"}
-        chosen["x265-params"] = "log-level=none"
+        inner["log-level"] = "none"
     elif name == "libsvtav1":
         chosen = {"crf": str(28 if crf is None else crf), "preset": preset or "9"}
     elif name in ("libvpx-vp9", "libvpx"):
@@ -233,7 +239,16 @@ def _options(name: str, settings: EncodeSettings) -> tuple[tuple[str, str], ...]
         chosen = {"global_palette": "0"}
     else:
         chosen = {}
+    if inner:
+        words = ":".join(f"{key}={value}" for key, value in sorted(inner.items()))
+        chosen[_INNER_OPTIONS[name]] = words
     return tuple(sorted(chosen.items()))
+
+
+def _preset(name: str, asked: str | None) -> str | None:
+    """The preset asked for, None where the encoder does not know it."""
+    is_number = asked is not None and asked.removeprefix("-").isdigit()
+    return asked if is_number == (name in _NUMBERED_PRESETS) else None
 
 
 def _reason(
@@ -248,10 +263,12 @@ def _reason(
     if settings.encoder == "auto" and not is_hardware and codec in _HARDWARE:
         kind = "software, since no hardware encoder passed a test encode"
     parts = [f"{name} ({kind})"]
-    if codec != probe.codec and probe.codec == "hevc" and probe.bit_depth == 8:
-        parts.append("software HEVC takes several times as long; --codec hevc keeps it")
+    if codec != probe.codec and codec == settings.codec:
+        parts.append(f"{codec} was asked for")
     elif codec != probe.codec:
         parts.append(f"{probe.codec} is not written into this container in this format")
+    elif name == "libx265":
+        parts.append("the input's own coding; --codec h264 is several times as fast")
     if pixel_format == "pal8":
         return "; ".join(parts)
     _, depth = picture_format(pixel_format)

@@ -163,8 +163,9 @@ def _encoding(settings: Settings) -> EncodeSettings:
     wanted = settings.output
     return EncodeSettings(
         encoder=wanted.encoder,
+        codec=wanted.codec,
         crf=wanted.quality,
-        preset=wanted.speed,
+        preset=None if wanted.speed == "auto" else wanted.speed,
         audio=wanted.audio,
         keep_metadata=wanted.keep_metadata,
         overwrite=True,

@@ -14,9 +14,10 @@ from av.stream import Stream
 from av.video.stream import VideoStream
 
 from stream.errors import InputUnreadable, reading
+from stream.light import light_of
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
-from stream.probe import AudioTrack, MediaProbe, quarter_turns
+from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
 
 __all__ = ["has_decoder", "opened_input", "probe_of", "video_track"]
 
@@ -27,6 +28,8 @@ _FORMATS: Final = (
     "ivf,obu,av1,h264,hevc,vvc,m4v,mjpeg,mjpeg_2000,gif,apng,yuv4mpegpipe,dv,rm,swf,wtv"
 )
 _OPTIONS: Final = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
+_BOTTOM_FIRST: Final = (3, 4)
+"""FFmpeg's AV_FIELD_BB and AV_FIELD_TB: coded and shown, or only shown, bottom field first."""
 _FALLBACK_RATE: Final = Fraction(25)
 
 
@@ -114,6 +117,8 @@ def probe_of(
         duration_s=seconds,
         audio=_audio_tracks(container),
         dropped=_dropped(container, stream),
+        fields=_fields(stream, image),
+        light=light_of(image),
     )
 
 
@@ -130,6 +135,13 @@ def _sound_rate(rate: Fraction | None) -> Fraction | None:
 
 def _codec_name(stream: VideoStream) -> str:
     return stream.codec_context.codec.canonical_name
+
+
+def _fields(stream: VideoStream, image: av.VideoFrame) -> Fields:
+    """Shown first; of an interlaced picture without a known order the top field."""
+    if not image.interlaced_frame:
+        return ""
+    return "bff" if stream.codec_context.field_order in _BOTTOM_FIRST else "tff"
 
 
 def _display_matrix(image: av.VideoFrame) -> tuple[int, ...] | None:

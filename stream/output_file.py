@@ -19,7 +19,7 @@ from stream.inspection import opened_input, video_track
 from stream.metadata import copied_metadata, passing_tags
 from stream.partial_file import PartialFile
 from stream.probe import MediaProbe
-from stream.video_track import TrackEnd, VideoTrack, track_time_base
+from stream.video_track import INTERLACED_ENCODERS, TrackEnd, VideoTrack, track_time_base
 
 __all__ = ["OutputFile", "shaped_for"]
 
@@ -62,7 +62,7 @@ class OutputFile:
         self._is_over = False
         self._sides: SideTracks | None = None
         self._output: OutputContainer | None = None
-        self._picture_notes = _lost_aspect(probe, container, choice)
+        self._picture_notes = _lost(probe, container, choice)
         self._end = TrackEnd(max(1, round(1 / (probe.shape.rate * time_base))))
         self.shift_s = Fraction(0)
         try:
@@ -158,6 +158,16 @@ class OutputFile:
         about_picture = video_track(source, probe.path.name).metadata
         self.video.stream.metadata.update(passing_tags(about_picture, keep=settings.keep_metadata))
         self._sides = SideTracks(source, output, container, settings)
+
+
+def _lost(probe: MediaProbe, container: Container, choice: EncoderChoice) -> tuple[str, ...]:
+    """What the output cannot tell of its pictures, one line each."""
+    notes = _lost_aspect(probe, container, choice)
+    if probe.fields and choice.name not in INTERLACED_ENCODERS:
+        notes += (f"{choice.name} marks no fields: interlaced pictures show combs; --codec h264",)
+    if probe.light is not None and not probe.light.parameters(choice.name):
+        notes += (f"{choice.name} does not tell the mastering light; HDR may look different",)
+    return notes
 
 
 def _lost_aspect(probe: MediaProbe, container: Container, choice: EncoderChoice) -> tuple[str, ...]:

@@ -10,17 +10,22 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from engines.pictures import Layout, Matrix
+from stream.light import MasteringLight
 from stream.media import StreamShape
 
 __all__ = [
     "AudioTrack",
     "ColourTags",
+    "Fields",
     "MediaProbe",
     "Probed",
     "SourceReport",
     "matrix_from_tag",
     "quarter_turns",
 ]
+
+Fields = Literal["", "tff", "bff"]
+"""Progressive; top field first; bottom field first."""
 
 _FULL_RANGE = 2
 
@@ -80,6 +85,8 @@ class MediaProbe:
         colour: colour tags of the first frame.
         sample_aspect: width over height of a pixel as shown.
         display_matrix: nine integers of the container's display matrix, None where absent.
+        fields: which field of an interlaced picture is shown first; empty where progressive.
+        light: how it was mastered for high dynamic range, None where untold.
         turns: quarter turns anticlockwise by which frames were turned upright, 0…3.
         has_timestamps: the container says when frames are shown.
         duration_s: length by the header, None where unknown.
@@ -103,6 +110,8 @@ class MediaProbe:
     duration_s: float | None = None
     audio: tuple[AudioTrack, ...] = ()
     dropped: tuple[str, ...] = ()
+    fields: Fields = ""
+    light: MasteringLight | None = None
 
     @property
     def coded_size(self) -> tuple[int, int]:

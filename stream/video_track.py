@@ -7,7 +7,9 @@ from typing import Final
 
 import av
 import numpy as np
+from av.codec.context import Flags
 from av.container import OutputContainer
+from av.filter import Graph
 from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
 from av.video.stream import VideoStream
@@ -18,10 +20,20 @@ from engines.pictures import Picture
 from stream.containers import Container
 from stream.encoders import EncoderChoice
 from stream.planes import frame_from_picture
-from stream.probe import ColourTags, MediaProbe
+from stream.probe import ColourTags, Fields, MediaProbe
 
-__all__ = ["PictureClock", "TrackEnd", "VideoTrack", "track_time_base"]
+__all__ = [
+    "INTERLACED_ENCODERS",
+    "FieldMark",
+    "PictureClock",
+    "TrackEnd",
+    "VideoTrack",
+    "track_time_base",
+]
 
+INTERLACED_ENCODERS: Final = ("libx264",)
+"""Encoders that are told the order of fields; the others code the lines as one picture."""
+_FIELD_ORDER: Final[dict[Fields, int]] = {"tff": 2, "bff": 3}
 _GIF_TICK: Final = Fraction(1, 100)
 _MATRIX_TAG: Final = {"bt601": 6, "bt709": 1, "bt2020": 9}
 
@@ -98,6 +110,7 @@ class VideoTrack:
             context.max_b_frames = 0
         if choice.codec == "hevc" and container.muxer in ("mp4", "mov"):
             context.codec_tag = "hvc1"
+        self._fields = _interlaced(context, probe, choice)
         if container.holds_rotation and probe.display_matrix is not None:
             self.stream.set_display_matrix(probe.display_matrix)
         self._turns = probe.turns if container.holds_rotation else 0
@@ -109,11 +122,41 @@ class VideoTrack:
         else:
             form = self._choice.pixel_format
             frame = frame_from_picture(picture, form, self._turns, pts, self._time_base)
+            if self._fields is not None:
+                frame = self._fields.marked(frame)
         return self.stream.encode(frame)
 
     def rest(self) -> list[Packet[VideoStream]]:
         """What is left when the last picture was given."""
         return self.stream.encode(None)
+
+
+class FieldMark:
+    """Marks frames as interlaced, which the library lets only a filter do.
+
+    Args:
+        fields: which field is shown first.
+    """
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._graph: Graph | None = None
+
+    def marked(self, frame: av.VideoFrame) -> av.VideoFrame:
+        """The frame with its flags set; its pixels and time are unchanged."""
+        if self._graph is None:
+            self._graph = graph = Graph()
+            source = graph.add_buffer(
+                width=frame.width,
+                height=frame.height,
+                format=frame.format,
+                time_base=frame.time_base,
+            )
+            graph.link_nodes(
+                source, graph.add("setfield", f"mode={self._fields}"), graph.add("buffersink")
+            ).configure()
+        self._graph.vpush(frame)
+        return self._graph.vpull()
 
 
 class TrackEnd:
@@ -175,6 +218,17 @@ def _added(
         context.qscale = True
         context.global_quality = choice.quality
     return stream
+
+
+def _interlaced(
+    context: VideoCodecContext, probe: MediaProbe, choice: EncoderChoice
+) -> FieldMark | None:
+    """Sets the encoder to interlaced pictures, where the input has them and it codes them."""
+    if not probe.fields or choice.name not in INTERLACED_ENCODERS:
+        return None
+    context.flags |= Flags.interlaced_dct | Flags.interlaced_me
+    context.field_order = _FIELD_ORDER[probe.fields]
+    return FieldMark(probe.fields)
 
 
 def _tag(context: VideoCodecContext, probe: MediaProbe) -> None:

@@ -45,6 +45,10 @@ def anonymize(
         Literal["auto", "cpu", "cuda"] | None, typer.Option(help="Where networks run.")
     ] = None,
     audio: Annotated[Literal["copy", "drop"] | None, typer.Option(help="Keep the sound.")] = None,
+    codec: Annotated[
+        Literal["same", "h264", "hevc", "av1", "vp9", "vp8", "mjpeg"] | None,
+        typer.Option(help="Coding of the pictures; `same` as the input's. h264 is the fastest."),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace outputs.")] = False,
     keep_metadata: Annotated[
@@ -67,6 +71,7 @@ def anonymize(
         "privacy.below_k": below_k,
         "device": device,
         "output.audio": audio,
+        "output.codec": codec,
         "output.keep_metadata": keep_metadata or None,
         "privacy.strict": strict or None,
     }

@@ -37,7 +37,7 @@ def probe(
         (probe(layout="yuv422", depth=10), ".mov", "libx264", "yuv422p10le"),
         (probe("hevc", depth=10), ".mp4", "libx265", "yuv420p10le"),
         (probe("hevc", depth=12), ".mkv", "libx265", "yuv420p12le"),
-        (probe("hevc"), ".mp4", "libx264", "yuv420p"),
+        (probe("hevc"), ".mp4", "libx265", "yuv420p"),
         (probe("hevc"), ".h265", "libx265", "yuv420p"),
         (probe("vp9", depth=10), ".webm", "libsvtav1", "yuv420p10le"),
         (probe("vp9", height=65, width=97), ".webm", "libvpx-vp9", "yuv420p"),
