@@ -8,12 +8,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from engines.errors import KveilError
 from engines.models import centerface_path
+from stream.cli.models_command import models_app
 from tests.engines.packs import small_generator, write_pack
 from tests.engines.stylegan.imports.generators import rosinality, stylegan2
 from tests.engines.stylegan.pickle_writing import network_pickle, write_archive
@@ -25,28 +29,47 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 Bad = Callable[[Path], Path]
 
 
-def kveil(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "stream.cli.main", "models", *map(str, words)]
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended: as the process would, but within this one."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def kveil(folder: Path, *words: str | Path) -> Ended:
+    env = {"KVEIL_MODELS": str(folder)}
+    done = CliRunner().invoke(models_app, [str(word) for word in words], env=env)
+    if isinstance(done.exception, KveilError):
+        return Ended(done.exception.exit_code, done.stdout, str(done.exception))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Ended(done.exit_code, done.stdout, done.stderr)
+
+
+def assert_one_line(done: Ended, status: int, words: str = "") -> None:
+    assert done.status == status, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert words in done.stderr
+
+
+def test_process_ends_with_one_line_and_its_status(tmp_path: Path) -> None:
     root = str(Path(__file__).resolve().parents[2])
-    env = CLEAN | {"PYTHONPATH": root, "KVEIL_MODELS": str(folder)}
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=env, timeout=240
+    command = [sys.executable, "-m", "stream.cli.main", "models", "import", str(hostile(tmp_path))]
+    env = CLEAN | {"PYTHONPATH": root, "KVEIL_MODELS": str(tmp_path / "models")}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=env, timeout=240, cwd=tmp_path
     )
-
-
-def assert_one_line(done: subprocess.CompletedProcess[str], status: int, words: str = "") -> None:
-    assert done.returncode == status, done.stderr
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("kveil: ")
-    assert words in lines[0]
+    assert_one_line(Ended(done.returncode, done.stdout, done.stderr), 5, "kveil: the file asks")
+    assert not (tmp_path / "trap").exists()
 
 
 def test_imported_generator_is_listed_verified_and_kept(tmp_path: Path) -> None:
     models, path = tmp_path / "models", tmp_path / "faces.pkl"
     path.write_bytes(network_pickle(stylegan2()))
     done = kveil(models, "import", path, "--licence", "CC0")
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.stderr
     assert "stylegan2-ada" in done.stdout
     assert "already imported" in kveil(models, "import", path).stdout
     listed = json.loads(kveil(models, "list", "--json").stdout)
@@ -54,11 +77,11 @@ def test_imported_generator_is_listed_verified_and_kept(tmp_path: Path) -> None:
     assert listed[-1]["licence"] == "CC0"
     assert "synthesis.onnx" in kveil(models, "list").stdout
     checked = kveil(models, "verify", "faces")
-    assert checked.returncode == 0, checked.stderr
+    assert checked.status == 0, checked.stderr
     assert checked.stdout.count("sound") == 2
     other = write_archive(tmp_path / "other.pt", {"g_ema": rosinality()})
     assert_one_line(kveil(models, "import", other, "--name", "faces"), 4, "--overwrite")
-    assert kveil(models, "import", other, "--name", "faces", "--overwrite").returncode == 0
+    assert kveil(models, "import", other, "--name", "faces", "--overwrite").status == 0
 
 
 def missing(folder: Path) -> Path:
@@ -166,7 +189,7 @@ def test_build_prints_what_was_built(tmp_path: Path) -> None:
     write_pack(tmp_path / "models" / "mine", {"synthesis.onnx": small_generator()})
     words = ["build", "mine", "--capability", "8.6", "--capability", "8.9"]
     done = kveil(tmp_path / "models", *words, "--cache", tmp_path / "engines")
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.stderr
     assert done.stdout.count("built") == 2
     again = kveil(tmp_path / "models", *words, "--cache", tmp_path / "engines")
     assert again.stdout.count("was there") == 2
