@@ -21,6 +21,8 @@ def main() -> int:
         return 0 if connection.getresponse().status == 200 else 1
     except OSError:
         return 1
+    finally:
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from stream.live.errors import AddressRefused
 from stream.live.rtc_sessions import RtcSessions, limit_ice_addresses
 from stream.live.turns import Turns
 from stream.service.app import create_app
+from stream.service.certificates import check_tls
 from stream.service.context import Context
 from stream.service.fleet import Fleet
 from stream.service.logs import configure_logs
@@ -175,8 +176,12 @@ def serve_forever(
 
     Returns:
         Names of threads that would not leave; empty is the proof that all have.
+
+    Raises:
+        UsageRefused: the certificate or its key cannot be used.
     """
     configure_logs(settings.logging)
+    check_tls(settings.listen)
     service = Service(settings, engines, make_replacer, file)
     server = _server(settings, service)
     ended = threading.Event()
