@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,15 +17,24 @@ from evaluation.errors import FacesUnreadable, TooFewPeople
 from evaluation.exposure import FaceFinder
 from evaluation.faces import PORTRAIT, Faces, portrait_from_image
 from evaluation.finders import largest_central
+from gallery import pictures
+from gallery.errors import PeopleFolderRejected
 
 __all__ = ["Casting", "cast_people", "people_in_folder", "portraits", "read_image", "subjects"]
 
-SUFFIXES: Final = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".pgm", ".tif", ".tiff"})
 _LEAST_PEOPLE = 40
 _PICTURES_EACH = 3
 
 People = Mapping[str, Sequence[Path]]
 Progress = Callable[[str, int, int], None]
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except PeopleFolderRejected as error:
+        raise FacesUnreadable(str(error)) from error
 
 
 def people_in_folder(folder: Path, identities: Path | None = None) -> dict[str, list[Path]]:
@@ -43,23 +50,8 @@ def people_in_folder(folder: Path, identities: Path | None = None) -> dict[str, 
     Raises:
         FacesUnreadable: there are none, or the CSV lacks a column.
     """
-    found: dict[str, list[Path]] = {}
-    if identities is not None:
-        with identities.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if not {"file", "person"} <= set(rows.fieldnames or ()):
-                message = f"{identities.name}: columns `file` and `person` are needed"
-                raise FacesUnreadable(message)
-            for row in rows:
-                found.setdefault(row["person"], []).append(folder / row["file"])
-    else:
-        for path in folder.glob("*/*"):
-            if path.suffix.lower() in SUFFIXES:
-                found.setdefault(path.parent.name, []).append(path)
-    if not found:
-        message = f"{folder}: no pictures; give a folder that holds one folder per person"
-        raise FacesUnreadable(message)
-    return {person: sorted(paths) for person, paths in sorted(found.items())}
+    with _readable():
+        return pictures.people_in_folder(folder, identities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +101,8 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     Raises:
         FacesUnreadable: it is no picture.
     """
-    try:
-        decoded = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
-    except (OSError, cv2.error) as fault:
-        message = f"{path.name}: {fault}"
-        raise FacesUnreadable(message) from fault
-    if decoded is None:
-        message = f"{path.name}: not a picture; remove it or convert it"
-        raise FacesUnreadable(message)
-    return np.asarray(decoded, np.uint8)
+    with _readable():
+        return pictures.read_picture(path)
 
 
 def portraits(

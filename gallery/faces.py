@@ -7,21 +7,19 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import EngineFault
 from engines.pictures import BgrImage
 from gallery.errors import PeopleFolderRejected
+from gallery.pictures import people_in_folder, read_picture
 from gallery.quality import Values
 
 __all__ = ["FaceEmbedder", "FaceSet", "PicturePath", "faces_from_archive", "faces_from_pictures"]
 __all__ += ["pictures_in_folder", "values_from_csv"]
-
-_SUFFIXES: Final = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".pgm", ".tif", ".tiff"})
 
 
 class FaceEmbedder(Protocol):
@@ -94,20 +92,10 @@ def pictures_in_folder(
     Raises:
         PeopleFolderRejected: there is no such folder, or no picture in it.
     """
-    if not folder.is_dir():
-        raise PeopleFolderRejected(f"there is no folder {folder}; give one with face pictures")
-    found: dict[str, list[Path]] = {}
-    for path in _pictures(folder, "*/*"):
-        found.setdefault(path.parent.name, []).append(path)
-    if not found:
-        found = {path.stem: [path] for path in _pictures(folder, "*")}
-    if not found:
-        raise PeopleFolderRejected(
-            f"{folder} holds no pictures; give a folder with one folder per person"
-        )
+    found = people_in_folder(folder, is_flat_allowed=True)
     return [
         PicturePath(path, person)
-        for person in sorted(found)[:most_people]
+        for person in list(found)[:most_people]
         for path in (found[person][:1] if one_each else found[person])
     ]
 
@@ -191,17 +179,10 @@ def values_from_csv(path: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def _pictures(folder: Path, pattern: str) -> list[Path]:
-    return sorted(path for path in folder.glob(pattern) if path.suffix.lower() in _SUFFIXES)
-
-
 def _embedded(path: Path, embedder: FaceEmbedder) -> NDArray[np.float32] | None:
-    image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    if image is None:
-        return None
     try:
-        return embedder.embed(np.asarray(image, dtype=np.uint8))
-    except EngineFault:
+        return embedder.embed(read_picture(path))
+    except (EngineFault, PeopleFolderRejected):
         return None
 
 

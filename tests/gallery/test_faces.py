@@ -18,6 +18,7 @@ from gallery.faces import (
     pictures_in_folder,
     values_from_csv,
 )
+from gallery.pictures import people_in_folder
 
 pytestmark = pytest.mark.unit
 
@@ -64,6 +65,27 @@ def test_absent_and_empty_folders_are_refused(tmp_path: Path, exists: bool) -> N
         folder.mkdir()
     with pytest.raises(PeopleFolderRejected):
         pictures_in_folder(folder)
+
+
+def test_table_says_who_is_on_which_picture(tmp_path: Path) -> None:
+    for name in ("x.png", "y.png", "z.png"):
+        picture(tmp_path / name, 9)
+    table = tmp_path / "people.csv"
+    table.write_text("file,person\nz.png,ann\nx.png,ann\ny.png,bob\n")
+    people = people_in_folder(tmp_path, table)
+    assert {name: [path.name for path in paths] for name, paths in people.items()} == {
+        "ann": ["x.png", "z.png"],
+        "bob": ["y.png"],
+    }
+    table.write_text("name,picture\n")
+    with pytest.raises(PeopleFolderRejected, match="`file` and `person`"):
+        people_in_folder(tmp_path, table)
+
+
+def test_flat_folder_is_no_folder_of_people_unless_allowed(tmp_path: Path) -> None:
+    picture(tmp_path / "x.png", 9)
+    with pytest.raises(PeopleFolderRejected, match="one folder per person"):
+        people_in_folder(tmp_path)
 
 
 def test_unusable_pictures_are_counted_not_guessed(tmp_path: Path) -> None:
