@@ -14,11 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Final
 
 from engines.errors import EngineFault
 from stream.report import RunReport
 
-__all__ = ["ClipMeasure", "measure_clip", "table_of"]
+__all__ = ["RIVAL_COVERS", "ClipMeasure", "measure_clip", "table_of"]
+
+RIVAL_COVERS: Final = {"swap": "blur"}
+"""What deface does to faces while kveil does this; for all other methods a solid cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +31,18 @@ class ClipMeasure:
 
     Attributes:
         clip: name of the file.
+        method: what kveil did; deface's own is `RIVAL_COVERS` of it.
         size: height, width px.
         frames: frames in the clip.
         kveil_fps: kveil's speed.
         kveil_faces: face-frames that kveil covered or swapped.
-        deface_fps: deface's speed with a solid cover; None where it was left out.
+        deface_fps: deface's speed; None where it was left out.
         deface_faces: face-frames that deface covered.
         floor_fps: decode, convert to BGR, encode with kveil's encoder settings.
     """
 
     clip: str
+    method: str
     size: tuple[int, int]
     frames: int
     kveil_fps: float
@@ -60,11 +66,13 @@ def measure_clip(
             reports.append(_kveil(clip, Path(folder), method))
             floors.append(_child("stream.codec_floor", clip, Path(folder) / f"f-{clip.name}"))
             if with_deface:
-                rivals.append(_child("stream.deface_run", clip, Path(folder) / "d.mp4"))
+                cover = RIVAL_COVERS.get(method, "solid")
+                rivals.append(_child("stream.deface_run", clip, Path(folder) / "d.mp4", cover))
     report = reports[-1]
     size = (report.output.height, report.output.width) if report.output else (0, 0)
     return ClipMeasure(
         clip=clip.name,
+        method=method,
         size=size,
         frames=report.frames.written,
         kveil_fps=median(one.fps for one in reports),
@@ -78,18 +86,28 @@ def measure_clip(
 def table_of(measures: Sequence[ClipMeasure]) -> str:
     """The measures as a Markdown table."""
     lines = [
-        "| clip | size | frames | kveil fps | deface fps | kveil ÷ deface | codec floor fps "
+        "| clip | size | frames | kveil | fps | deface | fps | kveil ÷ deface | codec floor fps "
         "| kveil ÷ floor | faces kveil · deface |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for one in measures:
         rival = f"{one.deface_fps:.1f}" if one.deface_fps else "–"
         ratio = f"{one.kveil_fps / one.deface_fps:.1f}" if one.deface_fps else "–"
-        lines.append(
-            f"| {one.clip} | {one.size[1]}×{one.size[0]} | {one.frames} | {one.kveil_fps:.1f} "
-            f"| {rival} | {ratio} | {one.floor_fps:.1f} | {one.kveil_fps / one.floor_fps:.0%} "
-            f"| {one.kveil_faces} · {one.deface_faces} |"
-        )
+        share = one.kveil_fps / one.floor_fps
+        cells = [
+            one.clip,
+            f"{one.size[1]}×{one.size[0]}",
+            str(one.frames),
+            one.method,
+            f"{one.kveil_fps:.1f}",
+            RIVAL_COVERS.get(one.method, "solid"),
+            rival,
+            ratio,
+            f"{one.floor_fps:.1f}",
+            f"{share:.0%}",
+            f"{one.kveil_faces} · {one.deface_faces}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -102,8 +120,8 @@ def _kveil(clip: Path, folder: Path, method: str) -> RunReport:
     return RunReport.model_validate_json(report.read_text(encoding="utf-8"))
 
 
-def _child(module: str, clip: Path, target: Path) -> dict[str, float]:
-    output = _run(["-m", module, str(clip), str(target)])
+def _child(module: str, clip: Path, target: Path, *words: str) -> dict[str, float]:
+    output = _run(["-m", module, str(clip), str(target), *words])
     result: dict[str, float] = json.loads(output.strip().splitlines()[-1])
     return result
 

@@ -1,6 +1,6 @@
 """Runs deface on a clip and prints its speed and what it found, as JSON.
 
-A process of its own (`python -m stream.deface_run CLIP OUT`), so that neither tool's
+A process of its own (`python -m stream.deface_run CLIP OUT COVER`), so that neither tool's
 threads and memory weigh on the other's measurement.
 """
 
@@ -18,11 +18,11 @@ _MASK_SCALE = 1.3  # likewise
 
 
 def main() -> None:
-    """Covers the faces of the clip solidly, with deface's defaults otherwise."""
+    """Covers the faces of the clip, `solid` or `blur`, with deface's defaults otherwise."""
     from deface.centerface import CenterFace
     from deface.deface import video_detect
 
-    clip, target = Path(sys.argv[1]), Path(sys.argv[2])
+    clip, target, cover = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     found = {"frames": 0, "faces": 0}
     network = CenterFace(in_shape=None, backend="auto")
     detect = network.__call__
@@ -42,9 +42,9 @@ def main() -> None:
         enable_preview=False,
         cam=False,
         nested=False,
-        replacewith="solid",
+        replacewith=cover,
         mask_scale=_MASK_SCALE,
-        ellipse=False,
+        ellipse=cover == "blur",
         draw_scores=False,
         ffmpeg_config={"codec": "libx264"},
     )

@@ -16,6 +16,7 @@ from engines.backends.tensorrt_build import tensorrt_module
 from engines.errors import KveilError
 from engines.models import centerface_path, layout_of
 from stream.encoders import hardware_encoders
+from stream.network_speeds import network_speeds
 from stream.report import installed_versions
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -63,6 +64,11 @@ def _processor() -> Iterator[Diagnosis]:
         yield Diagnosis("bf16", "used", "the processor computes it; each network passes a gate")
     else:
         yield Diagnosis("bf16", "missing", "the processor has no bf16 units; fp32 is used")
+    try:
+        for speed in network_speeds(backend):
+            yield Diagnosis("network", "used", speed.told())
+    except KveilError as fault:
+        yield Diagnosis("network", "missing", str(fault))
 
 
 def _gpu() -> Diagnosis:

@@ -1,4 +1,4 @@
-"""`kveil bench`: the measured table."""
+"""`kveil bench`: the measured tables."""
 
 from __future__ import annotations
 
@@ -16,21 +16,41 @@ def bench(
     clips: Annotated[
         list[Path] | None, typer.Argument(help="Clips; the demo clip where none is named.")
     ] = None,
-    method: Annotated[str, typer.Option(help="What kveil does: solid, swap, …")] = "solid",
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What kveil does: solid, swap, …; may be repeated. Where kveil swaps, deface "
+            "blurs; else it covers solidly too.",
+        ),
+    ] = None,
     deface: Annotated[bool, typer.Option(help="Run deface on the same clips too.")] = True,
     rounds: Annotated[int, typer.Option(help="Runs of each tool; medians are shown.")] = 1,
+    faces: Annotated[
+        bool, typer.Option("--faces", help="Only what one swapped face costs, by step.")
+    ] = False,
 ) -> None:
     """Measure kveil, deface and the codec floor on the same clips, in one run."""
     import tempfile
 
     from stream.demo_clip import write_demo_clip
 
+    if faces:
+        _faces()
+        return
     with tempfile.TemporaryDirectory(prefix="kveil-bench-") as folder:
         if not clips:
             clips = [Path(folder) / "demo.mp4"]
             write_demo_clip(clips[0])
         measures = []
         for clip in clips:
-            typer.echo(f"measuring {clip.name}", err=True)
-            measures.append(measure_clip(clip, method=method, with_deface=deface, rounds=rounds))
+            for one in method or ["solid"]:
+                typer.echo(f"measuring {clip.name}, {one}", err=True)
+                measures.append(measure_clip(clip, method=one, with_deface=deface, rounds=rounds))
     typer.echo(table_of(measures))
+
+
+def _faces() -> None:
+    from config.loading import load_settings
+    from stream.face_cost import cost_table, measure_faces
+
+    typer.echo(cost_table(measure_faces(load_settings())))

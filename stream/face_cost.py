@@ -1,0 +1,162 @@
+"""What one swapped face costs, set against one search of the detector, in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+from typing import Final
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from config.settings import Settings
+from engines.alignment import crop_from_picture, kveil_from_landmarks
+from engines.compositor import compose
+from engines.errors import EngineFault
+from engines.harmony import sized_patch
+from engines.patches import Patch
+from engines.pictures import Picture, picture_from_bgr
+from engines.types import Face, Frame, Track, TrackState
+from stream.demo_clip import demo_frames
+from stream.engine_set import EngineSet, SwapEngines, open_engines
+from stream.methods import SWAP
+from stream.planes import picture_from_frame
+
+__all__ = ["DETECTOR_SIZE", "FaceCost", "cost_table", "measure_faces"]
+
+DETECTOR_SIZE: Final = (448, 768)
+"""Height and width at which the detector is timed."""
+_RUNS: Final = 15
+_COUNTS: Final = (1, 4)
+_LEAST_SCORE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FaceCost:
+    """Median times with so many faces in a frame, all faces together.
+
+    Attributes:
+        faces: in the frame.
+        size: side of the painted patch, px.
+        detect_ms: one search at `DETECTOR_SIZE`.
+        read_ms: crops cut and control read.
+        paint_ms: generator, with its maps and the mask.
+        blend_ms: patches brought to size, placed and blended into a 720p frame.
+    """
+
+    faces: int
+    size: int
+    detect_ms: float
+    read_ms: float
+    paint_ms: float
+    blend_ms: float
+
+    @property
+    def face_ms(self) -> float:
+        """Everything for one face."""
+        return (self.read_ms + self.paint_ms + self.blend_ms) / self.faces
+
+    @property
+    def ratio(self) -> float:
+        """One face over one search."""
+        return self.face_ms / self.detect_ms
+
+
+def measure_faces(settings: Settings) -> list[FaceCost]:
+    """Times the swap's steps on the demo clip's face, in turn with the detector.
+
+    Args:
+        settings: which detector, runtime and arithmetic.
+
+    Raises:
+        ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
+        EngineFault: one failed, or the detector finds no face in the demo clip.
+    """
+    with open_engines(settings.model_copy(update={"method": SWAP})) as engines:
+        swap = engines.swap
+        assert swap is not None
+        image = next(demo_frames(0.04))
+        picture = picture_from_bgr(image)
+        search = picture.resized_bgr(*DETECTOR_SIZE)
+        face = _largest(engines.detector.detect(image, min_score=_LEAST_SCORE))
+        # YUV as decoded, so that blending costs what it costs in a run.
+        decoded = _yuv_of(picture)
+        return [_measured(engines, swap, search, decoded, face, count) for count in _COUNTS]
+
+
+def cost_table(costs: Sequence[FaceCost]) -> str:
+    """The costs as a Markdown table."""
+    height, width = DETECTOR_SIZE
+    lines = [
+        f"| faces | patch | detector {width}×{height} ms | encoder ms | generator and mask ms "
+        "| blend ms | one face ms | face ÷ detector |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.faces} | {one.size} px | {one.detect_ms:.1f} | {one.read_ms:.1f} "
+        f"| {one.paint_ms:.1f} | {one.blend_ms:.1f} | {one.face_ms:.1f} | {one.ratio:.2f} |"
+        for one in costs
+    ]
+    return "\n".join(lines)
+
+
+def _measured(
+    engines: EngineSet,
+    swap: SwapEngines,
+    search: NDArray[np.uint8],
+    decoded: Picture,
+    face: Face,
+    count: int,
+) -> FaceCost:
+    painter, size = swap.painter, swap.painter.size
+    one = kveil_from_landmarks(face.landmarks_px, size)
+    latents = np.ascontiguousarray(swap.donors.latents[:count], np.float32)
+    tracks = [Track(n, face, TrackState.DETECTED, 9, True) for n in range(count)]
+    crops = np.stack([crop_from_picture(decoded, one, size)] * count)
+    control = painter.read(crops)
+    rendered = painter.paint(control, latents)
+    patches = {n: Patch(rendered.pixels[n], rendered.alpha[n], one) for n in range(count)}
+
+    def reading() -> None:
+        painter.read(np.stack([crop_from_picture(decoded, one, size) for _ in range(count)]))
+
+    def blending() -> None:
+        frame = Frame(decoded, 0, Fraction(1, 25), 0, "bench")
+        compose(frame, tracks, {n: sized_patch(patch) for n, patch in patches.items()})
+
+    detect_s, read_s, paint_s, blend_s = _medians(
+        lambda: engines.detector.detect(search, min_score=_LEAST_SCORE),
+        reading,
+        lambda: painter.paint(control, latents),
+        blending,
+    )
+    return FaceCost(count, size, detect_s * 1e3, read_s * 1e3, paint_s * 1e3, blend_s * 1e3)
+
+
+def _medians(*steps: Callable[[], object]) -> list[float]:
+    """Median seconds of each step, taken in turn so that other load falls on all."""
+    for step in steps:
+        step()
+    times: list[list[float]] = [[] for _ in steps]
+    for _ in range(_RUNS):
+        for step, into in zip(steps, times, strict=True):
+            start = time.perf_counter()
+            step()
+            into.append(time.perf_counter() - start)
+    return [median(one) for one in times]
+
+
+def _largest(faces: Sequence[Face]) -> Face:
+    if not faces:
+        raise EngineFault("the detector finds no face in the demo clip; run `kveil doctor`")
+    return max(faces, key=lambda face: float(np.prod(face.box_px[2:] - face.box_px[:2])))
+
+
+def _yuv_of(picture: Picture) -> Picture:
+    """The picture as 4:2:0 planes."""
+    frame = av.VideoFrame.from_ndarray(picture.planes[0], format="bgr24")
+    return picture_from_frame(frame.reformat(format="yuv420p"), "yuv420", 8)
