@@ -47,6 +47,8 @@ class StreamView(View):
     fps_in: float
     fps_out: float
     latency: LatencyView
+    audio: Literal["pass", "drop"]
+    """Whether sound leaves with the pictures."""
     effort: str
     """`full`, `coarse`, `sparse` or `cover`: what an overload makes of the stream."""
     viewers: int
@@ -82,6 +84,7 @@ def view_of(member: Member) -> StreamView:
             fps_in=0,
             fps_out=0,
             latency=nothing,
+            audio=member.spec.audio,
             effort="full",
             viewers=0,
             sinks={},
@@ -102,6 +105,7 @@ def view_of(member: Member) -> StreamView:
             p95_ms=round(latency.p95_s * 1e3, 1),
             largest_ms=round(latency.largest_s * 1e3, 1),
         ),
+        audio=member.spec.audio,
         effort=running.anonymizers.overload.effort.name.lower(),
         viewers=running.viewers,
         sinks=status.sinks,

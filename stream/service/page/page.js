@@ -21,11 +21,14 @@ class Card {
     $(".toggle", this.element).onclick = () => this.act(this.isOff ? "start" : "stop");
     $(".remove", this.element).onclick = () => this.remove();
     $(".unpublish", this.element).onclick = () => endPublishing(name);
+    $(".sound", this.element).onclick = () => this.mute(!this.video.muted);
     this.video.onplaying = () => this.curtain("");
   }
 
   show(view) {
     this.isOff = view.state === "stopped";
+    this.hasSound = view.audio === "pass";
+    $(".sound", this.element).hidden = this.isOff || !this.hasSound;
     const state = this.isOff ? "stopped" : view.output === "slate" ? "slate" : view.state;
     const badge = $(".badge", this.element);
     badge.textContent = { live: "live", slate: "no video, slate shown", lost: "lost",
@@ -54,6 +57,13 @@ class Card {
     if (element.textContent !== text) element.textContent = text;
   }
 
+  mute(isMuted) {
+    this.video.muted = isMuted;
+    const button = $(".sound", this.element);
+    button.textContent = isMuted ? "Sound on" : "Sound off";
+    button.setAttribute("aria-pressed", String(!isMuted));
+  }
+
   curtain(text) {
     const curtain = $(".curtain", this.element);
     curtain.textContent = text;
@@ -65,7 +75,7 @@ class Card {
     this.isWatching = true;
     this.curtain("connecting…");
     try {
-      this.session = await watch(api, this.name, this.video);
+      this.session = await watch(api, this.name, this.video, this.hasSound);
       this.session.onlost = () => this.leave("connection lost; trying again");
     } catch (error) {
       this.leave(error.message);
@@ -146,6 +156,7 @@ async function addStream(form) {
     source: form.elements.source.value.trim(),
     sinks: sink ? [sink] : [],
     record: form.elements.record.checked,
+    audio: form.elements.audio.checked ? "pass" : "drop",
   });
   form.reset();
   await look();
@@ -153,8 +164,10 @@ async function addStream(form) {
 
 async function publishCamera(form) {
   const name = form.elements.name.value.trim();
-  if (!cards.has(name)) await api.call("POST", "/streams", { name });
-  const session = await publish(api, name);
+  const hasSound = form.elements.audio.checked;
+  const audio = hasSound ? "pass" : "drop";
+  if (!cards.has(name)) await api.call("POST", "/streams", { name, audio });
+  const session = await publish(api, name, hasSound);
   session.onlost = () => endPublishing(name);
   published.set(name, session);
   await look();

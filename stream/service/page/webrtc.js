@@ -50,12 +50,15 @@ function gathered(peer) {
   });
 }
 
-/** Watches a stream in a video element. */
-async function watch(api, name, video) {
+/** Watches a stream in a video element; with its sound, if it has any. */
+async function watch(api, name, video, hasSound) {
   const session = new Session(api, `/whep/${name}`);
+  const media = new MediaStream();
   session.peer.addTransceiver("video", { direction: "recvonly" });
+  if (hasSound) session.peer.addTransceiver("audio", { direction: "recvonly" });
   session.peer.ontrack = ({ track }) => {
-    video.srcObject = new MediaStream([track]);
+    media.addTrack(track);
+    video.srcObject = media;
     video.play().catch(() => {});
   };
   try {
@@ -68,9 +71,9 @@ async function watch(api, name, video) {
 }
 
 /** Publishes this device's camera as a stream. */
-async function publish(api, name) {
+async function publish(api, name, hasSound) {
   const media = await navigator.mediaDevices.getUserMedia({
-    video: { width: { ideal: 1280 }, height: { ideal: 720 } }, audio: false,
+    video: { width: { ideal: 1280 }, height: { ideal: 720 } }, audio: hasSound,
   });
   const session = new Session(api, `/whip/${name}`);
   media.getTracks().forEach((track) => session.peer.addTransceiver(track, {

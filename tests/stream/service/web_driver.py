@@ -54,6 +54,12 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self._ask("POST", "/window/rect", {"width": width, "height": height})
 
+    def emulate(self, width: int, height: int) -> None:
+        """A phone's screen, narrower than a window can be made."""
+        screen: Json = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
+        command: Json = {"cmd": "Emulation.setDeviceMetricsOverride", "params": screen}
+        self._ask("POST", "/goog/cdp/execute", command)
+
     def run(self, script: str, *arguments: object) -> object:
         """Runs JavaScript; a promise is waited for."""
         body: Json = {"script": script, "args": list(arguments)}
