@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gallery.diversity import AttributeDiversity
 from gallery.errors import GalleryError, StoreUnavailable
+from gallery.homogeneity import cluster_diversity
 from gallery.ledger import LedgerCheck, check_folder, purge_folder
+from gallery.roster import Roster
 from gallery.secrets import SecretRing
+from gallery.settings import BelowK, GallerySettings
 
 if TYPE_CHECKING:
     from gallery.stores.redis import RedisStore
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["gallery_app"]
 
 _VIOLATED = 6
+_URL_VARIABLES = ["KVEIL_REDIS_URL", "KVEIL_GALLERY__REDIS_URL"]
 
 gallery_app = typer.Typer(
     help="Checks, shows or purges what the gallery keeps.", no_args_is_help=True
@@ -29,23 +35,51 @@ LedgerFolder = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
 RedisUrl = Annotated[
-    str | None, typer.Option("--redis", envvar="KVEIL_REDIS_URL", help="redis://host:6379/0")
+    str | None, typer.Option("--redis", envvar=_URL_VARIABLES, help="redis://host:6379/0")
 ]
 Namespace = Annotated[str, typer.Option(help="Which gallery of that Redis.")]
 
 
 @gallery_app.command()
-def check(ledger: LedgerFolder, as_json: AsJson = False) -> None:
+def check(
+    ledger: LedgerFolder,
+    redis_url: Annotated[
+        str | None, typer.Option("--redis", help="Also look at the clusters kept there.")
+    ] = None,
+    namespace: Namespace = "default",
+    key_file: Annotated[
+        Path | None, typer.Option(help="Opens what Redis holds; else KVEIL_GALLERY_KEYS.")
+    ] = None,
+    l_min: Annotated[
+        float | None, typer.Option(help="Fewest effective values of an attribute per cluster.")
+    ] = None,
+    t_max: Annotated[
+        float | None, typer.Option(help="Farthest a cluster may be from the crowd, 0…1.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Recompute every candidate set; status 6 if a promise was broken.
+
+    With --redis it also says what the clusters there tell about their people's attributes:
+    l-diversity and t-closeness.
 
     Raises:
         LedgerBroken: no folder, or a record that cannot be trusted.
+        StoreUnavailable: no client library, no answer, or no window in that Redis.
+        SecretMissing, SealBroken: no key, or not the one that sealed it.
     """
     found = check_folder(ledger)
-    typer.echo(_as_json(found) if as_json else _as_lines(found))
-    for violation in found.violations[:20]:
-        typer.echo(violation, err=True)
-    if not found.is_ok:
+    told = _told(redis_url, namespace, key_file, found) if redis_url and found.k else {}
+    typer.echo(_as_json(found, told) if as_json else _as_lines(found, told))
+    faults = list(found.violations[:20])
+    for name, one in told.items():
+        if l_min is not None and one.effective < l_min - 1e-9:
+            faults.append(f"{name}: a cluster has {one.effective:.2f} effective values")
+        if t_max is not None and one.distance > t_max + 1e-9:
+            faults.append(f"{name}: a cluster is {one.distance:.2f} away from the crowd")
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if faults:
         raise typer.Exit(_VIOLATED)
 
 
@@ -129,11 +163,27 @@ def _required(url: str | None) -> str:
     return url
 
 
-def _as_json(found: LedgerCheck) -> str:
-    return json.dumps({"ok": found.is_ok, **dataclasses.asdict(found)})
+def _told(
+    url: str, namespace: str, key_file: Path | None, found: LedgerCheck
+) -> dict[str, AttributeDiversity]:
+    """What the clusters in Redis tell about attributes; read only."""
+    ring = SecretRing.from_file(key_file) if key_file else SecretRing.from_environment()
+    with _store(url, namespace) as store:
+        if not store.contents().window:
+            raise StoreUnavailable("that Redis holds no window of this gallery; nothing to check")
+        policy: BelowK = "cover" if found.below_k == "cover" else "swap"
+        roster = Roster(GallerySettings(k=found.k, below_k=policy), store, ring)
+        roster.catch_up()
+        return cluster_diversity(roster.buffer, found.k)
 
 
-def _as_lines(found: LedgerCheck) -> str:
+def _as_json(found: LedgerCheck, told: Mapping[str, AttributeDiversity]) -> str:
+    attributes = {name: dataclasses.asdict(one) for name, one in told.items()}
+    shown = {"ok": found.is_ok, **dataclasses.asdict(found), "attributes": attributes}
+    return json.dumps(shown)
+
+
+def _as_lines(found: LedgerCheck, told: Mapping[str, AttributeDiversity]) -> str:
     promise = "held" if found.is_ok else f"BROKEN {len(found.violations)} times"
     return "\n".join(
         [
@@ -145,5 +195,10 @@ def _as_lines(found: LedgerCheck) -> str:
             f"k_joint          min {found.k_joint_min}, median {found.k_joint_median:g}",
             f"k_present        min {found.k_present_min}, median {found.k_present_median:g}",
             f"suspected        {found.suspected} found too late to be one person",
+            *(
+                f"{name:17}l {one.effective:.2f} ({one.distinct} distinct values), "
+                f"t {one.distance:.2f} in the worst full cluster"
+                for name, one in told.items()
+            ),
         ]
     )

@@ -42,6 +42,7 @@ class LedgerCheck:
         people: people released, per window.
         windows: windows with releases.
         k: people that a full cluster holds.
+        below_k: the policy while there are fewer.
         k_real_min, k_real_median: candidates per person over all releases.
         k_joint_min, k_joint_median: the same for an observer who reasons jointly.
         k_present_min, k_present_median: the same for one who knows who was in view.
@@ -55,6 +56,7 @@ class LedgerCheck:
     people: int
     windows: int
     k: int
+    below_k: BelowK
     k_real_min: int
     k_real_median: float
     k_joint_min: int
@@ -291,6 +293,7 @@ def _checked(accounts: Accounts, suspected: int) -> LedgerCheck:
         people=len(real),
         windows=len(accounts.windows),
         k=accounts.k,
+        below_k=accounts.below_k,
         k_real_min=min(real, default=0),
         k_real_median=statistics.median(real) if real else 0.0,
         k_joint_min=min(joint, default=0),

@@ -20,6 +20,7 @@ from engines.models import model_path
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
+from stream.attribute_bins import AttributeReader, attribute_reader_from_pack
 from stream.finding import Plans, Scale
 from stream.methods import SWAP
 from stream.report import EngineChoice
@@ -44,12 +45,14 @@ class SwapEngines:
         embedder: tells people apart.
         thresholds: which embeddings are one person.
         donors: synthetic people that surrogates are mixed from.
+        attributes: reads coarse bins; None where surrogates show nothing of the person.
     """
 
     painter: Swapper
     embedder: FaceEmbedder
     thresholds: PersonThresholds
     donors: DonorPopulation
+    attributes: AttributeReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,10 @@ def _swap_engines(
     )
     embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
     donors = read_donors(pack.path("donors.npz"))
-    return SwapEngines(painter, embedder, thresholds, donors)
+    attributes = None
+    if settings.gallery.attributes == "coarse":
+        attributes = attribute_reader_from_pack(backend, pack, painter)
+    return SwapEngines(painter, embedder, thresholds, donors, attributes)
 
 
 def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, DetectionPlan]:

@@ -117,7 +117,7 @@ def _run(
 def _replacer(job: Job, engines: EngineSet, gallery: Gallery | None) -> FaceReplacer:
     if engines.swap is None or gallery is None:
         return CoverEveryFace()
-    lender = GalleryLender(gallery, job.source.name)
+    lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
     return SwapEveryFace(engines.swap.painter, engines.swap.embedder, lender)
 
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from config.settings import Settings
 from engines.embedder import PersonThresholds
-from engines.types import Embedding, Frame, Surrogate, Track
+from engines.types import Embedding, Face, Frame, Surrogate, Track
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
 from gallery.gallery import Gallery, open_gallery
@@ -20,9 +21,16 @@ from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker
 from stream.report import ClusterCounts
 
-__all__ = ["GalleryLender", "gallery_from_settings"]
+__all__ = ["BinReader", "GalleryLender", "gallery_from_settings"]
 
 _RUN_WINDOW = "run"
+
+
+class BinReader(Protocol):
+    """Reads attributes; `stream.attribute_bins.AttributeReader` does."""
+
+    def bin_of(self, frame: Frame, face: Face) -> str | None:
+        """Such as "gender=female|age=adult"; None where nothing is sure."""
 
 
 class GalleryLender:
@@ -31,11 +39,13 @@ class GalleryLender:
     Args:
         gallery: shared by all streams.
         stream: name of this one.
+        attributes: reads coarse bins off the faces of new tracks; None for no bins.
     """
 
-    def __init__(self, gallery: Gallery, stream: str) -> None:
+    def __init__(self, gallery: Gallery, stream: str, attributes: BinReader | None = None) -> None:
         self._gallery = gallery
         self._stream = stream
+        self._attributes = attributes
 
     def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
         """Tells the gallery who is in view; gives the tracks whose face another one wears."""
@@ -44,7 +54,8 @@ class GalleryLender:
 
     def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
         """The track's surrogate, or why it has none."""
-        answer = self._gallery.assign(self._stream, track.id, embedding, None, frame.time_s)
+        own_bin = self._attributes.bin_of(frame, track.face) if self._attributes else None
+        answer = self._gallery.assign(self._stream, track.id, embedding, own_bin, frame.time_s)
         return answer.surrogate if answer.surrogate is not None else str(answer.cause)
 
     def counts(self) -> ClusterCounts:

@@ -86,7 +86,7 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         del chosen
-        lender = RunLender(GalleryLender(gallery, stream), next(runs))
+        lender = RunLender(GalleryLender(gallery, stream, swap.attributes), next(runs))
         return SwapEveryFace(painter, swap.embedder, lender)
 
     try:

@@ -13,9 +13,12 @@ from typer.testing import CliRunner
 
 from gallery.accounts import Release
 from gallery.errors import GalleryError, LedgerBroken, StoreUnavailable
+from gallery.gallery import open_gallery
 from gallery.gallery_commands import gallery_app
 from gallery.ledger import Ledger
 from gallery.secrets import SecretRing
+from gallery.settings import GallerySettings
+from gallery.simulation import THRESHOLDS, NoiseMaker, look
 from gallery.stores.local_redis import INSTALL, LocalRedis
 
 pytestmark = pytest.mark.unit
@@ -121,3 +124,34 @@ def test_redis_is_shown_and_purged(short_folder: Path) -> None:
         with server.client() as client:
             assert list(client.scan_iter("*")) == []
         assert "none" in call("show", "--redis", server.url)[1]
+
+
+@pytest.mark.redis
+@with_redis
+def test_check_tells_what_clusters_in_redis_say_about_attributes() -> None:
+    folder = Path(tempfile.mkdtemp())
+    SecretRing.ephemeral().write(folder / "keys")
+    with LocalRedis(folder) as server:
+        settings = GallerySettings(k=2, thresholds=THRESHOLDS)
+        gallery = open_gallery(
+            settings, NoiseMaker(), server.url, key_file=folder / "keys",
+            ledger_folder=folder / "ledger", timeout_s=5.0,
+        )  # fmt: skip
+        bins = ["age=old", "age=young", "age=old", "age=old"]
+        for number, attribute_bin in enumerate(bins):
+            gallery.assign("door", number, look(2 + 10 * number), attribute_bin, float(number))
+            gallery.visible("door", [], float(number))
+        gallery.close()
+        words = ["check", str(folder / "ledger"), "--redis", server.url]
+        words += ["--key-file", str(folder / "keys")]
+        code, said = call(*words)
+        assert code == 0
+        assert "age" in said
+        assert call(*words, "--l-min", "1")[0] == 0
+        code, said = call(*words, "--l-min", "2", "--t-max", "0.1")
+        assert code == 6
+        assert "effective values" in said
+        assert "away from the crowd" in said
+        told = json.loads(call(*words, "--json")[1])
+        assert told["attributes"]["age"]["distinct"] == 1
+    shutil.rmtree(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,15 @@ import pytest
 
 from config.settings import Settings
 from engines.embedder import PersonThresholds
+from engines.pictures import picture_from_bgr
+from engines.types import Face, Frame, Track, TrackState
 from gallery.donors import DonorPopulation
 from gallery.errors import SecretMissing, SettingsConflict, StoreUnavailable
 from gallery.gallery import Gallery
 from gallery.ledger import check_folder
 from gallery.secrets import KEY_VARIABLE, SecretRing
 from gallery.stores.local_redis import INSTALL, LocalRedis
-from stream.lending import gallery_from_settings
+from stream.lending import GalleryLender, gallery_from_settings
 
 PEOPLE = PersonThresholds(match=0.5, doubt=0.5)
 SOMEBODY = np.eye(8, dtype=np.float32)[0]
@@ -126,3 +129,22 @@ def test_resumed_run_on_redis_lends_the_same_face(folder: Path) -> None:
             faces.add(gallery.assign("door", 1, SOMEBODY, None, 0.0).face)
             gallery.close()
         assert len(faces) == 1
+
+
+class SameBin:
+    def bin_of(self, frame: Frame, face: Face) -> str | None:
+        return "gender=female"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("people", "expected"), [(2, {""}), (4, {"", "gender=female"})])
+def test_bins_are_used_from_k_people_on(people: int, expected: set[str]) -> None:
+    gallery = opened()
+    lender = GalleryLender(gallery, "door", SameBin())
+    picture = picture_from_bgr(np.zeros((8, 8, 3), np.uint8))
+    face = Face(np.array([0, 0, 4, 4], np.float32), np.ones((5, 2), np.float32), 0.9)
+    for number in range(people):
+        frame = Frame(picture, number, Fraction(1, 25), number)
+        track = Track(number, face, TrackState.DETECTED, 5, True)
+        lender.lend(frame, track, np.eye(8, dtype=np.float32)[number])
+    assert {cluster.bin for cluster in gallery.buffer.clusters.values()} == expected
