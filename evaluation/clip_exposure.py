@@ -1,0 +1,193 @@
+"""What attack A12 found in one clip, as figures that can be kept and counted again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from evaluation.clip_controls import run_clip_controls
+from evaluation.clips import paired
+from evaluation.exposure import Exposure, FaceFinder, Keep, measure_exposure
+from evaluation.recognisers import Recogniser
+from evaluation.size_thresholds import SizeThreshold
+
+__all__ = ["ClipExposure", "FaceFrame", "FalseAlarm", "measure_clip_exposure", "read_exposure"]
+
+_SAME_PLACE = 0.5
+"""Distance between a find and a false alarm over the find's size, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FalseAlarm:
+    """A find of the evaluator's detector that a person looked at and that is no face.
+
+    Attributes:
+        clip: name of the file.
+        frame: number of the frame, from 0.
+        x: centre, px.
+        y: centre, px.
+        shows: what is there, in words.
+    """
+
+    clip: str
+    frame: int
+    x: float
+    y: float
+    shows: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaceFrame:
+    """One face in one frame; see `evaluation.exposure.Sighting`.
+
+    Attributes:
+        frame: number of the frame, from 0.
+        chain: number of the chain.
+        x: centre, px.
+        y: centre, px.
+        size: geometric mean of the box's sides, px.
+        is_bare: hardly changed.
+        cosines: similarity of before and after, by recogniser.
+    """
+
+    frame: int
+    chain: int
+    x: float
+    y: float
+    size: float
+    is_bare: bool
+    cosines: Mapping[str, float]
+
+    def is_at(self, alarm: FalseAlarm) -> bool:
+        """Whether this is the place that the false alarm names."""
+        away = float(np.hypot(self.x - alarm.x, self.y - alarm.y))
+        return self.frame == alarm.frame and away <= _SAME_PLACE * self.size
+
+
+@dataclass(frozen=True, slots=True)
+class ClipExposure:
+    """All face-frames of one clip, and the controls beside them.
+
+    Attributes:
+        clip: name of the file.
+        frames: frames compared.
+        faces: every face-frame.
+        identified: matches beyond the footage's own floor, by recogniser.
+        strangers: matches and pairs of a face with another face's cover, by recogniser.
+        blank: matches and pairs of a face with a frame of one colour, by recogniser.
+        controls_hold: the planted leak was found and the blank frame was not.
+    """
+
+    clip: str
+    frames: int
+    faces: Sequence[FaceFrame]
+    identified: Mapping[str, int]
+    strangers: Mapping[str, tuple[int, int]]
+    blank: Mapping[str, tuple[int, int]]
+    controls_hold: bool
+
+    def bare(self, alarms: Sequence[FalseAlarm] = ()) -> list[FaceFrame]:
+        """The bare face-frames that are no known false alarms."""
+        return [face for face in self.faces if face.is_bare and not self._is_alarm(face, alarms)]
+
+    def recognised(
+        self,
+        judge: str,
+        thresholds: Sequence[SizeThreshold] | float,
+        alarms: Sequence[FalseAlarm] = (),
+    ) -> list[FaceFrame]:
+        """The face-frames that a recogniser matches, at one threshold or at one by size."""
+        return [
+            face
+            for face in self.faces
+            if face.cosines[judge] > _threshold_of(face.size, thresholds)
+            and not self._is_alarm(face, alarms)
+        ]
+
+    def write(self, path: Path) -> None:
+        """Writes the record as JSON, whole or not at all."""
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(asdict(self)))
+        partial.replace(path)
+
+    def _is_alarm(self, face: FaceFrame, alarms: Sequence[FalseAlarm]) -> bool:
+        return any(alarm.clip == self.clip and face.is_at(alarm) for alarm in alarms)
+
+
+def _threshold_of(size: float, thresholds: Sequence[SizeThreshold] | float) -> float:
+    if isinstance(thresholds, float):
+        return thresholds
+    return next(one.value for one in thresholds if size < one.most_px)
+
+
+def read_exposure(path: Path) -> ClipExposure:
+    """The record that `ClipExposure.write` wrote."""
+    values = json.loads(path.read_text())
+    return ClipExposure(
+        clip=values["clip"],
+        frames=values["frames"],
+        faces=[FaceFrame(**face) for face in values["faces"]],
+        identified=values["identified"],
+        strangers=_pairs(values["strangers"]),
+        blank=_pairs(values["blank"]),
+        controls_hold=values["controls_hold"],
+    )
+
+
+def _pairs(values: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:
+    return {name: (int(hits), int(probes)) for name, (hits, probes) in values.items()}
+
+
+def measure_clip_exposure(
+    original: Path,
+    anonymized: Path,
+    finder: FaceFinder,
+    judges: Sequence[Recogniser],
+    *,
+    keep: Keep | None = None,
+) -> ClipExposure:
+    """Runs A12 with its controls on one pair of clips.
+
+    Args:
+        original: the clip as recorded.
+        anonymized: what was made of it.
+        finder: detector for the originals.
+        judges: recognisers that took no part in making the anonymized clip.
+        keep: gets every sighting, for contact sheets.
+
+    Raises:
+        ClipsDiffer: the clips do not match.
+        FacesUnreadable: one of them is no clip.
+        EngineFault: a network failed.
+    """
+    exposure = measure_exposure(paired(original, anonymized), finder, judges, keep=keep)
+    same = paired(original, original)
+    controls = run_clip_controls(same, finder, judges, floors=exposure.floors)
+    return ClipExposure(
+        original.name,
+        exposure.frames,
+        _face_frames(exposure),
+        {judge.name: exposure.identified(judge.name).hits for judge in judges},
+        {judge.name: exposure.strangers.get(judge.name, (0, 0)) for judge in judges},
+        {judge.name: _counts(controls.cover, judge) for judge in judges},
+        controls.hold(judges),
+    )
+
+
+def _counts(exposure: Exposure, judge: Recogniser) -> tuple[int, int]:
+    matched = exposure.recognisable(judge.name)
+    return matched.hits, matched.probes
+
+
+def _face_frames(exposure: Exposure) -> list[FaceFrame]:
+    rows = []
+    for seen in exposure.sightings:
+        x, y = (float(value) for value in (seen.face.box_px[:2] + seen.face.box_px[2:]) / 2)
+        rows.append(
+            FaceFrame(seen.frame, seen.chain, x, y, seen.size_px, seen.is_bare, seen.cosines)
+        )
+    return rows
