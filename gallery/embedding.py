@@ -58,6 +58,17 @@ class ArcFaceEmbedder:
         crop = crop_from_picture(
             picture_from_bgr(image_bgr), arcface_from_landmarks(face.landmarks_px), ARCFACE_SIZE
         )
+        return self.embed_aligned(crop)
+
+    def embed_aligned(self, crop: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(D,) float32, unit length, of a crop that is aligned already.
+
+        Args:
+            crop: uint8 112×112×3 BGR.
+
+        Raises:
+            EngineFault: the network failed.
+        """
         scaled = (crop[..., ::-1].astype(np.float32) - self.pixel_mean) / self.pixel_scale
         tensor = np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
         outputs = self.session.run({self.session.inputs[0].name: tensor})
