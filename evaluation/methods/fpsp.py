@@ -9,21 +9,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+    NOSE_BRIDGE_SLICE,
+)
 from evaluation.eigenfaces import FaceSpace, face_space, reduced_rows
 from evaluation.faces import Faces
 from evaluation.methods.ksame import sampled
 from evaluation.methods.method import Kind, Release
+from evaluation.methods.morphing import morph
 from evaluation.recognisers import Recogniser
 from gallery.secrets import KeyedRandom
 
-__all__ = ["FpspMorph", "morph"]
+__all__ = ["FpspMorph", "five_points", "nearest_centres"]
 
 _COMPONENTS = 100
 _ROUNDS = 30
+_OTHER_CORNER = 10
+"""Of the outer lips' ring, which starts at the left corner of the picture."""
 
 
 @dataclass(slots=True)
@@ -50,7 +58,7 @@ class FpspMorph:
     def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """Morphs every face towards its cluster's central one."""
         features = self._features(faces)
-        labels, centres = _nearest_centres(features, min(self.clusters, len(faces)), secret)
+        labels, centres = nearest_centres(features, min(self.clusters, len(faces)), secret)
         images = np.stack(
             [
                 morph(
@@ -76,7 +84,7 @@ class FpspMorph:
         return space.project(rows)
 
 
-def _nearest_centres(
+def nearest_centres(
     features: NDArray[np.float32], count: int, secret: bytes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """k-means (Eq. 11): label of each face, and the face nearest each centre."""
@@ -102,62 +110,10 @@ def _squared(features: NDArray[np.float32], centres: NDArray[np.float64]) -> NDA
     return np.asarray(squared - 2 * features @ centres.T, np.float64)
 
 
-def morph(
-    image: NDArray[np.uint8],
-    points: NDArray[np.float32],
-    other: NDArray[np.uint8],
-    other_points: NDArray[np.float32],
-    share: float,
-) -> NDArray[np.uint8]:
-    """Blends two faces in shape (Eq. 12) and in pixels (Eq. 13) over Delaunay triangles.
-
-    Args:
-        image: S×S×3 uint8.
-        points: (P, 2) float32 landmarks, px.
-        other: S×S×3 uint8.
-        other_points: (P, 2) float32, in the same order.
-        share: of the other face, 0…1.
-
-    Returns:
-        S×S×3 uint8.
-    """
-    size = image.shape[0]
-    source, target = _with_border(points, size), _with_border(other_points, size)
-    between = ((1 - share) * source + share * target).astype(np.float32)
-    output = np.zeros(image.shape, np.float32)
-    for triangle in _triangles(between, size):
-        mask = np.zeros(image.shape[:2], np.uint8)
-        cv2.fillConvexPoly(mask, np.rint(between[triangle]).astype(np.int32), 1)
-        first = _warped(image, source[triangle], between[triangle])
-        second = _warped(other, target[triangle], between[triangle])
-        blend = (1 - share) * first + share * second
-        output[mask > 0] = blend[mask > 0]
-    return np.clip(np.rint(output), 0, 255).astype(np.uint8)
-
-
-def _with_border(points: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    end, half = size - 1, (size - 1) / 2
-    places = (0, half, end)
-    border = [(x, y) for y in places for x in places if (x, y) != (half, half)]
-    inside = np.clip(points, 1, size - 2)
-    return np.concatenate([inside, np.array(border, np.float32)]).astype(np.float32)
-
-
-def _triangles(points: NDArray[np.float32], size: int) -> NDArray[np.int64]:
-    """(T, 3) indices into `points`."""
-    from scipy.spatial import Delaunay
-
-    return np.asarray(Delaunay(points / size).simplices, np.int64)
-
-
-def _warped(
-    image: NDArray[np.uint8], source: NDArray[np.float32], target: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    matrix = cv2.getAffineTransform(
-        np.ascontiguousarray(source, np.float32), np.ascontiguousarray(target, np.float32)
-    )
-    size = (image.shape[1], image.shape[0])
-    warped = cv2.warpAffine(
-        image, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-    )
-    return np.asarray(warped, np.float32)
+def five_points(places: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(N, 5, 2) eyes, nose and corners of the mouth of (N, MESH_POINTS, 2) mesh points."""
+    eyes = [places[:, part].mean(axis=1) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    nose = places[:, NOSE_BRIDGE_SLICE.stop - 1]
+    lips = places[:, LIPS_OUTER_SLICE]
+    corners = [lips[:, 0], lips[:, _OTHER_CORNER]]
+    return np.stack([*eyes, nose, *corners], axis=1).astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from engines.backends.backend import Backend
 from engines.embedder import FaceEmbedder, embedder_from_pack
 from engines.stylegan.attributes import AttributeModel, load_attributes
 from engines.stylegan.encoder import LatentEncoder
-from engines.stylegan.pack import bundled_pack, load_role, read_pack, swapper_from_pack
+from engines.stylegan.pack import Pack, bundled_pack, load_role, read_pack, swapper_from_pack
 from engines.stylegan.shape import Pose, ShapeModel, load_shape_model, points_from_canonical
 from engines.stylegan.sizes import LIGHT_SIZE
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, POINTS
@@ -53,7 +54,9 @@ class GeneratedSurrogates:
         shape: the swapper's.
         looks: reads attributes off latents.
         embedder: tells people apart where a method tunes itself; it judges nothing.
+        match: cosine from which the embedder calls two faces one person.
         backend: loads the methods' own networks.
+        fingerprint: of the pack; networks trained on its latents fit no other.
         recipe: how donors are mixed.
     """
 
@@ -63,15 +66,19 @@ class GeneratedSurrogates:
     shape: ShapeModel
     looks: AttributeModel
     embedder: FaceEmbedder
+    match: float
     backend: Backend
+    fingerprint: str
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
     _encoded: Remembered = field(init=False)
     _read: Remembered = field(init=False)
+    _told: Remembered = field(init=False)
     _directions: LatentDirections | None = None
 
     def __post_init__(self) -> None:
         self._encoded = Remembered(self._ask_encoder, _BATCH)
         self._read = Remembered(self._ask_landmarks, _BATCH)
+        self._told = Remembered(self.embedder.embed, _BATCH)
 
     @property
     def donors(self) -> int:
@@ -110,6 +117,10 @@ class GeneratedSurrogates:
         rows = self._read(crops)
         points, light = rows[:, : POINTS * 3], rows[:, POINTS * 3 : -1]
         return Control(points.reshape(-1, POINTS, 3), light.reshape(-1, *_LIGHT), rows[:, -1])
+
+    def told_apart(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(N, D) unit vectors of the embedder for (N, S, S, 3) uint8 BGR crops."""
+        return self._told(crops)
 
     def painted(
         self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
@@ -175,6 +186,7 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
     swapper, _ = swapper_from_pack(backend, pack.folder, precision="bf16")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
+    embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
     encoder = LatentEncoder(swapper, load_role(backend, pack, "encoder"), shape, frame)
     return GeneratedSurrogates(
         swapper,
@@ -182,9 +194,17 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
         read_donors(pack.path("donors.npz")),
         shape,
         load_attributes(pack.path("attributes.npz")),
-        embedder_from_pack(backend, _DEADLINE_S)[0],
+        embedder,
+        thresholds.match,
         backend,
+        _fingerprint(pack),
     )
+
+
+def _fingerprint(pack: Pack) -> str:
+    names = ("donors.npz", "encoder.onnx", "generator.onnx", "shape.npz")
+    text = " ".join(pack.sha256[name] for name in names)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _part(control: Control, rows: slice) -> Control:

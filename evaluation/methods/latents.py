@@ -79,17 +79,18 @@ class LatentMix:
 
 @dataclass(slots=True)
 class LayerSwap:
-    """StyleID (2023), Section 4: some consecutive layers come from a donor, the others stay.
+    """StyleID (2023), Section 3: some layers come from a donor, the others stay.
 
     What stays is the person's own, so it is no k-anonymity: the mixing weights say so.
 
     Attributes:
         generator: encodes and renders.
-        window: layers that carry identity; more layers hide more and keep less.
+        window: consecutive layers, or the numbers of the best single ones; more layers hide
+            more and keep less.
     """
 
     generator: LatentGenerator
-    window: LayerWindow = field(default_factory=lambda: LayerWindow(2, 8))
+    window: LayerWindow | tuple[int, ...] = field(default_factory=lambda: LayerWindow(2, 8))
     name: str = "StyleID layers"
     kind: Kind = "mean"
 
@@ -103,6 +104,13 @@ class LayerSwap:
         people, index = np.unique(faces.persons, return_inverse=True)
         random = KeyedRandom(secret, "layers")
         chosen = random.sample(self.generator.donors, len(people))[index]
-        swapped = composed(own, self.generator.latents(chosen), self.window)
+        swapped = self._swapped(own, self.generator.latents(chosen))
         images = worn(faces.images, *self.generator.painted(crops, swapped))
         return replace(alone(images), latents=swapped)
+
+    def _swapped(self, own: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+        if isinstance(self.window, LayerWindow):
+            return composed(own, other, self.window)
+        swapped = own.copy()
+        swapped[:, list(self.window)] = other[:, list(self.window)]
+        return swapped

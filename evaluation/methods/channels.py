@@ -1,0 +1,141 @@
+"""StyleID (2023), Section 4: blocks of channels are exchanged, the best ranked ones first.
+
+A channel is one coordinate of the generator's directions, in all of its layers: this
+generator's layers all hold the same latent, so a channel of one layer means little. Blocks of
+1, 2, 4 … up to all channels play the paper's 1 … 512.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.faces import Faces, crop_window
+from evaluation.methods.disentanglement import ScoringGenerator, code_swap, score_swaps
+from evaluation.methods.latents import LatentGenerator
+from evaluation.methods.method import Kind, Release, alone
+from evaluation.methods.surrogate import worn
+from gallery.secrets import KeyedRandom
+
+__all__ = ["ChannelSwap", "Ranking", "StyleIdGenerator", "blocks_of", "chosen_channels"]
+__all__ += ["rank_blocks", "targets_of"]
+
+Bools = NDArray[np.bool_]
+
+
+class StyleIdGenerator(LatentGenerator, ScoringGenerator, Protocol):
+    """All that StyleID's methods ask of a generator; see `GeneratedSurrogates`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Blocks of channels by how well they disentangle identity.
+
+    Attributes:
+        channels: C.
+        size: channels per block; the last block may hold fewer.
+        order: (B,) int64 blocks, best first.
+        scores: (B,) float64 Eq. 3 of each block, in their own order.
+    """
+
+    channels: int
+    size: int
+    order: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+def blocks_of(channels: int, size: int) -> list[Bools]:
+    """Masks of consecutive blocks.
+
+    >>> [int(block.sum()) for block in blocks_of(10, 4)]
+    [4, 4, 2]
+    """
+    number = np.arange(channels) // size
+    return [number == block for block in range(-(-channels // size))]
+
+
+def rank_blocks(generator: ScoringGenerator, size: int, pairs: int = 12) -> Ranking:
+    """Scores each block on its own (Fig. 3b) and orders them greedily.
+
+    Args:
+        generator: tries the swaps.
+        size: channels per block; smaller ones choose finer and take longer.
+        pairs: synthetic people per block.
+
+    Raises:
+        EngineFault: a network failed.
+    """
+    directions = generator.directions
+    swaps = [code_swap(directions, block) for block in blocks_of(directions.count, size)]
+    scores = score_swaps(generator, swaps, pairs).scores
+    order = np.argsort(-scores, kind="stable").astype(np.int64)
+    return Ranking(directions.count, size, order, scores)
+
+
+def chosen_channels(ranking: Ranking, channels: int) -> Bools:
+    """Mask of the best blocks that together hold at least so many channels.
+
+    >>> ranking = Ranking(4, 2, np.array([1, 0]), np.zeros(2))
+    >>> chosen_channels(ranking, 1).tolist()
+    [False, False, True, True]
+    """
+    blocks = blocks_of(ranking.channels, ranking.size)
+    chosen = np.zeros(ranking.channels, np.bool_)
+    for block in ranking.order:
+        if int(chosen.sum()) >= channels:
+            break
+        chosen |= blocks[int(block)]
+    return chosen
+
+
+def targets_of(
+    generator: LatentGenerator, persons: Sequence[int] | NDArray[np.int64], secret: bytes, use: str
+) -> NDArray[np.float32]:
+    """A random synthetic target for each person, the same over his pictures: (N, L, 512)."""
+    people, index = np.unique(np.asarray(persons), return_inverse=True)
+    drawn = KeyedRandom(secret, use).sample(generator.donors, len(people))
+    return generator.latents(drawn)[index]
+
+
+@dataclass(slots=True)
+class ChannelSwap:
+    """The best ranked channels come from a random target, the others stay the person's.
+
+    What stays is the person's own, so it is no k-anonymity: the mixing weights say so.
+
+    Attributes:
+        generator: encodes, renders and ranks.
+        share: of the channels that is exchanged, 0…1; more hides more and keeps less.
+        size: channels per block.
+    """
+
+    generator: StyleIdGenerator
+    share: float = 0.5
+    size: int = 8
+    name: str = "StyleID channels"
+    kind: Kind = "mean"
+    _ranking: Ranking | None = None
+
+    def fit(self, donors: Faces) -> None:
+        """Ranks the blocks, on synthetic people."""
+        self._ranking = rank_blocks(self.generator, self.size)
+
+    @property
+    def chosen(self) -> Bools:
+        """(C,) the channels that are exchanged."""
+        if self._ranking is None:
+            self._ranking = rank_blocks(self.generator, self.size)
+        return chosen_channels(self._ranking, round(self.share * self._ranking.channels))
+
+    def anonymize(self, faces: Faces, secret: bytes) -> Release:
+        """Each person's latent with a random target's best channels."""
+        crops = faces.images[:, *crop_window()]
+        own = self.generator.encoded(crops)
+        targets = targets_of(self.generator, faces.persons, secret, "channels")
+        swapped = code_swap(self.generator.directions, self.chosen)(own, targets)
+        images = worn(faces.images, *self.generator.painted(crops, swapped))
+        return replace(alone(images), latents=swapped)
