@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from stream.errors import InputUnreadable
+from stream.errors import InputUnreadable, OutputNotWritable
 from stream.file_source import FileSource
 from stream.opening import open_source
 from tests.clips import Clip, decoded, made_clip, number_in
@@ -130,11 +130,32 @@ def test_picture_above_the_limit_is_refused(tmp_path: Path) -> None:
         FileSource(clip, max_pixels=64 * 64)
 
 
-def test_very_large_pictures_pass(tmp_path: Path) -> None:
-    clip = Clip(height=64, width=16000, frames=2, codec="mjpeg", pixel_format="yuvj420p")
-    source = made_clip(tmp_path / "a.mov", clip)
-    passed_through(source, tmp_path / "out.mov")
-    assert decoded(tmp_path / "out.mov").sizes == {(64, 16000)}
+@pytest.mark.parametrize(
+    ("name", "codec", "pixel_format"),
+    [
+        ("a.mov", "mjpeg", "yuvj420p"),
+        ("a.mp4", "libx264", "yuv420p"),
+        ("a.mkv", "libx265", "yuv420p"),
+        ("a.webm", "libvpx-vp9", "yuv420p"),
+    ],
+)
+@pytest.mark.parametrize("size", [(64, 16384), (16384, 64)])
+def test_pictures_of_16k_pass(
+    name: str, codec: str, pixel_format: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    clip = Clip(height=size[0], width=size[1], frames=2, codec=codec, pixel_format=pixel_format)
+    source = made_clip(tmp_path / name, clip)
+    target = tmp_path / f"out{source.suffix}"
+    passed_through(source, target)
+    assert decoded(target).sizes == {size}
+
+
+def test_pictures_that_no_encoder_of_the_container_takes_are_refused(tmp_path: Path) -> None:
+    clip = Clip(height=64, width=20000, frames=2, codec="mjpeg", pixel_format="yuvj420p")
+    source = made_clip(tmp_path / "a.avi", clip)
+    with pytest.raises(OutputNotWritable, match="20000×64"):
+        passed_through(source, tmp_path / "out.flv")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.avi"]
 
 
 def broken_middle(path: Path, clip: Clip, share: float = 0.15) -> Path:
