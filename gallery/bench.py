@@ -9,6 +9,7 @@ are printed; on a busy machine the latter is what the code itself costs.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import tempfile
 import time
@@ -32,7 +33,7 @@ from gallery.simulation import NoiseMaker
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Store
 
-__all__ = ["GalleryBench", "bench_gallery", "crowd_embeddings", "shown"]
+__all__ = ["GalleryBench", "bench_gallery", "crowd_embeddings", "growth", "shown"]
 
 _NEWCOMERS = 300
 
@@ -137,6 +138,16 @@ def shown(rows: Sequence[GalleryBench]) -> str:
     return "\n".join([head, *lines])
 
 
+def growth(fewer: GalleryBench, more: GalleryBench) -> str:
+    """How a search's cost grows from one size to the next, and what n log n in all allows."""
+    allowed = float(np.log(more.people) / np.log(fewer.people))
+    return (
+        f"From {fewer.people} to {more.people} people a search computes "
+        f"{more.distances / fewer.distances:.2f} times the distances; n log n in all allows "
+        f"{allowed:.2f} times, a scan would need {more.people / fewer.people:.0f}."
+    )
+
+
 def _fill(
     store: Store,
     ring: SecretRing,
@@ -216,13 +227,8 @@ def main(
                 store.close()
             typer.echo(f"Redis holds {used / people:.0f} bytes per person.")
     typer.echo(shown(rows))
-    first, last = rows[0], rows[len(sizes) - 1]
-    allowed = float(np.log(last.people) / np.log(first.people))
-    typer.echo(
-        f"From {first.people} to {last.people} people a search computes "
-        f"{last.distances / first.distances:.2f} times the distances; with n log n in all it "
-        f"would be {allowed:.2f} times, with n² {last.people / first.people:.0f}."
-    )
+    for fewer, more in itertools.pairwise(rows[: len(sizes)]):
+        typer.echo(growth(fewer, more))
 
 
 if __name__ == "__main__":
