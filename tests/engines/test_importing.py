@@ -12,6 +12,7 @@ from engines.errors import ModelMissing, ModelRejected
 from engines.importing import import_model, name_from_file, refuse_blank
 from engines.models import centerface_path
 from engines.stylegan.pack import MANIFEST
+from engines.verifying import verified
 from tests.engines.packs import small_generator
 from tests.engines.stylegan.imports.generators import WIDTH, stylegan2, stylegan3
 from tests.engines.stylegan.pickle_writing import Named, network_pickle, rebuilt
@@ -147,3 +148,17 @@ def walk(made: Named) -> list[Named]:
     assert isinstance(meta, dict)
     inner = [walk(named) for named in meta["state"]["_modules"].values()]
     return [made, *(named for group in inner for named in group)]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("file", "layout"),
+    [("face_detection_yunet_2026may.onnx", "yunet"), ("scrfd_500m_bnkps.onnx", "scrfd")],
+)
+def test_other_layouts_are_recognised_and_sound(
+    shared_data: Path, tmp_path: Path, file: str, layout: str
+) -> None:
+    done = import_model(shared_data / "models" / file, folder=tmp_path)
+    assert done.source == layout
+    verdicts = list(verified(list(catalogue(tmp_path))[-1]))
+    assert [verdict.fault for verdict in verdicts] == [""]

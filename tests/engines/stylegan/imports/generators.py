@@ -54,14 +54,19 @@ def generator(synthesis: Named, mapped: Named, size: int, latents: int, **change
 
 
 def stylegan2(
-    size: int = 64, channels: int = 12, clamp: float | None = 256, **changed: object
+    size: int = 64,
+    channels: int = 12,
+    base: int = 512,
+    clamp: float | None = 256,
+    **changed: object,
 ) -> Named:
-    """An official StyleGAN2 generator; the channels halve from 32 px on."""
+    """An official StyleGAN2 generator; the channels halve where `base` / size falls below."""
     draw = Draws()
     blocks: dict[str, Named] = {}
     before = 0
     for step in range(int(math.log2(size)) - 1):
-        side, after = 4 << step, max(4, channels // (1 + step // 3))
+        side = 4 << step
+        after = min(channels, max(4, base // side))
         blocks[f"b{side}"] = _block(draw, before, after, side, clamp)
         before = after
     latents = 2 * len(blocks)
