@@ -162,13 +162,13 @@ def test_sound_published_by_whip_comes_back_by_whep(tmp_path: Path) -> None:
     with served(service, settings) as address, browser(tmp_path / "profile") as page:
         page.open(address)
         assert eventually(lambda: is_playing(page, "webcam"), 30.0)
+        button = "const b = document.querySelector('.sound'); b.click(); return b.textContent"
+        assert page.run(button) == "Sound off"
         silent = float(str(page.run(heard)))
         page.run("document.querySelector('#publish [name=audio]').checked = true")
         publish_webcam(page)
         assert eventually(lambda: float(str(page.run(heard))) > silent + 1e-4, 60.0)
         assert silent < 1e-4
-        button = "const b = document.querySelector('.sound'); b.click(); return b.textContent"
-        assert page.run(button) == "Sound off"
 
 
 def test_storm_of_fifty_viewers_fills_the_places_and_harms_nobody(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--mute-audio",
+    "--autoplay-policy=no-user-gesture-required",
     "--use-fake-ui-for-media-stream",
     "--use-fake-device-for-media-stream",
     "--allow-loopback-in-peer-connection",
