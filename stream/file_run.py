@@ -13,6 +13,7 @@ from config.settings import Settings
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
 from stream.detection_setup import file_schedule, finder_for, tracker_for
+from stream.digests import file_digest
 from stream.encoders import EncodeSettings
 from stream.engine_set import EngineSet
 from stream.errors import PrivacyRefused
@@ -26,7 +27,7 @@ from stream.methods import method_cover
 from stream.opening import RecordedSource, open_sink, open_source
 from stream.pipeline import run_pipeline
 from stream.replacement import CoverEveryFace, FaceReplacer
-from stream.report import FileIdentity, RunReport, hash_file, installed_versions
+from stream.report import FileIdentity, RunReport, installed_versions
 from stream.run_progress import RunProgress
 from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
@@ -76,7 +77,7 @@ def run_file(
         _run(job, settings, engines, replacer, report, source, sink, progress)
     report.output = FileIdentity(
         name=job.target.name,
-        sha256=hash_file(job.target),
+        sha256=file_digest(job.target),
         size_bytes=job.target.stat().st_size,
         height=source.shape.height,
         width=source.shape.width,
@@ -152,7 +153,7 @@ def _describe(report: RunReport, settings: Settings, engines: EngineSet) -> None
 def _identity(job: Job, shape: StreamShape) -> FileIdentity:
     return FileIdentity(
         name=job.source.name,
-        sha256=hash_file(job.source),
+        sha256=file_digest(job.source),
         size_bytes=job.source.stat().st_size,
         height=shape.height,
         width=shape.width,

@@ -6,7 +6,6 @@ that follows one person.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import tempfile
@@ -25,7 +24,6 @@ __all__ = [
     "FrameCounts",
     "RunReport",
     "StageTimes",
-    "hash_file",
     "installed_versions",
     "save_report",
 ]
@@ -131,15 +129,6 @@ class RunReport(Part):
     fps: float = 0.0
     elapsed_s: float = 0.0
     warnings: list[str] = []
-
-
-def hash_file(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal; reads it in pieces."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_HASH_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def installed_versions() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Final, TypeAlias
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from stream.digests import file_digest
 from stream.partial_file import partial_name, synced
 
 __all__ = ["CodedPacket", "Journal", "JsonValue", "SegmentReader", "SegmentWriter"]
@@ -82,8 +82,7 @@ class SegmentWriter:
         self._file.write(trailer + len(trailer).to_bytes(_LENGTH_BYTES, "big"))
         self._file.close()
         synced(self._partial)
-        with self._partial.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_digest(self._partial)
         self._partial.replace(self._path)
         return SegmentEntry(self.frames, digest)
 
@@ -190,10 +189,7 @@ def _known_segments(folder: Path, fingerprint: str) -> tuple[SegmentEntry, ...]:
     sound: list[SegmentEntry] = []
     for number, entry in enumerate(entries):
         path = folder / f"{number:06}.segment"
-        if not path.is_file():
+        if not path.is_file() or file_digest(path) != entry.sha256:
             break
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != entry.sha256:
-                break
         sound.append(entry)
     return tuple(sound)

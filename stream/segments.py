@@ -27,8 +27,9 @@ from av.video.stream import VideoStream
 
 from engines.compositor import Composite
 from stream.containers import container_of
+from stream.digests import file_digest
 from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
-from stream.errors import OutputNotWritable, reading, writing
+from stream.errors import OutputNotWritable, writing
 from stream.file_sink import checked_composite, clock_notes
 from stream.output_file import OutputFile, shaped_for
 from stream.partial_file import checked_output, removed
@@ -36,7 +37,7 @@ from stream.probe import MediaProbe
 from stream.segment_files import CodedPacket, Journal, JsonValue, SegmentReader, SegmentWriter
 from stream.video_track import PictureClock, VideoTrack, track_time_base
 
-__all__ = ["SEGMENT_FRAMES", "SegmentSink", "file_digest", "resume_folder"]
+__all__ = ["SEGMENT_FRAMES", "SegmentSink", "resume_folder"]
 
 SEGMENT_FRAMES: Final = 250
 """Composites per segment: the most that a crash costs; each start costs a key frame."""
@@ -52,16 +53,6 @@ def resume_folder(path: Path) -> Path:
     'out.mp4.resume'
     """
     return path.with_name(f"{path.name}.resume")
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, hexadecimal.
-
-    Raises:
-        InputUnreadable: it cannot be read.
-    """
-    with reading(path.name), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class SegmentSink:

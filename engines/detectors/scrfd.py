@@ -3,66 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes
-from engines.detectors.detector import Candidates, faces_from_candidates
-from engines.detectors.image_network import network_from_images
-from engines.detectors.strides import STRIDES, Floats, StridedNetwork, cells, joined
+from engines.detectors.detector import Candidates
+from engines.detectors.strides import STRIDES, Floats, Preparation, StridedDetector, cells
 from engines.errors import EngineFault
-from engines.pictures import BgrImage
-from engines.types import Face
 
 __all__ = ["Scrfd"]
 
 _ANCHORS: Final = 2
-_MAX_OVERLAP: Final = 0.4
-_MEAN: Final = 127.5
-_DEVIATION: Final = 128.0
 
 
-class Scrfd:
-    """A detector that the user brings.
+class Scrfd(StridedDetector):
+    """A detector that the user brings."""
 
-    Args:
-        backend: the runtime.
-        model: ONNX file or its bytes, with five landmarks.
-        precision: arithmetic.
-        fixed: height and width where the network works at one size only.
+    preparation = Preparation(is_rgb=True, mean=127.5, deviation=128.0)
+    max_overlap = 0.4
 
-    Raises:
-        ModelMissing: there is no such file.
-        ModelRejected: it is not a network of this layout.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        model: Path | bytes,
-        precision: Precision = "fp32",
-        fixed: tuple[int, int] | None = None,
-    ) -> None:
-        content = network_from_images(
-            model_bytes(model), is_rgb=True, mean=_MEAN, deviation=_DEVIATION
-        )
-        self._network = StridedNetwork(backend, content, precision, fixed)
-
-    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
-        """Finds faces; see `Detector.detect`."""
-        outputs, (height, width), scale = self._network.run(image_bgr)
+    def _levels(
+        self, outputs: Mapping[str, Floats], size: tuple[int, int], min_score: float
+    ) -> list[Candidates]:
         heads = [_by_size(outputs, values) for values in (1, 4, 10)]
-        levels = [
-            _level(cells(height, width, stride, _ANCHORS), stride, *head, min_score=min_score)
+        return [
+            _level(cells(*size, stride, _ANCHORS), stride, *head, min_score=min_score)
             for stride, *head in zip(STRIDES, *heads, strict=True)
         ]
-        candidates = joined(levels, scale)
-        return faces_from_candidates(
-            candidates, image_bgr.shape[0], image_bgr.shape[1], _MAX_OVERLAP
-        )
 
 
 def _by_size(outputs: Mapping[str, Floats], values: int) -> list[Floats]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision
-from engines.detectors.detector import Candidates, padded
-from engines.detectors.image_network import ImageNetwork
+from engines.backends.networks import model_bytes
+from engines.detectors.detector import Candidates, faces_from_candidates, padded
+from engines.detectors.image_network import ImageNetwork, network_from_images
 from engines.errors import EngineFault, ModelRejected
 from engines.pictures import BgrImage
+from engines.types import Face
 
-__all__ = ["STRIDES", "StridedNetwork", "cells", "joined"]
+__all__ = ["STRIDES", "Preparation", "StridedDetector", "StridedNetwork", "cells"]
 
 STRIDES: Final = (8, 16, 32)
 STEP: Final = 32
@@ -65,6 +70,69 @@ class StridedNetwork:
         return rows in (expected, 2 * expected)
 
 
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What becomes of an image before the network: see `network_from_images`."""
+
+    is_rgb: bool
+    mean: float = 0.0
+    deviation: float = 1.0
+
+
+class StridedDetector(ABC):
+    """A detector that the user brings; each layout says how its heads are read.
+
+    Args:
+        backend: the runtime.
+        model: ONNX file or its bytes, with five landmarks.
+        precision: arithmetic.
+        fixed: height and width where the network works at one size only.
+
+    Attributes:
+        preparation: of the image.
+        max_overlap: see `engines.detectors.detector.kept`.
+
+    Raises:
+        ModelMissing: there is no such file.
+        ModelRejected: it is not a network of this layout.
+    """
+
+    preparation: ClassVar[Preparation]
+    max_overlap: ClassVar[float]
+
+    def __init__(
+        self,
+        backend: Backend,
+        model: Path | bytes,
+        precision: Precision = "fp32",
+        fixed: tuple[int, int] | None = None,
+    ) -> None:
+        how = self.preparation
+        content = network_from_images(
+            model_bytes(model), is_rgb=how.is_rgb, mean=how.mean, deviation=how.deviation
+        )
+        self._network = StridedNetwork(backend, content, precision, fixed)
+
+    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
+        """Finds faces; see `Detector.detect`."""
+        outputs, size, scale = self._network.run(image_bgr)
+        candidates = _joined(self._levels(outputs, size, min_score), scale)
+        height, width = image_bgr.shape[:2]
+        return faces_from_candidates(candidates, height, width, self.max_overlap)
+
+    @abstractmethod
+    def _levels(
+        self, outputs: Mapping[str, Floats], size: tuple[int, int], min_score: float
+    ) -> list[Candidates]:
+        """Candidates of each stride, in pixels of the image that the network saw.
+
+        Args:
+            outputs: by name.
+            size: height and width of that image.
+            min_score: least score of a candidate.
+        """
+
+
 def cells(height: int, width: int, stride: int, anchors: int) -> Floats:
     """Top left corners of all cells, row by row: (N·anchors, 2) float32 x y px.
 
@@ -76,7 +144,7 @@ def cells(height: int, width: int, stride: int, anchors: int) -> Floats:
     return np.repeat(corners, anchors, axis=0)
 
 
-def joined(levels: Sequence[Candidates], scale: float) -> Candidates:
+def _joined(levels: Sequence[Candidates], scale: float) -> Candidates:
     """Candidates of all strides together, in pixels of the image before fitting."""
     return Candidates(
         np.asarray(np.concatenate([level.boxes for level in levels]) / scale, np.float32),

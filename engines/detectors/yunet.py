@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes
-from engines.detectors.detector import Candidates, faces_from_candidates
-from engines.detectors.image_network import network_from_images
-from engines.detectors.strides import STRIDES, Floats, StridedNetwork, by_stride, cells, joined
-from engines.pictures import BgrImage
-from engines.types import Face
+from engines.detectors.detector import Candidates
+from engines.detectors.strides import (
+    STRIDES,
+    Floats,
+    Preparation,
+    StridedDetector,
+    by_stride,
+    cells,
+)
 
 __all__ = ["YuNet"]
 
-_MAX_OVERLAP: Final = 0.35
 _LARGEST_LOG_SIZE: Final = 8.0
 
 
-class YuNet:
-    """A detector that the user brings.
+class YuNet(StridedDetector):
+    """A detector that the user brings."""
 
-    Args:
-        backend: the runtime.
-        model: ONNX file or its bytes.
-        precision: arithmetic.
-        fixed: height and width where the network works at one size only.
+    preparation = Preparation(is_rgb=False)
+    max_overlap = 0.35
 
-    Raises:
-        ModelMissing: there is no such file.
-        ModelRejected: it is not a network of this layout.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        model: Path | bytes,
-        precision: Precision = "fp32",
-        fixed: tuple[int, int] | None = None,
-    ) -> None:
-        content = network_from_images(model_bytes(model), is_rgb=False)
-        self._network = StridedNetwork(backend, content, precision, fixed)
-
-    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
-        """Finds faces; see `Detector.detect`."""
-        outputs, (height, width), scale = self._network.run(image_bgr)
+    def _levels(
+        self, outputs: Mapping[str, Floats], size: tuple[int, int], min_score: float
+    ) -> list[Candidates]:
         heads = [by_stride(outputs, prefix) for prefix in ("cls", "obj", "bbox", "kps")]
-        levels = [
-            _level(cells(height, width, stride, 1), stride, *head, min_score=min_score)
+        return [
+            _level(cells(*size, stride, 1), stride, *head, min_score=min_score)
             for stride, *head in zip(STRIDES, *heads, strict=True)
         ]
-        candidates = joined(levels, scale)
-        return faces_from_candidates(
-            candidates, image_bgr.shape[0], image_bgr.shape[1], _MAX_OVERLAP
-        )
 
 
 def _level(

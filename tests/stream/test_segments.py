@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from engines.compositor import Composite, compose
+from stream.digests import file_digest
 from stream.encoders import EncodeSettings
 from stream.errors import OutputNotWritable
 from stream.file_source import FileSource
-from stream.segments import SegmentSink, file_digest, resume_folder
+from stream.segments import SegmentSink, resume_folder
 from tests.clips import Clip, click_time_s, decoded, made_clip
 
 pytestmark = pytest.mark.unit
