@@ -87,6 +87,12 @@ class TensorrtBackend:
         content = stripped(model)
         capability = current_capability() if hasattr(tensorrt_module(), _KINDS) else "current"
         request = engine_request(content, precision, capability, shapes)
+        path = cached_engine(content, request, self._cache)
+        try:
+            return TensorrtSession(path.read_bytes())
+        except ModelRejected:
+            # Damaged, or of another driver: what the name cannot tell.
+            path.unlink(missing_ok=True)
         return TensorrtSession(cached_engine(content, request, self._cache).read_bytes())
 
 
