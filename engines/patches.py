@@ -23,7 +23,7 @@ from engines.alignment import (
 from engines.pictures import Picture
 from engines.types import Face
 
-__all__ = ["Patch", "Placed", "defect_of", "placed_patch"]
+__all__ = ["Patch", "Placed", "defect_of", "hides", "placed_patch"]
 
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
@@ -106,7 +106,7 @@ def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
     Returns:
         The warped patch, or the reason in words.
     """
-    if not _hides(face, patch):
+    if not hides(face, patch):
         return "patch does not lie over the face"
     size = patch.alpha.shape[0]
     corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
@@ -151,8 +151,12 @@ def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
     return np.asarray(reduced, np.float32)
 
 
-def _hides(face: Face, patch: Patch) -> bool:
+def hides(face: Face, patch: Patch) -> bool:
     """Whether the patch lies over this face and is opaque where it must be.
+
+    Args:
+        face: in frame pixels.
+        patch: without defect, see `defect_of`.
 
     All five landmarks, and at least `_LEAST_HIDDEN` of the central half of the box, are
     under full alpha. The rest of that half may be hair or background: on a turned head the

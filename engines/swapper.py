@@ -1,8 +1,8 @@
 """The swap: a subject's crop and a surrogate's latent in, the surrogate's face out.
 
 The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
-exchanged for the surrogate's, and 4x4 colours of light, of face and surroundings. Nothing
-else of the crop reaches the generator.
+exchanged for the surrogate's, a mean colour with its slope for the light on the face, and 4x4
+colours of the surroundings. Nothing else of the crop reaches the generator.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ import numpy.typing as npt
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
 from engines.stylegan.control import control_map_from_points, oval_from_points
-from engines.stylegan.light import light_from_picture, softened
+from engines.stylegan.light import levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import POINTS
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
-__all__ = ["Control", "Rendered", "Swapper"]
+__all__ = ["DOUBT_LIMIT", "Control", "Rendered", "Swapper"]
 
 LANDMARK_SIZE: Final = 128
 DOUBT_LIMIT: Final = 0.035
@@ -42,7 +42,8 @@ class Control:
     Attributes:
         points: float32[N, POINTS, 3], crop units.
         light: float32[N, 2, 4, 4, 3] BGR in [-1, 1], of face and surroundings.
-        doubt: float32[N] expected error of the points, crop units.
+        doubt: float32[N] expected error of the points, crop units; infinite where the head is
+            turned further than the generator follows.
     """
 
     points: Float32
@@ -101,7 +102,8 @@ class Swapper:
         out = self._landmarker.run({"image": fed})
         points = out["points"].reshape(-1, POINTS, 3)
         light = np.stack([_light(crop, face) for crop, face in zip(crops, points, strict=True)])
-        return Control(points, light, out["spread"][:, 0])
+        doubt = np.where(self._is_in_reach(points), out["spread"][:, 0], np.inf)
+        return Control(points, light, doubt.astype(np.float32))
 
     def paint(self, control: Control, latents: Float32) -> Rendered:
         """Paint surrogates under the given control.
@@ -148,8 +150,11 @@ class Swapper:
         return self.paint(self.read(crops), latents)
 
     def _followed(self, control: Control) -> npt.NDArray[np.bool_]:
-        angles = self._shape.pose_of(control.points).angles_deg()
-        return (control.doubt <= DOUBT_LIMIT) & (np.abs(angles[:, 0]) <= YAW_LIMIT_DEG)
+        return (control.doubt <= DOUBT_LIMIT) & self._is_in_reach(control.points)
+
+    def _is_in_reach(self, points: Float32) -> npt.NDArray[np.bool_]:
+        angles = self._shape.pose_of(points).angles_deg()
+        return np.asarray(np.abs(angles[:, 0]) <= YAW_LIMIT_DEG, np.bool_)
 
 
 def _layers_and_size(generator: Session) -> tuple[int, int]:
@@ -176,7 +181,7 @@ def fed_from_crop(crop: UInt8) -> Float32:
 def _light(crop: UInt8, points: Float32) -> Float32:
     picture = crop.astype(np.float32) / 127.5 - 1.0
     inside = softened(oval_from_points(points, SOFT_SIZE), crop.shape[0])
-    return light_from_picture(picture, inside)
+    return levelled(light_from_picture(picture, inside))
 
 
 def _light_planes(light: Float32) -> Float32:

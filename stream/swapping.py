@@ -1,7 +1,8 @@
 """The swap on a stream: one surrogate per person, rendered anew in every frame.
 
 Per track the gallery is asked once for a surrogate; per frame only the light path runs:
-crop, read the control, smooth it over time, paint, and hand the patches to the compositor.
+crop, read the control, smooth it over time, paint, match the picture around, and hand the
+patches to the compositor.
 """
 
 from __future__ import annotations
@@ -14,38 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
-from engines.compositor import Patch
-from engines.swapper import Control, Rendered
-from engines.types import Embedding, Frame, Latent, Surrogate, Track, TrackState
+from engines.harmony import Retouch, retouch_of, retouched, sized_patch
+from engines.patches import Patch, hides
+from engines.swapper import DOUBT_LIMIT, Control, Rendered
+from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
 from gallery.errors import EmbeddingsRejected
 from gallery.people import SharpestMean
+from stream.control_reading import ControlReader, Painter
+from stream.control_track import REACH_S, ControlTrack, Steady
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
-from tracker.one_euro import OneEuro
 
 __all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
 
 _LEAST_FACE_PX = 20.0
 """Below this a face has too few pixels to be followed or to look like anything."""
+_SMALL_AGAIN = 1.2
+"""A face that was too small must grow by this before it is swapped, lest it flips."""
+_COMPARE_FRAMES = 5
+"""Frames between two comparisons of a patch with its surroundings; cameras change slowly."""
+_COMPARED_SHARE = 0.2
 _FORGET_FRAMES = 100
 _ASK_AGAIN_FRAMES = 25
 _MOST_AT_ONCE = 16
-Crops = NDArray[np.uint8]
-
-
-class Painter(Protocol):
-    """What the swap needs of `engines.swapper.Swapper`."""
-
-    @property
-    def size(self) -> int:
-        """Side of the crops and patches, px."""
-
-    def read(self, crops: Crops) -> Control:
-        """Control of uint8 N×S×S×3 BGR crops."""
-
-    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
-        """Surrogates under that control."""
+_UNFIT = "pose_or_occlusion"
 
 
 class SurrogateSource(Protocol):
@@ -70,8 +64,10 @@ class _Wearer:
     cause: str = "no_surrogate"
     asked_frame: int = -_ASK_AGAIN_FRAMES
     seen_frame: int = 0
-    points: OneEuro = field(default_factory=OneEuro)
-    light: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=1.0, beta=1.0))
+    is_small: bool = False
+    control: ControlTrack = field(default_factory=lambda: ControlTrack(DOUBT_LIMIT))
+    retouch: Retouch | None = None
+    compared_frame: int = 0
 
 
 class SwapEveryFace:
@@ -86,12 +82,15 @@ class SwapEveryFace:
     def __init__(self, painter: Painter, embedder: Embedder, source: SurrogateSource) -> None:
         self._painter = painter
         self._embedder = TrackEmbedder(embedder, painter.size)
+        self._reader = ControlReader(painter)
         self._source = source
         self._wearers: dict[int, _Wearer] = {}
+        self._ahead: FacesAhead | None = None
 
     def foresee(self, ahead: FacesAhead) -> None:
-        """Lets new tracks be told by frames that have not left yet."""
+        """Lets new tracks be told, and control be smoothed, by frames that have not left yet."""
         self._embedder.foresee(ahead)
+        self._ahead = ahead
 
     def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
         """Patches for the tracks that can be followed; see `FaceReplacer.replace`.
@@ -99,7 +98,7 @@ class SwapEveryFace:
         Raises:
             EngineFault: a network failed.
         """
-        causes = {track.id: cause for track in tracks if (cause := _cause_to_cover(track))}
+        causes = {track.id: cause for track in tracks if (cause := self._cause_to_cover(track))}
         clashing = self._source.see(frame, tracks)
         causes |= {track.id: "shared_face" for track in tracks if track.id in clashing}
         able = [track for track in tracks if track.id not in causes]
@@ -121,39 +120,88 @@ class SwapEveryFace:
         patches: dict[int, Patch],
         causes: dict[int, str],
     ) -> None:
-        maps = [kveil_from_landmarks(t.face.landmarks_px, self._painter.size) for t in tracks]
-        crops = np.stack(
-            [crop_from_picture(frame.picture, one, self._painter.size) for one in maps]
-        )
-        self._dress(frame, tracks, crops)
+        self._dress(frame, tracks)
         dressed = []
-        for place, track in enumerate(tracks):
+        for track in tracks:
             wearer = self._wearers[track.id]
             if wearer.latent is None:
                 causes[track.id] = wearer.cause
             else:
-                dressed.append((place, track, wearer.latent))
-        if not dressed:
-            return
-        places = [place for place, _, _ in dressed]
-        control = self._smoothed(
-            frame, [t for _, t, _ in dressed], self._painter.read(crops[places])
-        )
-        rendered = self._painter.paint(control, np.stack([latent for _, _, latent in dressed]))
-        for row, (place, track, _) in enumerate(dressed):
-            if rendered.is_usable[row]:
-                patches[track.id] = _patch(rendered, row, maps[place])
+                dressed.append((track, wearer, wearer.latent))
+        self._look(frame, [(track, wearer) for track, wearer, _ in dressed])
+        ready: list[tuple[Track, _Wearer, Latent, Steady]] = []
+        for track, wearer, latent in dressed:
+            steady = wearer.control.steady(frame.index, frame.time_s)
+            if steady is None:
+                causes[track.id] = _UNFIT
             else:
-                causes[track.id] = "pose_or_occlusion"
+                ready.append((track, wearer, latent, steady))
+        if not ready:
+            return
+        rendered = self._painter.paint(
+            _joined([steady for *_, steady in ready]),
+            np.stack([latent for _, _, latent, _ in ready]),
+        )
+        for row, (track, wearer, _, steady) in enumerate(ready):
+            patch = _patch(rendered, row, steady.crop_from_frame(self._painter.size))
+            if rendered.is_usable[row] and hides(track.face, patch):
+                patches[track.id] = _retouched(patch, frame, track.id, wearer)
+            else:
+                wearer.control.hide()
+                causes[track.id] = _UNFIT
 
-    def _dress(self, frame: Frame, tracks: Sequence[Track], crops: Crops) -> None:
+    def _look(self, frame: Frame, dressed: Sequence[tuple[Track, _Wearer]]) -> None:
+        """Reads control off this frame, and off the next ones where they are at hand."""
+        wanted: list[tuple[_Wearer, Frame, Face]] = []
+        for track, wearer in dressed:
+            for seen, face in [(frame, track.face), *self._faces_ahead(frame, track.id)]:
+                if not wearer.control.knows(seen.index):
+                    wanted.append((wearer, seen, face))
+        for start in range(0, len(wanted), _MOST_AT_ONCE):
+            part = wanted[start : start + _MOST_AT_ONCE]
+            looks = self._reader.looks([(seen, face) for _, seen, face in part])
+            for (wearer, _, _), look in zip(part, looks, strict=True):
+                wearer.control.add(look)
+
+    def _faces_ahead(self, frame: Frame, track: int) -> list[tuple[Frame, Face]]:
+        if self._ahead is None:
+            return []
+        last_s = frame.time_s + REACH_S
+        return [
+            (seen, face)
+            for seen, face in self._ahead(track)
+            if seen.index > frame.index and seen.time_s <= last_s
+        ]
+
+    def _cause_to_cover(self, track: Track) -> str:
+        """Why a track must be covered whatever the engines can do; empty where it need not."""
+        if not track.is_confirmed:
+            return "unconfirmed"
+        if track.state is TrackState.DOUBTFUL:
+            return "doubtful"
+        if track.state is TrackState.EXTENDED:
+            return "extended"
+        wearer = self._wearers.get(track.id)
+        was_small = wearer is not None and wearer.is_small
+        x0, y0, x1, y1 = (float(value) for value in track.face.box_px)
+        least = _LEAST_FACE_PX * (_SMALL_AGAIN if was_small else 1.0)
+        is_small = min(x1 - x0, y1 - y0) < least
+        if wearer is not None:
+            wearer.is_small = is_small
+        return "too_small" if is_small else ""
+
+    def _dress(self, frame: Frame, tracks: Sequence[Track]) -> None:
         """Asks for the surrogates of tracks that have none, now and then again."""
-        for track, crop in zip(tracks, crops, strict=True):
-            wearer = self._wearers.setdefault(track.id, _Wearer(self._embedder.mean()))
+        for track in tracks:
+            wearer = self._wearers.get(track.id)
+            if wearer is None:
+                wearer = self._wearers[track.id] = _Wearer(self._embedder.mean())
             wearer.seen_frame = frame.index
             is_due = frame.index - wearer.asked_frame >= _ASK_AGAIN_FRAMES
             if wearer.latent is None and is_due:
                 wearer.asked_frame = frame.index
+                one = kveil_from_landmarks(track.face.landmarks_px, self._painter.size)
+                crop = crop_from_picture(frame.picture, one, self._painter.size)
                 self._ask(frame, track, crop, wearer)
 
     def _ask(self, frame: Frame, track: Track, crop: NDArray[np.uint8], wearer: _Wearer) -> None:
@@ -168,32 +216,30 @@ class SwapEveryFace:
         else:
             wearer.cause = answer
 
-    def _smoothed(self, frame: Frame, tracks: Sequence[Track], control: Control) -> Control:
-        wearers = [self._wearers[track.id] for track in tracks]
-        time_s = frame.time_s
-        points = [one.points(row, time_s) for one, row in zip(wearers, control.points, strict=True)]
-        light = [one.light(row, time_s) for one, row in zip(wearers, control.light, strict=True)]
-        return Control(np.stack(points), np.stack(light), control.doubt)
-
     def _forget(self, index: int) -> None:
         stale = [n for n, one in self._wearers.items() if index - one.seen_frame > _FORGET_FRAMES]
         for number in stale:
             del self._wearers[number]
 
 
-def _cause_to_cover(track: Track) -> str:
-    """Why a track must be covered whatever the engines can do; empty where it need not."""
-    if not track.is_confirmed:
-        return "unconfirmed"
-    if track.state is TrackState.DOUBTFUL:
-        return "doubtful"
-    if track.state is TrackState.EXTENDED:
-        return "extended"
-    x0, y0, x1, y1 = (float(value) for value in track.face.box_px)
-    if min(x1 - x0, y1 - y0) < _LEAST_FACE_PX:
-        return "too_small"
-    return ""
+def _joined(steady: Sequence[Steady]) -> Control:
+    return Control(
+        np.stack([one.points for one in steady]),
+        np.stack([one.light for one in steady]),
+        np.array([one.doubt for one in steady], np.float32),
+    )
 
 
 def _patch(rendered: Rendered, row: int, crop_from_frame: Similarity) -> Patch:
     return Patch(rendered.pixels[row], rendered.alpha[row], crop_from_frame)
+
+
+def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch:
+    """The patch with the grain and the focus of the picture around it."""
+    patch = sized_patch(patch)
+    if wearer.retouch is None or frame.index - wearer.compared_frame >= _COMPARE_FRAMES:
+        wearer.compared_frame = frame.index
+        found = retouch_of(frame.picture, patch)
+        known = wearer.retouch
+        wearer.retouch = known.followed_by(found, _COMPARED_SHARE) if known else found
+    return retouched(patch, wearer.retouch, (track, frame.index))

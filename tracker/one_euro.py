@@ -1,7 +1,8 @@
 """The 1€ filter (Casiez, Roussel and Vogel 2012) over arrays of any shape.
 
 Slow signals are smoothed, fast ones followed: the cutoff grows with the speed, so a still
-face does not jitter and a quick head is not trailed.
+face does not jitter and a quick head is not trailed. Each row has a speed of its own: an
+eyelid that closes on a still face is not held open by the points around it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class OneEuro:
         """The filtered value; the first one, and any whose time did not rise, pass as they are.
 
         Args:
-            value: float32 of any shape, the same in every call.
+            value: float32 of any shape, the same in every call; the last axis is one
+                row, whose numbers move together.
             time_s: when it was measured, seconds.
         """
         step_s = time_s - self._time_s
@@ -54,12 +56,16 @@ class OneEuro:
             return value
         speed = (value - self._value) / np.float32(step_s)
         self._speed = self._speed + _gain(self.speed_cutoff_hz, step_s) * (speed - self._speed)
-        pace = float(np.abs(self._speed).mean())
+        pace = np.abs(self._speed).mean(axis=-1, keepdims=True)
         gain = _gain(self.min_cutoff_hz + self.beta * pace, step_s)
         self._value = np.asarray(self._value + gain * (value - self._value), np.float32)
         return self._value
 
+    def forget(self) -> None:
+        """Begins anew: the next value passes as it is."""
+        self._value = self._speed = None
 
-def _gain(cutoff_hz: float, step_s: float) -> np.float32:
+
+def _gain(cutoff_hz: float | Array, step_s: float) -> Array:
     """Smoothing factor of a first-order low-pass, 0…1."""
-    return np.float32(1 / (1 + 1 / (math.tau * cutoff_hz * step_s)))
+    return np.asarray(1 / (1 + 1 / (math.tau * cutoff_hz * step_s)), np.float32)

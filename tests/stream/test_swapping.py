@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.alignment import identity_mask
+from engines.alignment import EYES, identity_mask
 from engines.compositor import compose
 from engines.covers import cover_named
 from engines.errors import EngineFault
 from engines.pictures import picture_from_bgr
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
+from stream.control_track import eyes_of
 from stream.report import ClusterCounts
 from stream.swapping import SwapEveryFace
+from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
 
@@ -30,16 +32,24 @@ class NoisePainter:
 
     size = SIZE
 
-    def __init__(self, usable: bool = True) -> None:
+    def __init__(self, usable: bool = True, doubts: Sequence[float] = ()) -> None:
         self.usable = usable
         self.latents: list[NDArray[np.float32]] = []
+        self.reads = 0
+        self._doubts = iter(doubts)
 
     def read(self, crops: NDArray[np.uint8]) -> Control:
+        """A face whose eyes lie where the crop has them; sure of it but where told."""
         count = len(crops)
+        self.reads += count
+        doubt = [next(self._doubts, 0.0) for _ in range(count)]
+        points = drawn_face()
+        eyes = eyes_of(points)
+        points[:, :2] += EYES.mean(axis=0).astype(np.float32) - eyes.mean(axis=0)
         return Control(
-            np.zeros((count, 146, 3), np.float32),
-            np.zeros((count, 4, 4, 3), np.float32),
-            np.zeros(count, np.float32),
+            np.repeat(points[None], count, axis=0),
+            np.zeros((count, 2, 4, 4, 3), np.float32),
+            np.array(doubt, np.float32),
         )
 
     def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
@@ -153,6 +163,69 @@ def test_face_worn_by_another_in_view_is_covered() -> None:
 def test_face_that_cannot_be_followed_is_covered() -> None:
     replacement = swap(NoisePainter(usable=False)).replace(frame(), [track()])
     assert dict(replacement.causes) == {1: "pose_or_occlusion"}
+
+
+def test_doubt_for_one_frame_covers_for_a_while_and_not_in_turns() -> None:
+    subject = swap(NoisePainter(doubts=[0.0, 0.0, 1.0]))
+    shown = [1 in subject.replace(frame(index), [track()]).patches for index in range(40)]
+    assert shown[:3] == [True, True, False]
+    assert np.abs(np.diff(np.array(shown, int))).sum() == 2
+    assert shown[-1]
+
+
+def test_patch_that_misses_the_face_is_covered_with_hysteresis() -> None:
+    aside = track()
+    aside.face.box_px[[0, 2]] += 60  # the box and the landmarks are two faces'
+    subject = swap()
+    first = subject.replace(frame(0), [aside])
+    second = subject.replace(frame(1), [track()])
+    assert dict(first.causes) == {1: "pose_or_occlusion"}
+    assert dict(second.causes) == {1: "pose_or_occlusion"}
+
+
+def test_eyes_read_far_from_the_tracked_ones_are_not_followed() -> None:
+    class Elsewhere(NoisePainter):
+        def read(self, crops: NDArray[np.uint8]) -> Control:
+            control = super().read(crops)
+            control.points[..., 0] += 0.3
+            return control
+
+    replacement = swap(Elsewhere()).replace(frame(), [track()])
+    assert dict(replacement.causes) == {1: "pose_or_occlusion"}
+
+
+def test_frames_ahead_are_read_once() -> None:
+    painter = NoisePainter()
+    subject = swap(painter)
+    waiting = [(frame(index), track().face) for index in range(12)]
+    subject.foresee(lambda number: waiting if number == 1 else [])
+    for index in range(12):
+        assert 1 in subject.replace(frame(index), [track()]).patches
+    assert painter.reads == 12
+
+
+def test_face_that_grows_past_the_least_size_does_not_flip() -> None:
+    subject = swap()
+    sides = [19.0, 20.5, 19.5, 20.5, 19.5, 25.0]
+    shown = [
+        1
+        in subject.replace(
+            frame(index), [track(side=60.0 if index < 1 else sides[index - 1])]
+        ).patches
+        for index in range(7)
+    ]
+    assert shown == [True, False, False, False, False, False, True]
+
+
+def test_same_frames_give_the_same_patches() -> None:
+    runs = []
+    for _ in range(2):
+        subject = swap()
+        runs.append([subject.replace(frame(index), [track()]).patches[1] for index in range(6)])
+    for first, second in zip(*runs, strict=True):
+        assert np.array_equal(first.pixels, second.pixels)
+        assert np.array_equal(first.alpha, second.alpha)
+        assert np.array_equal(first.crop_from_frame, second.crop_from_frame)
 
 
 def test_painter_fault_reaches_the_caller() -> None:

@@ -1,0 +1,180 @@
+"""Makes a painted face look taken by the same camera: its grain, its focus, at its size.
+
+Two numbers are measured in the ring around the patch, never on the face: how noisy the
+picture is and how wide its edges are. They say something of the camera and nothing of the
+person, so the identity channel stays empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import crop_from_picture, identity_mask, moved
+from engines.patches import Patch
+from engines.pictures import BgrImage, Picture
+
+__all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
+
+LEAST_SIDE: Final = 32
+MOST_SIDE: Final = 256
+"""Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
+_MOST_GRAIN: Final = 10.0
+_MOST_BLUR: Final = 3.0
+_LEAST_EDGE: Final = 6.0
+"""Strength of the strongest edges, grey levels per px, below which focus cannot be told."""
+_STRONGEST: Final = 96.0
+_FIRST_BLUR: Final = 0.7
+_SECOND_BLUR: Final = 1.5
+"""Blurs that tell a sharp edge, which they weaken, from a soft one, which they hardly do; px."""
+_LEAST_PIXELS: Final = 64
+_SHEET_SIDE: Final = 512
+_SAME_FOCUS: Final = 0.3
+_SAME_GRAIN: Final = 0.5
+
+Float32 = NDArray[np.float32]
+# Immerkær (1996): blind to anything linear in its place, with a gain of 6 on white noise.
+_NOISE_KERNEL: Final = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], np.float32)
+_QUARTILE: Final = 0.3186
+"""Lower quartile of the magnitude of a standard normal variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retouch:
+    """What a patch lacks to look like the picture around it.
+
+    Attributes:
+        blur: standard deviation of the blur to apply, px of the frame; NaN where the
+            surroundings have no edge to tell their focus by.
+        grain: standard deviation of the noise to add, grey levels.
+    """
+
+    blur: float
+    grain: float
+
+    def followed_by(self, other: Retouch, share: float) -> Retouch:
+        """A running mean with `share` of the new one; what is unknown changes nothing.
+
+        >>> Retouch(1.0, 2.0).followed_by(Retouch(float("nan"), 4.0), 0.5)
+        Retouch(blur=1.0, grain=3.0)
+        """
+        blur = other.blur if np.isnan(self.blur) else self.blur
+        if not np.isnan(other.blur):
+            blur += share * (other.blur - blur)
+        return Retouch(blur, self.grain + share * (other.grain - self.grain))
+
+
+def sized_patch(patch: Patch) -> Patch:
+    """The same patch at about one pixel of its own per pixel of the frame.
+
+    Args:
+        patch: of any size; between 32 and 256 px afterwards.
+    """
+    size = patch.alpha.shape[0]
+    scale = float(np.hypot(patch.crop_from_frame[0, 0], patch.crop_from_frame[1, 0]))
+    side = int(np.clip(round(size / max(scale, 1e-3)), LEAST_SIDE, MOST_SIDE))
+    if side == size:
+        return patch
+    is_smaller = side < size
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_CUBIC
+    pixels = np.asarray(cv2.resize(patch.pixels, (side, side), interpolation=how), np.float32)
+    way = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR
+    alpha = np.asarray(cv2.resize(patch.alpha, (side, side), interpolation=way), np.float32)
+    alpha[identity_mask(side)] = 1.0
+    return Patch(pixels, alpha, patch.crop_from_frame * np.float32(side / size))
+
+
+def retouch_of(picture: Picture, patch: Patch) -> Retouch:
+    """Compares a patch with the pixels around it that it does not hide.
+
+    Args:
+        picture: the frame as it came.
+        patch: at the frame's scale, see `sized_patch`.
+
+    Raises:
+        EngineFault: the patch is not placed by a similarity.
+    """
+    crop = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
+    around = _blur_and_grain(crop, _ring(picture, patch))
+    painted = np.clip(patch.pixels, 0, 255).astype(np.uint8)
+    own = _blur_and_grain(painted, patch.alpha >= 1)
+    blur = float(np.sqrt(max(around[0] ** 2 - own[0] ** 2, 0.0)))  # NaN stays NaN
+    if np.isnan(around[0] - own[0]):
+        blur = float("nan")
+    grain = float(np.sqrt(max(around[1] ** 2 - own[1] ** 2, 0.0)))
+    return Retouch(blur, min(grain, _MOST_GRAIN))
+
+
+def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
+    """Gives a patch the focus and the grain that it lacks.
+
+    Args:
+        patch: at the frame's scale, see `sized_patch`.
+        retouch: how much of them.
+        seed: two numbers from 0; the same ones give the same grain.
+
+    Returns:
+        A patch with the alpha and the place of the old one.
+    """
+    pixels = patch.pixels
+    if retouch.blur > _SAME_FOCUS:
+        pixels = np.asarray(cv2.GaussianBlur(pixels, (0, 0), retouch.blur), np.float32)
+    if retouch.grain > _SAME_GRAIN:
+        grain = _grain(patch.alpha.shape[0], seed) * np.float32(retouch.grain)
+        pixels = np.clip(pixels + grain[..., None], 0, 255)
+    return Patch(pixels, patch.alpha, patch.crop_from_frame)
+
+
+def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:
+    """Pixels of the crop that the patch leaves visible and that lie inside the frame."""
+    side = patch.alpha.shape[0]
+    width, height = picture.width, picture.height
+    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float64)
+    outline = np.clip(moved(patch.crop_from_frame, corners), -(2**14), 2**14)
+    inside = np.zeros((side, side), np.uint8)
+    cv2.fillConvexPoly(inside, np.round(outline).astype(np.int32), 1)
+    # Two pixels off the frame's edge, where the measures would see the black beyond it.
+    inside = np.asarray(cv2.erode(inside, np.ones((5, 5), np.uint8)), np.uint8)
+    return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)
+
+
+def _blur_and_grain(crop: BgrImage, where: NDArray[np.bool_]) -> tuple[float, float]:
+    """Width of the strongest edges, px, NaN where there are none; and noise, grey levels."""
+    if where.sum() < _LEAST_PIXELS:
+        return float("nan"), 0.0
+    grey = np.asarray(cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY), np.float32)
+    rough = np.abs(cv2.filter2D(grey, -1, _NOISE_KERNEL)[where])
+    grain = float(np.percentile(rough, 25)) / (6 * _QUARTILE)
+    edges = _slope(grey, _FIRST_BLUR)[where]
+    least = float(np.percentile(edges, _STRONGEST))
+    if least < _LEAST_EDGE:
+        return float("nan"), grain
+    strong = edges >= least
+    kept = float(np.median(_slope(grey, _SECOND_BLUR)[where][strong] / edges[strong]))
+    # The slope of an edge of width s falls as 1 / sqrt(s² + blur²).
+    square = (kept**2 * _SECOND_BLUR**2 - _FIRST_BLUR**2) / max(1 - kept**2, 1e-3)
+    return float(np.sqrt(np.clip(square, 0.0, _MOST_BLUR**2))), grain
+
+
+def _slope(grey: Float32, blur: float) -> Float32:
+    soft = cv2.GaussianBlur(grey, (0, 0), blur)
+    across = cv2.Scharr(soft, cv2.CV_32F, 1, 0, scale=1 / 32)
+    down = cv2.Scharr(soft, cv2.CV_32F, 0, 1, scale=1 / 32)
+    return np.asarray(cv2.magnitude(across, down), np.float32)
+
+
+@cache
+def _sheet() -> Float32:
+    noise = np.random.default_rng(1996).standard_normal((_SHEET_SIDE, _SHEET_SIDE))
+    return noise.astype(np.float32)
+
+
+def _grain(side: int, seed: tuple[int, int]) -> Float32:
+    """Noise of deviation 1, cut from one sheet at a place that the seed gives."""
+    top, left = np.random.default_rng([*seed]).integers(0, _SHEET_SIDE - side, 2).tolist()
+    return _sheet()[top : top + side, left : left + side]

@@ -1,0 +1,115 @@
+"""Reads control off faces of frames, and makes sure that it is of the face that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import EYES, Similarity, crop_from_picture, kveil_from_landmarks, moved
+from engines.swapper import Control, Rendered
+from engines.types import Face, Frame
+from stream.control_track import Look, Steady, look_from_points
+
+__all__ = ["ControlReader", "Painter"]
+
+_FARTHEST = 0.35
+"""Distance between an eye of the tracker and the one that was read, in distances of the eyes,
+above which they are not one face's."""
+_OFF_CENTRE = 0.06
+"""Distance of an eye from its place in the crop, crop units, above which the crop is cut anew."""
+Crops = NDArray[np.uint8]
+
+
+class Painter(Protocol):
+    """What the swap needs of `engines.swapper.Swapper`."""
+
+    @property
+    def size(self) -> int:
+        """Side of the crops and patches, px."""
+
+    def read(self, crops: Crops) -> Control:
+        """Control of uint8 N×S×S×3 BGR crops."""
+
+    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+        """Surrogates under that control."""
+
+
+class ControlReader:
+    """Reads what a painter needs to know of each face.
+
+    Args:
+        painter: has the networks.
+    """
+
+    def __init__(self, painter: Painter) -> None:
+        self._painter = painter
+
+    def looks(self, wanted: Sequence[tuple[Frame, Face]]) -> list[Look]:
+        """Control of faces in frames; read twice where the first crop was off the face.
+
+        Raises:
+            EngineFault: the network failed.
+        """
+        frames = [frame for frame, _ in wanted]
+        maps = [kveil_from_landmarks(face.landmarks_px, self._painter.size) for _, face in wanted]
+        looks = self._read(frames, maps)
+        off = [
+            row
+            for row, (look, one) in enumerate(zip(looks, maps, strict=True))
+            if _is_off(look, one, self._painter.size)
+        ]
+        if off:
+            again = [_crop_of(looks[row], self._painter.size) for row in off]
+            for row, look in zip(off, self._read([frames[row] for row in off], again), strict=True):
+                looks[row] = look
+        return [
+            look if _is_of(look, face) else replace(look, doubt=np.inf)
+            for look, (_, face) in zip(looks, wanted, strict=True)
+        ]
+
+    def _read(self, frames: Sequence[Frame], maps: Sequence[Similarity]) -> list[Look]:
+        size = self._painter.size
+        crops = [
+            crop_from_picture(frame.picture, one, size)
+            for frame, one in zip(frames, maps, strict=True)
+        ]
+        control = self._painter.read(np.stack(crops))
+        return [
+            look_from_points(
+                frame.index,
+                frame.time_s,
+                control.points[row],
+                one,
+                size,
+                control.light[row],
+                float(control.doubt[row]),
+            )
+            for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
+        ]
+
+
+def _crop_of(look: Look, size: int) -> Similarity:
+    return Steady(look.shape, look.light, look.doubt, look.motion).crop_from_frame(size)
+
+
+def _is_off(look: Look, crop_from_frame: Similarity, size: int) -> bool:
+    """Whether the eyes were read far from where the crop should have had them."""
+    away = np.abs(moved(crop_from_frame, _eyes_px(look)) / size - EYES)
+    return bool(np.isfinite(look.doubt) and away.max() > _OFF_CENTRE)
+
+
+def _is_of(look: Look, face: Face) -> bool:
+    """Whether what was read lies where the tracker has the face."""
+    eyes = face.landmarks_px[:2]
+    distance = float(np.linalg.norm(eyes[1] - eyes[0]))
+    away = np.linalg.norm(_eyes_px(look) - eyes, axis=1)
+    return bool(away.max() <= _FARTHEST * max(distance, 1.0))
+
+
+def _eyes_px(look: Look) -> NDArray[np.float32]:
+    middle, across = look.motion[:2], look.motion[2:]
+    return np.stack([middle - across / 2, middle + across / 2])

@@ -1,0 +1,252 @@
+"""One face's control over time: steady where the face is, quick where it moves, no flipping.
+
+Landmarks are read in crops whose place trembles with the detector. They are therefore kept
+in the frame's pixels, taken apart into the motion of the whole head and the shape of the
+face, and smoothed there; the crop in which the surrogate is painted follows from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import EYES, Similarity, inverse_of, moved
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
+from tracker.one_euro import OneEuro
+
+__all__ = ["REACH_S", "ControlTrack", "Look", "Steady", "eyes_of", "look_from_points"]
+
+HOLD_S: Final = 0.5
+"""Time that a face must be followed again before its cover is lifted; longer flips less."""
+CALM_SHARE: Final = 0.85
+"""Share of the doubt's limit that a covered face must come below to be swapped again."""
+_NOISE: Final = 0.012
+"""Error of one landmark, in distances of the eyes, that smoothing takes for noise; larger is
+calmer and blunts quick expressions."""
+REACH_S: Final = 0.14
+"""Time before and after a frame that smoothing looks at, and the longest gap it bridges."""
+_SLACK_S: Final = 0.005
+_MOST_FRAMES: Final = 8
+_LEAST_FITTED: Final = 4
+_EYE_DISTANCE: Final = float(EYES[1, 0] - EYES[0, 0])
+_MIDDLE: Final = EYES.mean(axis=0).astype(np.float32)
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was read of one face in one frame.
+
+    Attributes:
+        index: number of the frame.
+        time_s: its time, seconds.
+        motion: float32[4] of the frame: place between the eyes, and the vector from one eye
+            to the other, px.
+        shape: float32[POINTS, 3] landmarks in distances of the eyes, around that place.
+        light: float32[2, 4, 4, 3].
+        doubt: expected error of the landmarks, crop units; infinite where not to be followed.
+    """
+
+    index: int
+    time_s: float
+    motion: Float32
+    shape: Float32
+    light: Float32
+    doubt: float
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Control to paint with.
+
+    Attributes:
+        points: float32[POINTS, 3], units of the crop that `crop_from_frame` cuts.
+        light: float32[2, 4, 4, 3].
+        doubt: of the landmarks, crop units.
+        motion: float32[4], see `Look`.
+    """
+
+    points: Float32
+    light: Float32
+    doubt: float
+    motion: Float32
+
+    def crop_from_frame(self, size: int) -> Similarity:
+        """Map from the frame to a kveil crop of side `size` px."""
+        x, y, a, b = (float(value) for value in self.motion)
+        square = max(a * a + b * b, 1e-6)
+        scale = size * _EYE_DISTANCE / square
+        linear = np.array([[a, b], [-b, a]]) * scale
+        shift = _MIDDLE * size - linear @ np.array([x, y])
+        return np.hstack([linear, shift[:, None]]).astype(np.float32)
+
+
+def look_from_points(
+    index: int,
+    time_s: float,
+    points: Float32,
+    crop_from_frame: Similarity,
+    size: int,
+    light: Float32,
+    doubt: float,
+) -> Look:
+    """Carries landmarks from their crop into the frame, motion and shape apart.
+
+    Args:
+        index: number of the frame.
+        time_s: its time, seconds.
+        points: float32[POINTS, 3], crop units.
+        crop_from_frame: map of that crop.
+        size: its side, px.
+        light: float32[2, 4, 4, 3].
+        doubt: expected error of the points, crop units.
+    """
+    eyes = eyes_of(points)
+    middle, across = eyes.mean(axis=0), eyes[1] - eyes[0]
+    length = max(float(np.hypot(*across)), 1e-4)
+    cosine, sine = across / length
+    turned = (points[:, :2] - middle) @ np.array([[cosine, -sine], [sine, cosine]], np.float32)
+    shape = np.concatenate([turned, points[:, 2:]], axis=1) / np.float32(length)
+    seen = moved(inverse_of(crop_from_frame), eyes * size)
+    motion = np.concatenate([seen.mean(axis=0), seen[1] - seen[0]]).astype(np.float32)
+    return Look(index, time_s, motion, shape.astype(np.float32), light, doubt)
+
+
+def eyes_of(points: Float32) -> Float32:
+    """Middles of both eyes, float32[2, 2], of float32[POINTS, >=2]."""
+    left = points[EYE_LEFT_SLICE, :2].mean(axis=0)
+    right = points[EYE_RIGHT_SLICE, :2].mean(axis=0)
+    return np.stack([left, right]).astype(np.float32)
+
+
+@dataclass(slots=True)
+class ControlTrack:
+    """Smooths one face's control, and says when it is better covered.
+
+    Attributes:
+        limit: doubt above which a face is not followed.
+    """
+
+    limit: float
+    _looks: list[Look] = field(default_factory=list)
+    _is_hidden: bool = False
+    _calm_since_s: float | None = None
+    _unit_px: float = 0.0
+    _motion: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=4.0, beta=30.0))
+    _shape: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.5, beta=12.0))
+    _light: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=1.0, beta=1.0))
+
+    def add(self, look: Look) -> None:
+        """Takes what was read of this frame or of one ahead."""
+        self._looks.append(look)
+        self._looks = [one for one in self._looks if _is_near(one, look, 2)]
+
+    def knows(self, index: int) -> bool:
+        """Whether a frame was looked at."""
+        return any(look.index == index for look in self._looks)
+
+    def hide(self) -> None:
+        """Told that the face is covered after all; a swap then waits as after a doubt."""
+        self._is_hidden, self._calm_since_s = True, None
+
+    def steady(self, index: int, time_s: float) -> Steady | None:
+        """Control of one frame, or None where the face is to be covered.
+
+        A face that could not be followed stays covered until it has been followed for a
+        while. Where frames ahead were looked at, short gaps are bridged.
+
+        Args:
+            index: number of the frame; rises from call to call.
+            time_s: its time, seconds.
+        """
+        bound = self.limit * (CALM_SHARE if self._is_hidden else 1.0)
+        followed = [look for look in self._looks if look.doubt <= bound]
+        own = next((look for look in followed if look.index == index), None)
+        if own is None and not self._is_hidden:
+            own = _bridged(followed, index, time_s)
+        if own is None:
+            self.hide()
+            self._forget()
+            return None
+        if self._is_hidden:
+            if self._calm_since_s is None:
+                self._calm_since_s = time_s
+            if time_s - self._calm_since_s < HOLD_S:
+                return None
+            self._is_hidden, self._calm_since_s = False, None
+        return self._smoothed(own, [look for look in followed if _is_near(look, own, 1)])
+
+    def _forget(self) -> None:
+        for one in (self._motion, self._shape, self._light):
+            one.forget()
+
+    def _smoothed(self, own: Look, near: list[Look]) -> Steady:
+        light = self._light(own.light, own.time_s)
+        size = max(float(np.hypot(*own.motion[2:])), 1.0)
+        unit = np.float32(self._unit_px or size)
+        self._unit_px = float(unit)
+        motion = self._motion(own.motion.reshape(2, 2) / unit, own.time_s).reshape(4) * unit
+        shape = self._shape(own.shape, own.time_s)
+        is_foreseen = any(look.index > own.index for look in near)
+        if is_foreseen and len(near) >= _LEAST_FITTED:
+            steps = np.array([look.time_s - own.time_s for look in near])
+            weights = _parabola_weights(steps)
+            motion = _fitted([one.motion for one in near], weights, own.motion, _NOISE * size)
+            shape = _fitted([one.shape for one in near], weights, own.shape, _NOISE)
+        points = shape * np.float32(_EYE_DISTANCE)
+        points[:, :2] += _MIDDLE
+        return Steady(points, light, min(own.doubt, self.limit), motion)
+
+
+def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
+    """A look between the last one before and the first one after, if the gap is short."""
+    before = max((one for one in followed if one.index < index), key=_index_of, default=None)
+    after = min((one for one in followed if one.index > index), key=_index_of, default=None)
+    if before is None or after is None or after.time_s - before.time_s > REACH_S + _SLACK_S:
+        return None
+    share = np.float32((index - before.index) / (after.index - before.index))
+    motion, shape, light = (
+        np.asarray(a + share * (b - a), np.float32)
+        for a, b in (
+            (before.motion, after.motion),
+            (before.shape, after.shape),
+            (before.light, after.light),
+        )
+    )
+    return Look(index, time_s, motion, shape, light, max(before.doubt, after.doubt))
+
+
+def _is_near(look: Look, other: Look, reaches: int) -> bool:
+    """Whether two looks are close in time, and in frames where timestamps are broken."""
+    away_s, away = abs(look.time_s - other.time_s), abs(look.index - other.index)
+    return away_s <= reaches * REACH_S + _SLACK_S and away <= reaches * _MOST_FRAMES
+
+
+def _index_of(look: Look) -> int:
+    return look.index
+
+
+def _parabola_weights(steps_s: NDArray[np.float64]) -> Float32:
+    """Weights whose mixture of neighbours is the value at 0 of the parabola through them.
+
+    Savitzky and Golay (1964), for neighbours at any times.
+    """
+    steps = steps_s / max(float(np.abs(steps_s).max()), 1e-9)
+    basis = np.stack([np.ones_like(steps), steps, steps**2], axis=1)
+    return np.asarray(np.linalg.pinv(basis)[0], np.float32)
+
+
+def _fitted(values: list[Float32], weights: Float32, own: Float32, noise: float) -> Float32:
+    """The parabola's value, left where a row departs from it by more than noise.
+
+    An eyelid that closes in two frames is thus not held open.
+    """
+    smooth = np.tensordot(weights, np.stack(values), axes=1)
+    rest = own - smooth
+    away = np.linalg.norm(rest, axis=-1, keepdims=True)
+    gain = away**2 / (away**2 + np.float32(2 * noise) ** 2)
+    return np.asarray(smooth + gain * rest, np.float32)

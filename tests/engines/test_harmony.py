@@ -1,0 +1,119 @@
+"""Grain and focus follow the picture around a patch, and nothing on the face itself."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.alignment import identity_mask
+from engines.harmony import MOST_SIDE, Retouch, retouch_of, retouched, sized_patch
+from engines.patches import Patch, defect_of
+from engines.pictures import picture_from_bgr
+
+pytestmark = pytest.mark.unit
+
+SIDE = 128
+
+
+def scene(blur: float = 0.0, grain: float = 0.0) -> NDArray[np.uint8]:
+    """Rectangles with hard edges, 256×256, out of focus and noisy as asked for."""
+    random = np.random.default_rng(7)
+    image = np.full((256, 256, 3), 120, np.uint8)
+    for _ in range(60):
+        x, y = (int(v) for v in random.integers(0, 230, 2))
+        w, h = (int(v) for v in random.integers(12, 60, 2))
+        tone = int(random.integers(20, 235))
+        cv2.rectangle(image, (x, y), (x + w, y + h), (tone, tone, tone), -1)
+    soft = cv2.GaussianBlur(image, (0, 0), blur) if blur else image
+    noisy = soft + random.normal(0, grain, image.shape) if grain else soft
+    return np.clip(noisy, 0, 255).astype(np.uint8)
+
+
+def patch_at(scale: float = 1.0, size: int = SIDE) -> Patch:
+    """A sharp, clean patch over the middle of the scene, `scale` crop px per frame px."""
+    painted = cv2.resize(scene()[64:192, 64:192], (size, size)).astype(np.float32)
+    alpha = identity_mask(size).astype(np.float32)
+    place = np.array([[scale, 0, -64 * scale], [0, scale, -64 * scale]], np.float32)
+    return Patch(painted, alpha, place)
+
+
+def test_clean_sharp_surroundings_ask_for_nothing() -> None:
+    found = retouch_of(picture_from_bgr(scene()), patch_at())
+    assert found.blur < 0.4
+    assert found.grain < 1.0
+
+
+@pytest.mark.parametrize("blur", [1.2, 2.0])
+def test_blur_of_the_surroundings_is_measured(blur: float) -> None:
+    found = retouch_of(picture_from_bgr(scene(blur)), patch_at())
+    assert found.blur == pytest.approx(blur, rel=0.3)
+
+
+@pytest.mark.parametrize("grain", [3.0, 6.0])
+def test_grain_of_the_surroundings_is_measured(grain: float) -> None:
+    # Grey takes the mean of three channels of independent noise.
+    expected = grain * np.linalg.norm([0.114, 0.587, 0.299])
+    found = retouch_of(picture_from_bgr(scene(grain=grain)), patch_at())
+    assert found.grain == pytest.approx(expected, rel=0.35)
+
+
+def test_pixels_under_the_patch_are_not_looked_at() -> None:
+    patch = patch_at()
+    image = scene(1.5, 2.0)
+    other = image.copy()
+    inside = np.zeros((256, 256), bool)
+    inside[64:192, 64:192] = cv2.erode(patch.alpha, np.ones((9, 9))) > 0
+    other[inside] = np.random.default_rng(3).integers(0, 255, (int(inside.sum()), 3))
+    first = retouch_of(picture_from_bgr(image), patch)
+    second = retouch_of(picture_from_bgr(other), patch)
+    assert first.blur == pytest.approx(second.blur, abs=0.3)
+    assert first.grain == pytest.approx(second.grain, abs=0.5)
+
+
+def test_flat_surroundings_tell_nothing_of_the_focus() -> None:
+    flat = np.full((256, 256, 3), 90, np.uint8)
+    found = retouch_of(picture_from_bgr(flat), patch_at())
+    assert np.isnan(found.blur)
+    same = retouched(patch_at(), found, (1, 2))
+    assert np.array_equal(same.pixels, patch_at().pixels)
+
+
+def test_retouched_patch_is_softer_and_noisier_and_still_sound() -> None:
+    patch = patch_at()
+    soft = retouched(patch, Retouch(2.0, 0.0), (1, 0))
+    noisy = retouched(patch, Retouch(0.0, 5.0), (1, 0))
+    assert (
+        np.abs(np.diff(soft.pixels, axis=1)).max()
+        < 0.5 * np.abs(np.diff(patch.pixels, axis=1)).max()
+    )
+    assert (noisy.pixels - patch.pixels).std() == pytest.approx(5.0, rel=0.2)
+    assert not defect_of(soft)
+    assert not defect_of(noisy)
+
+
+def test_same_seed_gives_the_same_grain_and_another_frame_another() -> None:
+    first, again = (retouched(patch_at(), Retouch(0.0, 5.0), (1, 7)) for _ in range(2))
+    other = retouched(patch_at(), Retouch(0.0, 5.0), (1, 8))
+    assert np.array_equal(first.pixels, again.pixels)
+    assert not np.array_equal(first.pixels, other.pixels)
+
+
+@pytest.mark.parametrize(("scale", "side"), [(2.0, 64), (1.0, 128), (0.5, 256), (0.1, MOST_SIDE)])
+def test_patch_takes_the_size_that_its_face_has(scale: float, side: int) -> None:
+    sized = sized_patch(patch_at(scale))
+    assert sized.pixels.shape == (side, side, 3)
+    assert not defect_of(sized)
+    corner = np.array([64 + SIDE / scale, 64 + SIDE / scale, 1])
+    assert np.allclose(sized.crop_from_frame @ corner, [side, side], atol=0.01)
+
+
+def test_face_at_the_edge_of_the_frame_is_measured_inside_it() -> None:
+    patch = Patch(patch_at().pixels, patch_at().alpha, np.eye(2, 3, dtype=np.float32))
+    outside = Patch(
+        patch.pixels,
+        patch.alpha,
+        patch.crop_from_frame + np.float32(60) * np.array([[0, 0, 1], [0, 0, 1]], np.float32),
+    )
+    assert np.isfinite(retouch_of(picture_from_bgr(scene()), outside).grain)
