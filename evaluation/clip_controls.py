@@ -1,6 +1,7 @@
-"""Controls of the exposure attack: a leak it must find, a cover it must not.
+"""Controls of a clip's evaluation, on its own frames, by the same networks.
 
-Run on the same originals, by the same detector and recognisers, in the same report.
+The exposure attack must find a leak and must not find a cover. The measures of quality must
+find nothing changed in a copy, and a surrogate that flickers between two people unsteady.
 """
 
 from __future__ import annotations
@@ -11,20 +12,27 @@ from itertools import islice
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
+from engines.types import Face
+from evaluation.clip_quality import ClipQuality, QualityFigures
 from evaluation.clips import FramePair
-from evaluation.exposure import Exposure, FaceFinder, measure_exposure
+from evaluation.exposure import Exposure, FaceFinder, face_size_px, measure_exposure
+from evaluation.face_geometry import GeometryProbe
 from evaluation.footage_floor import FLOOR_FMR, FootageFloor
 from evaluation.metrics.intervals import Z999, wilson
 from evaluation.recognisers import Recogniser
 
-__all__ = ["ClipControls", "run_clip_controls"]
+__all__ = ["ClipControls", "QualityControls", "run_clip_controls", "run_quality_controls"]
 
 _LEAST_BARE = 0.98
 _LEAST_RECOGNISED = 0.9
 _JPEG_QUALITY = 80
 _LEAST_LEAK_PX = 32.0
 _MOST_FRAMES = 20
+_CONSECUTIVE = 24
+_LEAST_RISE = 2.0
+_FLICKER_LEVELS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,72 @@ class ClipControls:
             covered = self.cover.identified(judge.name)
             found &= wilson(covered.hits, covered.probes, Z999)[0] <= FLOOR_FMR
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class QualityControls:
+    """How the measures of quality did on clips whose truth is known.
+
+    Attributes:
+        copy: of the original itself: everything found and recognised, every ratio 1.
+        flickering: of faces that are another person's, and darker, in every second frame.
+    """
+
+    copy: QualityFigures
+    flickering: QualityFigures
+
+    def hold(self) -> bool:
+        """Whether the copy is unchanged and the flickering is told; true without faces."""
+        copy, flickering = self.copy, self.flickering
+        if not copy.steadiness.faces:
+            return True
+        found = all(one.rate == 1.0 for one in copy.recognised.values())
+        steady = copy.steadiness
+        found &= all(abs(one - 1) < 1e-6 for one in (steady.flicker, steady.warp_error))
+        found &= flickering.steadiness.flicker >= _LEAST_RISE
+        found &= flickering.steadiness.warp_error >= _LEAST_RISE
+        for name, one in copy.constancy.items():
+            if one.tracks and flickering.constancy[name].tracks:
+                found &= flickering.constancy[name].spread > _LEAST_RISE * one.spread
+        return bool(found)
+
+
+def run_quality_controls(
+    pairs: Iterable[FramePair],
+    finder: FaceFinder,
+    judges: Sequence[Recogniser],
+    probe: GeometryProbe,
+    *,
+    least_px: float = 16,
+) -> QualityControls:
+    """Measures the quality of a copy and of a flickering surrogate, on consecutive frames.
+
+    Args:
+        pairs: frames of the original; the other side is not looked at. The first 24 with a
+            face and their followers are.
+        finder: detector for both sides.
+        judges: recognisers.
+        probe: networks of pose and landmarks.
+        least_px: smaller faces are not counted.
+    """
+    frames: list[FramePair] = []
+    faces: list[list[Face]] = []
+    for pair in pairs:
+        seen = [one for one in finder.find(pair.original) if face_size_px(one) >= least_px]
+        if seen or frames:
+            frames.append(pair)
+            faces.append(seen)
+        if len(frames) == _CONSECUTIVE:
+            break
+    known = _Known(frames, faces, finder.name)
+    sides = []
+    for changed in (_copied, _flickering):
+        # An odd step looks at both kinds of frames.
+        quality = ClipQuality(known, judges, probe, every=3)
+        shown = (changed(pair, seen) for pair, seen in zip(frames, faces, strict=True))
+        measure_exposure(shown, known, judges, least_px=least_px, keep=quality.keep)
+        sides.append(quality.figures())
+    return QualityControls(*sides)
 
 
 def run_clip_controls(
@@ -96,3 +170,38 @@ def _covered(pairs: Iterable[FramePair]) -> Iterator[FramePair]:
         flat = np.zeros_like(pair.original)
         flat[..., 0] = 255
         yield FramePair(pair.index, pair.original, flat, pair.time_s)
+
+
+@dataclass(slots=True)
+class _Known:
+    """A finder that was asked before, frame by frame, in the same order."""
+
+    frames: Sequence[FramePair]
+    faces: Sequence[list[Face]]
+    name: str
+
+    def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
+        """The faces of a frame's original, also where the frame was changed since."""
+        for pair, seen in zip(self.frames, self.faces, strict=True):
+            if image is pair.original:
+                return seen
+        return ()
+
+
+def _copied(pair: FramePair, seen: Sequence[Face]) -> FramePair:
+    del seen
+    return FramePair(pair.index, pair.original, pair.original, pair.time_s)
+
+
+def _flickering(pair: FramePair, seen: Sequence[Face]) -> FramePair:
+    """The faces upside down and darker in every second frame: another person's to a judge."""
+    image = pair.original.copy()
+    if pair.index % 2:
+        height, width = image.shape[:2]
+        for face in seen:
+            low = np.clip(np.floor(face.box_px[:2]).astype(int), 0, (width - 1, height - 1))
+            high = np.clip(np.ceil(face.box_px[2:]).astype(int), low + 1, (width, height))
+            window = np.s_[low[1] : high[1], low[0] : high[0]]
+            darker = image[window][::-1].astype(np.int16) - _FLICKER_LEVELS
+            image[window] = np.clip(darker, 0, 255).astype(np.uint8)
+    return FramePair(pair.index, pair.original, image, pair.time_s)

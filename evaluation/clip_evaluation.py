@@ -8,10 +8,11 @@ from importlib import metadata
 from pathlib import Path
 
 from evaluation.clip_controls import run_clip_controls
-from evaluation.clip_quality import ClipQuality, QualityFigures
+from evaluation.clip_quality import ClipQuality
 from evaluation.clips import FramePair, paired
 from evaluation.errors import ClipsDiffer
 from evaluation.exposure import FaceFinder, Keep, Sighting, measure_exposure
+from evaluation.face_geometry import GeometryProbe
 from evaluation.recognisers import Recogniser
 from evaluation.reports.clip_record import CLIP_SCHEMA, Record, exposure_record
 
@@ -30,6 +31,7 @@ def evaluate_clips(
     least_px: float = 16,
     least_score: float = 0.5,
     keep: Keep | None = None,
+    geometry: GeometryProbe | None = None,
 ) -> Record:
     """Runs A12 and A6 with their controls; clips that do not match are a failed verdict.
 
@@ -41,6 +43,7 @@ def evaluate_clips(
         least_px: smaller faces are not counted.
         least_score: less sure detections are not counted.
         keep: gets every sighting, for contact sheets.
+        geometry: networks of pose and landmarks; without them neither is measured.
 
     Returns:
         The record, ready for JSON. Where the clips differ in frames, size or time it holds
@@ -56,7 +59,7 @@ def evaluate_clips(
         "original": file_record(original),
         "anonymized": file_record(anonymized),
     }
-    quality = ClipQuality(finder)
+    quality = ClipQuality(finder, judges, geometry or GeometryProbe())
 
     def keep_both(seen: Sighting, pair: FramePair) -> None:
         quality.keep(seen, pair)
@@ -77,7 +80,7 @@ def evaluate_clips(
     same = paired(original, original)
     controls = run_clip_controls(same, finder, judges, least_px=least_px, floors=exposure.floors)
     record["A12"] = figures = exposure_record(exposure, controls, judges, finder.name)
-    figures["quality"] = _quality(quality.figures())
+    figures["quality"] = quality.figures().as_dict()
     reasons = []
     if not controls.hold(judges):
         reasons.append("the controls do not hold: the figures say nothing")
@@ -92,16 +95,6 @@ def evaluate_clips(
         )
     verdict = "failed" if reasons else "passed"
     return record | {"verdict": verdict, "reasons": reasons}
-
-
-def _quality(figures: QualityFigures) -> Record:
-    is_measured = figures.faces > 0
-    return {
-        "redetected": figures.redetected.as_dict(),
-        "flicker_ratio": figures.flicker if is_measured else None,
-        "warp_error_ratio": figures.warp_error if is_measured else None,
-        "faces": figures.faces,
-    }
 
 
 def file_record(path: Path) -> Record:

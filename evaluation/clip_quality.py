@@ -1,28 +1,61 @@
-"""What is left of the faces in an anonymized clip: re-detection, flicker, motion."""
+"""What is left of the faces in an anonymized clip: detection, identity, pose, steadiness.
+
+Every figure has its noise floor: what the same networks say of the original alone. A face
+under kveil's own cover is told by the cover's paint, never by what a detector fails to see,
+and counted apart: the other figures are those of faces that were painted anew.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture, kveil_from_landmarks
+from engines.alignment import crop_from_picture, inverse_of, kveil_from_landmarks
+from engines.covers import DEFAULT_COVER
 from engines.errors import EngineFault
 from engines.pictures import picture_from_bgr
 from engines.types import Face
 from evaluation.chains import overlap
 from evaluation.clips import FramePair
 from evaluation.exposure import FaceFinder, Sighting
-from evaluation.metrics.flicker import flicker_ratio, warp_error_ratio
+from evaluation.face_geometry import GEOMETRY_CROP, GeometryProbe
+from evaluation.followed_faces import FollowedFace, Geometry, Steadiness, geometry_of, steadiness_of
+from evaluation.metrics.flicker import identity_variance, template_spread
 from evaluation.metrics.intervals import Proportion, clustered
+from evaluation.recognisers import Recogniser
 
-__all__ = ["ClipQuality", "QualityFigures"]
+__all__ = ["ClipQuality", "Constancy", "QualityFigures", "is_under_cover"]
 
-_CROP: Final = 96
 _LEAST_PX: Final = 40.0
 _SAME_PLACE: Final = 0.3
+_LEAST_TEMPLATES: Final = 5
+_COVER_NEAR: Final = 18.0
+"""Grey levels that a codec may move the cover's paint; larger takes bluer faces for covers."""
+_COVER_SHARE: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Constancy:
+    """Whether a track shows one person, by one recogniser; means over tracks.
+
+    Attributes:
+        variance: variance of the cosine distance of a frame to the mean of its track.
+        original_variance: the same of the originals: the noise floor.
+        spread: 1 − length of the mean unit vector; tells slow drift as well.
+        original_spread: the same of the originals.
+        tracks: tracks of five looks or more.
+    """
+
+    variance: float
+    original_variance: float
+    spread: float
+    original_spread: float
+    tracks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +63,39 @@ class QualityFigures:
     """Quality of an anonymized clip.
 
     Attributes:
-        redetected: share of face-frames in which a detector still sees a face there.
-        flicker: change of a face's brightness between frames, anonymized ÷ original; the
-            median over followed faces.
-        warp_error: error after following the original's motion, anonymized ÷ original.
-        faces: followed faces that flicker and motion were measured on.
+        covered: share of face-frames under kveil's cover; the rest are `painted`.
+        redetected: share of painted face-frames in which a detector still sees a face.
+        recognised: by recogniser, share of painted face-frames matched with the original
+            of the same frame at the recogniser's own threshold.
+        constancy: by recogniser.
+        geometry: pose and landmarks against the original's, with their floors.
+        steadiness: flicker, motion and trembling against the original's.
     """
 
+    covered: Proportion
     redetected: Proportion
-    flicker: float
-    warp_error: float
-    faces: int
+    recognised: Mapping[str, Proportion]
+    constancy: Mapping[str, Constancy]
+    geometry: Geometry
+    steadiness: Steadiness
+
+    def as_dict(self) -> dict[str, object]:
+        """The record for a JSON report; figures without probes are None."""
+        steady, geometry = self.steadiness, self.geometry
+        return {
+            "covered": self.covered.as_dict(),
+            "redetected": self.redetected.as_dict(),
+            "recognised": {name: one.as_dict() for name, one in self.recognised.items()},
+            "constancy": {
+                name: {slot: getattr(one, slot) for slot in Constancy.__slots__}
+                for name, one in self.constancy.items()
+            },
+            "flicker_ratio": _told(steady.flicker),
+            "warp_error_ratio": _told(steady.warp_error),
+            "jitter_ratio": _told(steady.jitter),
+            "faces": steady.faces,
+            **{slot: _told(getattr(geometry, slot)) for slot in Geometry.__slots__},
+        }
 
 
 @dataclass(slots=True)
@@ -49,65 +104,149 @@ class ClipQuality:
 
     Attributes:
         finder: detector for the anonymized frames.
-        every: frames between two that are searched again.
+        judges: recognisers that say whether a track shows one person.
+        probe: networks of pose and landmarks.
+        every: frames between two in which a face is searched and recognised again.
         most_faces: followed faces whose crops are kept.
-        most_frames: consecutive frames kept of each.
+        most_frames: frames kept of each.
     """
 
     finder: FaceFinder
-    every: int = 10
+    judges: Sequence[Recogniser] = ()
+    probe: GeometryProbe = field(default_factory=GeometryProbe)
+    every: int = 5
     most_faces: int = 8
-    most_frames: int = 60
-    _crops: dict[int, list[tuple[int, NDArray[np.uint8], NDArray[np.uint8]]]] = field(
-        default_factory=dict
-    )
+    most_frames: int = 120
+    _faces: dict[int, FollowedFace] = field(default_factory=dict)
+    _covered: list[tuple[bool, int]] = field(default_factory=list)
     _seen: list[tuple[bool, int]] = field(default_factory=list)
+    _matched: dict[str, list[tuple[bool, int]]] = field(default_factory=dict)
+    _units: dict[tuple[str, int], list[NDArray[np.float32]]] = field(default_factory=dict)
     _searched: tuple[int, tuple[Face, ...]] = (-1, ())
 
     def keep(self, seen: Sighting, pair: FramePair) -> None:
         """Takes one face of one frame."""
+        is_covered = is_under_cover(pair.anonymized, seen.face.box_px)
+        self._covered.append((is_covered, seen.chain))
+        if is_covered:
+            return
+        for name in seen.cosines:
+            found = (name in seen.recognised_by, seen.chain)
+            self._matched.setdefault(name, []).append(found)
         if pair.index % self.every == 0:
-            if self._searched[0] != pair.index:
-                self._searched = (pair.index, tuple(self.finder.find(pair.anonymized)))
-            box = seen.face.box_px
-            there = any(overlap(box, face.box_px) >= _SAME_PLACE for face in self._searched[1])
-            self._seen.append((there, seen.chain))
+            self._search(seen, pair)
+            self._recognise(seen, pair)
         if seen.size_px >= _LEAST_PX:
             self._keep_crop(seen, pair)
 
     def figures(self) -> QualityFigures:
         """The figures of all that was taken."""
-        redetected = clustered([there for there, _ in self._seen], [c for _, c in self._seen])
-        flickers, warps = [], []
-        for rows in self._crops.values():
-            if len(rows) < 5:
-                continue
-            before, after = [row[1] for row in rows], [row[2] for row in rows]
-            flickers.append(flicker_ratio(before, after))
-            warps.append(warp_error_ratio(before, after))
-        if not flickers:
-            return QualityFigures(redetected, float("nan"), float("nan"), 0)
+        faces = list(self._faces.values())
         return QualityFigures(
-            redetected, float(np.median(flickers)), float(np.median(warps)), len(flickers)
+            covered=_share(self._covered),
+            redetected=_share(self._seen),
+            recognised={name: _share(found) for name, found in self._matched.items()},
+            constancy={judge.name: self._constancy(judge.name) for judge in self.judges},
+            geometry=geometry_of(faces, self.probe),
+            steadiness=steadiness_of(faces, self.probe),
         )
 
+    def _search(self, seen: Sighting, pair: FramePair) -> None:
+        if self._searched[0] != pair.index:
+            self._searched = (pair.index, tuple(self.finder.find(pair.anonymized)))
+        box = seen.face.box_px
+        there = any(overlap(box, face.box_px) >= _SAME_PLACE for face in self._searched[1])
+        self._seen.append((there, seen.chain))
+
+    def _recognise(self, seen: Sighting, pair: FramePair) -> None:
+        points = [seen.face.landmarks_px] * 2
+        for judge in self.judges:
+            both = judge.embed([pair.original, pair.anonymized], points)
+            self._units.setdefault((judge.name, seen.chain), []).append(both)
+
+    def _constancy(self, name: str) -> Constancy:
+        tracks = [
+            np.stack(units)
+            for (judge, _), units in self._units.items()
+            if judge == name and len(units) >= _LEAST_TEMPLATES
+        ]
+        if not tracks:
+            return Constancy(0.0, 0.0, 0.0, 0.0, 0)
+        rows = [
+            (
+                identity_variance(one[:, 1]),
+                identity_variance(one[:, 0]),
+                template_spread(one[:, 1]),
+                template_spread(one[:, 0]),
+            )
+            for one in tracks
+        ]
+        variance, original, spread, original_spread = np.mean(rows, axis=0).tolist()
+        return Constancy(variance, original, spread, original_spread, len(tracks))
+
     def _keep_crop(self, seen: Sighting, pair: FramePair) -> None:
-        rows = self._crops.get(seen.chain)
-        if rows is None:
-            if len(self._crops) >= self.most_faces:
+        followed = self._faces.get(seen.chain)
+        if followed is None:
+            if len(self._faces) >= self.most_faces:
                 return
-            rows = self._crops.setdefault(seen.chain, [])
-        is_next = not rows or rows[-1][0] == pair.index - 1
-        if len(rows) >= self.most_frames or not is_next:
+            followed = self._faces.setdefault(seen.chain, FollowedFace())
+        if len(followed.frames) >= self.most_frames:
             return
         try:
             # One map for a whole chain would show the motion of the head as an error, and
             # one per picture the jitter of landmarks: both pictures share the original's.
-            crop_from_frame = kveil_from_landmarks(seen.face.landmarks_px, _CROP)
+            crop_from_frame = kveil_from_landmarks(seen.face.landmarks_px, GEOMETRY_CROP)
             before, after = (
-                crop_from_picture(picture_from_bgr(image), crop_from_frame, _CROP)
+                crop_from_picture(picture_from_bgr(image), crop_from_frame, GEOMETRY_CROP)
                 for image in (pair.original, pair.anonymized)
             )
         except EngineFault:
             return
-        rows.append((pair.index, before, after))
+        followed.add(pair.index, before, after, inverse_of(crop_from_frame))
+
+
+def is_under_cover(image: NDArray[np.uint8], box_px: NDArray[np.float32]) -> bool:
+    """Whether the central half of a box shows the paint of kveil's solid cover.
+
+    Args:
+        image: H×W×3 uint8 BGR.
+        box_px: (4,) xyxy.
+
+    >>> grey, box = np.full((64, 64, 3), 90, np.uint8), np.array([0, 0, 64, 64], np.float32)
+    >>> covered = DEFAULT_COVER.paint(grey, np.full((5, 2), np.nan, np.float32))
+    >>> is_under_cover(covered, box), is_under_cover(grey, box)
+    (True, False)
+    """
+    centre, half = (box_px[:2] + box_px[2:]) / 2, (box_px[2:] - box_px[:2]) / 4
+    limit = np.array([image.shape[1], image.shape[0]])
+    low = np.clip(np.floor(centre - half).astype(int), 0, limit - 1)
+    high = np.clip(np.ceil(centre + half).astype(int), low + 1, limit)
+    pixels = image[low[1] : high[1], low[0] : high[0]].reshape(-1, 3).astype(np.float32)
+    # The cover is one ramp of colours, or the same with blue and red exchanged.
+    shares = [_share_of_ramp(pixels), _share_of_ramp(pixels[:, ::-1])]
+    return max(shares) >= _COVER_SHARE
+
+
+def _share_of_ramp(pixels: NDArray[np.float32]) -> float:
+    dark, light = _ramp()
+    along = light - dark
+    place = np.clip((pixels - dark) @ along / float(along @ along), 0, 1)
+    away = np.linalg.norm(pixels - dark - place[:, None] * along, axis=1)
+    return float((away < _COVER_NEAR).mean())
+
+
+@cache
+def _ramp() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The darkest and the lightest colour of the cover, as it paints a grey face."""
+    grey = np.full((64, 64, 3), 128, np.uint8)
+    painted = DEFAULT_COVER.paint(grey, np.full((5, 2), np.nan, np.float32)).reshape(-1, 3)
+    order = painted.sum(axis=1).argsort()
+    return painted[order[0]].astype(np.float32), painted[order[-1]].astype(np.float32)
+
+
+def _share(rows: Sequence[tuple[bool, int]]) -> Proportion:
+    return clustered([hit for hit, _ in rows], [chain for _, chain in rows])
+
+
+def _told(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -8,10 +8,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["flicker_ratio", "warp_error_ratio"]
+__all__ = ["flicker_ratio", "identity_variance", "jitter_ratio", "template_spread"]
+__all__ += ["warp_error_ratio"]
 
 Crops = Sequence[NDArray[np.uint8]]
 _FLOOR = 1e-3
+_JITTER_FLOOR = 1e-5
 
 
 def flicker_ratio(original: Crops, anonymized: Crops) -> float:
@@ -35,6 +37,55 @@ def flicker_ratio(original: Crops, anonymized: Crops) -> float:
 def _mean_change(crops: Crops) -> float:
     means = np.array([crop.astype(np.float32).mean() for crop in crops])
     return float(np.abs(np.diff(means)).mean()) + _FLOOR if len(means) > 1 else _FLOOR
+
+
+def jitter_ratio(original: NDArray[np.float32], anonymized: NDArray[np.float32]) -> float:
+    """How landmarks tremble, anonymized ÷ original.
+
+    Trembling is the mean length of the second difference: steady motion has none.
+
+    Args:
+        original: (N, P, 2) landmarks of consecutive frames, in one coordinate system.
+        anonymized: (N, P, 2) of the same frames.
+
+    Returns:
+        1 when the surrogate is as steady as the person; 1 with fewer than three frames.
+
+    >>> line = np.arange(5, dtype=np.float32)[:, None, None].repeat(2, axis=2)
+    >>> jitter_ratio(line, line)
+    1.0
+    """
+    if len(original) < 3:
+        return 1.0
+    both = [np.linalg.norm(np.diff(one, 2, axis=0), axis=2) for one in (anonymized, original)]
+    return float((both[0].mean() + _JITTER_FLOOR) / (both[1].mean() + _JITTER_FLOOR))
+
+
+def template_spread(units: NDArray[np.float32]) -> float:
+    """1 − length of the mean of (N, D) unit vectors: 0 when all are one.
+
+    >>> template_spread(np.array([[1, 0], [1, 0]], np.float32))
+    0.0
+    """
+    return 1 - float(np.linalg.norm(units.mean(axis=0)))
+
+
+def identity_variance(units: NDArray[np.float32]) -> float:
+    """Variance of a recogniser's distance between the frames of a track and their mean.
+
+    Args:
+        units: (N, D) unit vectors of one track.
+
+    Returns:
+        Variance of the cosine distance, 0…1; 0 when every frame shows the same face to
+        the same degree.
+
+    >>> identity_variance(np.array([[1, 0], [1, 0]], np.float32))
+    0.0
+    """
+    mean = units.mean(axis=0)
+    mean = mean / max(float(np.linalg.norm(mean)), 1e-9)
+    return float(np.var(1 - units @ mean))
 
 
 def warp_error_ratio(original: Crops, anonymized: Crops) -> float:

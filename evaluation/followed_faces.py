@@ -1,0 +1,176 @@
+"""Crops of one face over time, before and after, and what networks read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import Similarity, moved
+from evaluation.face_geometry import GEOMETRY_CROP, GeometryProbe, jittered
+from evaluation.metrics.flicker import flicker_ratio, jitter_ratio, warp_error_ratio
+from evaluation.metrics.utility import landmark_error, pose_error_deg
+
+__all__ = ["FollowedFace", "Geometry", "Steadiness", "geometry_of", "steadiness_of"]
+
+_LEAST_RUN: Final = 5
+
+Crop = NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class FollowedFace:
+    """One face as long as it was followed.
+
+    Attributes:
+        frames: numbers of the frames, ascending; there may be gaps.
+        before: kveil crops of the original.
+        after: the same places of the anonymized frames.
+        maps: `frame_from_crop` of each.
+    """
+
+    frames: list[int] = field(default_factory=list)
+    before: list[Crop] = field(default_factory=list)
+    after: list[Crop] = field(default_factory=list)
+    maps: list[Similarity] = field(default_factory=list)
+
+    def add(self, index: int, before: Crop, after: Crop, frame_from_crop: Similarity) -> None:
+        """Takes the crops of one frame."""
+        self.frames.append(index)
+        self.before.append(before)
+        self.after.append(after)
+        self.maps.append(frame_from_crop)
+
+    def runs(self) -> list[slice]:
+        """Stretches of consecutive frames, of five or more."""
+        breaks = [place + 1 for place, (a, b) in enumerate(pairwise(self.frames)) if b != a + 1]
+        edges = [0, *breaks, len(self.frames)]
+        return [slice(a, b) for a, b in pairwise(edges) if b - a >= _LEAST_RUN]
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Pose and landmarks of the anonymized face against those of the original; NaN unmeasured.
+
+    Attributes:
+        pose_error_deg: mean absolute error of yaw, pitch and roll.
+        pose_floor_deg: between the original and a jittered crop of it.
+        pose_step_deg: between consecutive frames of the original.
+        landmark_error: mean distance of 68 landmarks ÷ distance of the outer eye corners.
+        landmark_floor: between the original and a jittered crop of it, jitter undone.
+        landmark_step: between consecutive frames of the original, aligned by the eyes.
+    """
+
+    pose_error_deg: float
+    pose_floor_deg: float
+    pose_step_deg: float
+    landmark_error: float
+    landmark_floor: float
+    landmark_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """How steady the anonymized face is against the original; medians over faces.
+
+    Attributes:
+        flicker: change of brightness between frames, anonymized ÷ original.
+        warp_error: error after following the original's motion, anonymized ÷ original.
+        jitter: trembling of landmarks, anonymized ÷ original.
+        faces: followed faces that were measured.
+    """
+
+    flicker: float
+    warp_error: float
+    jitter: float
+    faces: int
+
+
+def geometry_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Geometry:
+    """Means over every crop of every face."""
+    poses: list[NDArray[np.float32]] = []
+    marks: list[NDArray[np.float32]] = []
+    for one in faces:
+        shaken = [jittered(crop, frame) for frame, crop in zip(one.frames, one.before, strict=True)]
+        sides = [one.before, one.after, [crop for crop, _ in shaken]]
+        read = [probe.pose_deg(crops) for crops in sides]
+        if read[0] is not None and read[1] is not None and read[2] is not None:
+            poses.append(_pose_rows(read[0], read[1], read[2], one.frames))
+        seen = [probe.marks(crops) for crops in sides]
+        if seen[0] is not None and seen[1] is not None and seen[2] is not None:
+            back = np.stack([undo for _, undo in shaken])
+            steadied = seen[2] @ back[:, :, :2].transpose(0, 2, 1) + back[:, None, :, 2]
+            marks.append(_mark_rows(seen[0], seen[1], steadied, one.frames))
+    return Geometry(*_column_means(poses), *_column_means(marks))
+
+
+def steadiness_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Steadiness:
+    """Medians over the faces that were seen in five consecutive frames or more."""
+    rows = []
+    for one in faces:
+        for run in one.runs():
+            before, after = one.before[run], one.after[run]
+            jitter = _jitter(before, after, one.maps[run], probe)
+            rows.append((flicker_ratio(before, after), warp_error_ratio(before, after), jitter))
+    if not rows:
+        return Steadiness(float("nan"), float("nan"), float("nan"), 0)
+    flicker, warp, jitter = np.median(np.array(rows), axis=0).tolist()
+    return Steadiness(flicker, warp, jitter, sum(bool(one.runs()) for one in faces))
+
+
+def _jitter(
+    before: Sequence[Crop], after: Sequence[Crop], maps: Sequence[Similarity], probe: GeometryProbe
+) -> float:
+    first, second = probe.marks(before), probe.marks(after)
+    if first is None or second is None:
+        return float("nan")
+    # In the frame's own pixels: the crop's map trembles with the detector's landmarks.
+    placed = [
+        np.stack([moved(one, row * GEOMETRY_CROP) for one, row in zip(maps, marks, strict=True)])
+        for marks in (first, second)
+    ]
+    return jitter_ratio(placed[0], placed[1])
+
+
+def _pose_rows(
+    before: NDArray[np.float32],
+    after: NDArray[np.float32],
+    shaken: NDArray[np.float32],
+    frames: Sequence[int],
+) -> NDArray[np.float32]:
+    step = _of_steps(pose_error_deg(before[1:], before[:-1]), frames)
+    return np.stack([pose_error_deg(before, after), pose_error_deg(before, shaken), step], axis=1)
+
+
+def _mark_rows(
+    before: NDArray[np.float32],
+    after: NDArray[np.float32],
+    shaken: NDArray[np.float32],
+    frames: Sequence[int],
+) -> NDArray[np.float32]:
+    step = _of_steps(landmark_error(before[1:], before[:-1]), frames)
+    return np.stack([landmark_error(before, after), landmark_error(before, shaken), step], axis=1)
+
+
+def _of_steps(values: NDArray[np.float32], frames: Sequence[int]) -> NDArray[np.float32]:
+    """Values of pairs of neighbours, NaN where a frame is missing between them."""
+    full = np.full(len(frames), np.nan, np.float32)
+    is_next = np.diff(np.array(frames)) == 1
+    full[1:][is_next] = values[is_next]
+    return full
+
+
+def _column_means(rows: Sequence[NDArray[np.float32]]) -> list[float]:
+    if not rows:
+        return [float("nan")] * 3
+    table = np.concatenate(rows)
+    known = np.isfinite(table)
+    sums = np.where(known, table, 0).sum(axis=0, dtype=np.float64)
+    return [
+        float(total / count) if count else float("nan")
+        for total, count in zip(sums, known.sum(axis=0), strict=True)
+    ]
