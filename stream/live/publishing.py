@@ -31,8 +31,8 @@ _FORMATS: Final = {
 }
 _HLS: Final = {
     "hls_segment_type": "fmp4",
-    "hls_time": "1",
-    "hls_list_size": "8",
+    "hls_time": "0.1",  # so that each key frame begins a segment
+    "hls_list_size": "12",
     "hls_flags": "delete_segments+independent_segments+program_date_time+temp_file",
     "hls_fmp4_init_filename": "init.mp4",
 }

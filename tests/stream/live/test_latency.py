@@ -65,7 +65,7 @@ def told(running: RunningStream, watch: Stopwatch) -> dict[str, float]:
         "glass_p95_ms": round(float(np.percentile(list(watch.delays_s), 95)) * 1e3, 1),
         "added_p50_ms": round(added.p50_s * 1e3, 1),
         "added_p95_ms": round(added.p95_s * 1e3, 1),
-        **running.live.counters.counts(),
+        **{str(event): float(n) for event, n in running.live.counters.counts().items()},
     }
 
 

@@ -14,6 +14,7 @@ import pytest
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SinkLost, SourceLost
+from stream.live.live_encoder import EncoderOptions
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.srt_bridge import srt_library
@@ -62,6 +63,22 @@ def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path) -> None:
     assert any(mark_in_bitstream(file.read_bytes()) for file in tmp_path.glob("*.m4s"))
     with web_server(tmp_path) as port:
         assert frames_of(f"http://127.0.0.1:{port}/live.m3u8", 60) == 60
+
+
+@pytest.mark.parametrize("keyframe_s", [0.5, 1.0])
+def test_hls_segments_are_as_short_as_the_key_frames_ask(tmp_path: Path, keyframe_s: float) -> None:
+    options = EncoderOptions(keyframe_s=keyframe_s)
+    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate(), options)
+    for number in range(150):
+        sink.write(slate(90, 160, number * 3600))
+    sink.finish()
+    lines = (tmp_path / "live.m3u8").read_text().splitlines()
+    lengths = [float(line[8:].rstrip(",")) for line in lines if line.startswith("#EXTINF:")]
+    assert len(lengths) >= 5
+    assert max(lengths) <= keyframe_s + 0.05
+    assert "#EXT-X-INDEPENDENT-SEGMENTS" in lines
+    assert sum(line.startswith("#EXT-X-PROGRAM-DATE-TIME:") for line in lines) == len(lengths)
+    assert any(line.startswith("#EXT-X-MAP:") for line in lines)
 
 
 def test_playlist_that_points_at_a_file_gives_nothing(tmp_path: Path) -> None:
