@@ -42,7 +42,7 @@ def test_soak_ends_with_6_at_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_bench_measures_joins_and_returns(tmp_path: Path) -> None:
-    row = bench.bench_gallery("memory", MemoryStore(), 300, 5, 32, tmp_path)
+    row = bench.bench_gallery("memory", MemoryStore(), 300, 5, 128, tmp_path)
     assert row.recognised > 0.99
     assert 0 < row.join_ms <= row.join_p95_ms
     assert "memory" in bench.shown([row])
