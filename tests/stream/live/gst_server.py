@@ -45,7 +45,9 @@ class Camera(GstRtspServer.RTSPMediaFactory):
             "! rtph264pay config-interval=1 pt=96",
             "jpeg": "jpegenc quality=85 ! rtpjpegpay pt=26",
         }[options.codec]
-        loss = f"! identity drop-probability={options.drop} " if options.drop else ""
+        loss = f"! netsim drop-probability={options.drop} " if options.drop or options.late else ""
+        if options.late:
+            loss += f"delay-probability={options.late} min-delay=10 max-delay=60 "
         last = encode.rpartition("!")[2].strip()
         chain = encode[: len(encode) - len(last)]
         tail = f"{last} {loss} ! capsfilter name=pay0" if loss else f"{last} name=pay0"
@@ -180,6 +182,7 @@ def main():
     parser.add_argument("--fps", type=int, default=15)
     parser.add_argument("--codec", default="h264")
     parser.add_argument("--drop", type=float, default=0.0)
+    parser.add_argument("--late", type=float, default=0.0, help="share of packets out of order")
     parser.add_argument("--base")
     parser.add_argument("--user")
     parser.add_argument("--sound", choices=sorted(SOUNDS))

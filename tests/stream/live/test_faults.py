@@ -174,6 +174,20 @@ def test_one_packet_in_ten_lost_covers_what_is_damaged(tmp_path: Path) -> None:
         assert scene.count("frames_in") >= 30
 
 
+def test_packets_out_of_order_and_lost_show_no_face(tmp_path: Path) -> None:
+    with stage(tmp_path, transport="udp") as scene:
+        scene.camera("640x360", "--drop", "0.1", "--late", "0.2")
+        assert eventually(scene.more_pictures(30), 45.0)
+        assert scene.count("frames_in") >= 30
+
+
+def test_packets_out_of_order_alone_are_put_in_order(tmp_path: Path) -> None:
+    with stage(tmp_path, transport="udp") as scene:
+        scene.camera("640x360", "--late", "0.2")
+        assert eventually(scene.more_pictures(60), 45.0)
+        assert scene.count("frames_damaged") < scene.count("frames_in") / 2
+
+
 def test_engine_that_fails_again_and_again_shows_no_face(tmp_path: Path) -> None:
     with stage(tmp_path, lambda: CoversTheFace(fail_every=8)) as scene:
         scene.camera()

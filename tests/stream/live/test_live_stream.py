@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +15,7 @@ from stream.live.errors import SourceLost
 from stream.live.live_stream import Liveliness, LiveStream
 from stream.live.soak import PatternSource
 from stream.live.turns import Turns
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Collector, LookAhead, slate
 from tests.stream.live.rtsp_peer import eventually
 
 pytestmark = pytest.mark.unit
@@ -71,6 +73,36 @@ def test_file_that_ends_while_its_engine_hangs_ends_after_the_fresh_worker() -> 
     release.set()
     assert stream.ended.wait(10.0)
     assert stream.stop() == []
+
+
+def test_camera_whose_clock_jumps_leaves_the_outputs_time_alone() -> None:
+    stream = LiveStream(
+        "cam",
+        lambda hear: Jumps(16, 16, 50, 1000),
+        lambda: LookAhead(2),
+        slate,
+        Turns(1),
+        SystemClock(),
+        bounds=Liveliness(hold_s=0.5, jump_s=0.5, slate_shape=(16, 16)),
+    )
+    seen = Collector()
+    stream.add_outlet(seen)
+    stream.start()
+    assert eventually(lambda: stream.counters.counts().get("clock_jumps", 0) >= 3)
+    assert stream.stop() == []
+    times_s = [float(one.pts * one.time_base) for one in seen.taken]
+    steps_s = [later - sooner for sooner, later in itertools.pairwise(times_s)]
+    assert min(steps_s) > 0
+    assert max(steps_s) < 2.0
+
+
+class Jumps(PatternSource):
+    """A camera whose clock leaps an hour ahead, back, and falls to zero."""
+
+    def frames(self) -> Iterator[Frame]:
+        offsets = (1000, 1000 + 3600 * 50, 1000, 0)
+        for frame in super().frames():
+            yield replace(frame, pts=frame.pts + offsets[min(3, frame.index // 20)])
 
 
 class EndsAfter(PatternSource):

@@ -171,6 +171,24 @@ def test_sound_published_by_whip_comes_back_by_whep(tmp_path: Path) -> None:
         assert silent < 1e-4
 
 
+def test_viewer_that_vanishes_frees_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_browser()
+    monkeypatch.setattr("aioice.ice.CONSENT_INTERVAL", 0.3)
+    settings = settings_of(StreamSpec(name="desk"), live={"hold_s": 0.2})
+    service = Service(settings, engines(), lambda chosen, name: CoverEveryFace())
+    with served(service, settings) as address, browser(tmp_path / "profile") as page:
+        page.open(address)
+        assert eventually(lambda: is_playing(page, "desk"), 30.0)
+        running = service.context.fleet.running("desk")
+        assert running.viewers == 1
+        page.vanish()
+        assert eventually(lambda: running.viewers == 0, 30.0)
+        out = running.live.counters.counts()["slates"]
+        assert eventually(lambda: running.live.counters.counts()["slates"] > out + 5)
+
+
 def test_storm_of_fifty_viewers_fills_the_places_and_harms_nobody(tmp_path: Path) -> None:
     need_browser()
     webrtc = LOOPBACK.model_copy(update={"max_viewers": 4})
