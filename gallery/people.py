@@ -26,7 +26,7 @@ __all__ = ["PeopleIndex", "SharpestMean", "Sighting", "unit_embedding"]
 
 _NEIGHBOURS = 8
 _RECENT = 16
-_FEW = 1024
+_FEW = 2048
 _CONNECTIVITY = 12
 _ADD_EFFORT = 200
 """Few links, carefully chosen: a search's cost then grows with log n from 10,000 people on."""

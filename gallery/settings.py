@@ -62,7 +62,7 @@ class GallerySettings:
         retry_s: after the store failed, new faces are covered for this long before it is asked
             again, seconds of the gallery's clock; doubled with each failure in a row, up to 32
             times.
-        search_effort: candidates that the index examines where there are more than 1,024
+        search_effort: candidates that the index examines where there are more than 2,048
             people; when it grows, fewer known people are missed and a search takes longer.
 
     Raises:

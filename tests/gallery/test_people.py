@@ -64,7 +64,7 @@ def test_newcomer_is_known_at_once_whether_indexed_yet_or_not(others: int) -> No
     assert len(index) == others + 1
 
 
-@pytest.mark.parametrize("others", [0, 2000])
+@pytest.mark.parametrize("others", [0, 4000])
 def test_doubt_is_decided_by_exact_cosines_in_any_crowd(others: int) -> None:
     dice = np.random.default_rng(3)
     crowd = dice.standard_normal((others + 400, 256)).astype(np.float32)
