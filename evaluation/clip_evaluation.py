@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from evaluation.clip_controls import run_clip_controls
+from evaluation.clip_controls import run_clip_controls, run_quality_controls
+from evaluation.clip_goals import goals_record
 from evaluation.clip_quality import ClipQuality
 from evaluation.clips import FramePair, paired
 from evaluation.errors import ClipsDiffer
@@ -80,8 +81,15 @@ def evaluate_clips(
     same = paired(original, original)
     controls = run_clip_controls(same, finder, judges, least_px=least_px, floors=exposure.floors)
     record["A12"] = figures = exposure_record(exposure, controls, judges, finder.name)
-    figures["quality"] = quality.figures().as_dict()
+    left = quality.figures()
+    probe = geometry or GeometryProbe()
+    same = paired(original, original)
+    blind = not run_quality_controls(same, finder, judges, probe, least_px=least_px).hold()
+    figures["quality"] = left.as_dict() | {"controls_hold": not blind}
+    record["goals"] = goals_record(left)
     reasons = []
+    if blind:
+        reasons.append("the controls of quality do not hold: its figures say nothing")
     if not controls.hold(judges):
         reasons.append("the controls do not hold: the figures say nothing")
     bare = exposure.bare()
