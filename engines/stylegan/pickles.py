@@ -63,7 +63,7 @@ class _StorageType:
 
 
 class _Inert(dict[str, object]):
-    """Stands for `EasyDict`: a dictionary that takes a state and ignores its type."""
+    """Stands for `EasyDict` and the like: a dictionary that takes a state as its items."""
 
     def __setstate__(self, state: object) -> None:
         if isinstance(state, dict):
@@ -292,6 +292,11 @@ def _module(meta: dict[str, object]) -> StoredModule:
     return StoredModule(str(meta.get("class_name", "")), state)
 
 
+def _device(*words: object) -> str:
+    """Where a tensor lay does not matter here."""
+    return ":".join(str(word) for word in words)
+
+
 def _encoded(text: str, encoding: str = "latin1") -> bytes:
     """What old protocols write instead of bytes."""
     if encoding != "latin1":
@@ -304,6 +309,7 @@ _NAMES: Final[dict[tuple[str, str], object]] = {
     ("builtins", "set"): set,
     ("_codecs", "encode"): _Maker(_encoded),
     ("collections", "OrderedDict"): OrderedDict,
+    ("argparse", "Namespace"): _Inert,
     ("dnnlib.util", "EasyDict"): _Inert,
     ("torch_utils.persistence", "_reconstruct_persistent_obj"): _Maker(_module),
     ("torch._utils", "_rebuild_tensor_v2"): _Maker(_tensor),
@@ -311,6 +317,7 @@ _NAMES: Final[dict[tuple[str, str], object]] = {
     ("torch._utils", "_rebuild_parameter_with_state"): _Maker(_parameter),
     ("torch.storage", "_load_from_bytes"): _FROM_BYTES,
     ("torch", "Size"): tuple,
+    ("torch", "device"): _Maker(_device),
     ("numpy", "dtype"): _Maker(StoredType),
     ("numpy", "ndarray"): StoredArray,
     ("numpy.core.multiarray", "scalar"): _Maker(scalar_of),

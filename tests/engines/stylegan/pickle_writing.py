@@ -115,7 +115,9 @@ def write_archive(path: Path, content: Mapping[str, object], folder: str = "arch
 
     def stored(value: object) -> object:
         if isinstance(value, Mapping):
-            return OrderedDict((name, stored(inner)) for name, inner in value.items())
+            made = OrderedDict((name, stored(inner)) for name, inner in value.items())
+            vars(made)["_metadata"] = OrderedDict({"": {"version": 1}})
+            return made
         if not isinstance(value, np.ndarray):
             return value
         kind = Named("torch", "FloatStorage", ...)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,19 @@ def test_rosinality_mean_comes_from_the_file_where_it_has_one(tmp_path: Path) ->
     network = generator_from_file(path).network
     assert isinstance(network, StyleGan2)
     assert np.array_equal(network.mapping.mean, mean)
+
+
+def test_rosinality_checkpoint_of_a_training_run_is_read(tmp_path: Path) -> None:
+    """It holds optimizers, the command line and the other networks too."""
+    content = {
+        "g": {"input.input": np.zeros(3)},
+        "g_ema": rosinality(),
+        "g_optim": {"state": {0: {"step": 3}}, "param_groups": [{"lr": 0.002, "params": [0]}]},
+        "args": argparse.Namespace(size=64, path="faces", betas=(0.0, 0.99)),
+        "ada_aug_p": 0.1,
+    }
+    read = generator_from_file(write_archive(tmp_path / "n.pt", content))
+    assert (read.source, read.network.size) == ("rosinality", 64)
 
 
 @pytest.mark.parametrize(
