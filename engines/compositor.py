@@ -14,8 +14,9 @@ from typing import Final, Literal, NoReturn
 
 import numpy as np
 
-from engines.alignment import Similarity, sized_region
-from engines.covers import DEFAULT_COVER, Cover, grown_box
+from engines.alignment import Similarity
+from engines.covering import cover_faces
+from engines.covers import DEFAULT_COVER, Cover
 from engines.errors import EngineFault
 from engines.patches import Patch, Placed, defect_of, placed_patch
 from engines.pictures import Layout, Picture
@@ -239,16 +240,8 @@ def _edit(
         if cause:
             to_cover.append(track)
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
-    for track in sorted(to_cover, key=_nearness):
-        _cover_face(picture, track, cover, margin)
+    cover_faces(picture, to_cover, cover, margin)
     return tuple(outcomes)
-
-
-def _nearness(track: Track) -> tuple[int, int]:
-    """Where covers overlap, the largest face's lies on top, whole; stable between frames."""
-    box = np.nan_to_num(track.face.box_px.astype(np.float64))
-    width, height = np.clip(box[2:] - box[:2], 1e-3, 1e6)
-    return round(float(np.log2(width * height))), track.id
 
 
 def _swapped_or_cause(
@@ -274,27 +267,3 @@ def _place(picture: Picture, track: Track, patch: Patch) -> str:
         return placed
     picture.blend(placed.top, placed.left, placed.pixels, placed.alpha)
     return ""
-
-
-def _cover_face(picture: Picture, track: Track, cover: Cover, margin: float) -> None:
-    box = track.face.box_px.astype(np.float64)
-    if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
-        raise EngineFault("a face box is not finite or empty; cover the whole frame")
-    region = sized_region(grown_box(box, max(margin, 1.0)), picture)
-    if region is None:
-        return
-    top, left, _, _ = region
-    crop = picture.region_bgr(*region)
-    shift = np.array([left, top], np.float32)
-    painted = cover.paint(
-        crop,
-        (track.face.landmarks_px - shift).astype(np.float32),
-        (box - np.tile(shift, 2)).astype(np.float32),
-    )
-    if painted.shape != crop.shape or painted.dtype != np.uint8:
-        raise EngineFault(f"cover {cover.name} gave {painted.shape} {painted.dtype}")
-    if not cover.is_partial:
-        picture.overwrite(top, left, painted)
-        return
-    drawn = np.asarray((crop != painted).any(axis=2), np.float32)
-    picture.blend(top, left, painted.astype(np.float32), drawn)

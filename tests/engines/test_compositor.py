@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from engines import compositor
 from engines.alignment import IDENTITY_AXES, IDENTITY_CENTRE, identity_mask, kveil_from_landmarks
@@ -309,13 +310,38 @@ def test_neighbouring_feather_never_softens_a_cover() -> None:
     assert [outcome.result for outcome in both.outcomes] == ["covered", "swapped"]
 
 
-def test_cover_of_the_larger_face_lies_on_top_whatever_the_order() -> None:
-    large, small = face_at(100, 100, 80), face_at(135, 100, 24)
-    alone = compose(frame_of(picture_from_bgr(noise(200, 220))), [track_of(large, 1)], {})
-    rows, columns = slice(60, 140), slice(60, 140)
+def covered(*tracks: Track) -> NDArray[np.uint8]:
+    """A noisy frame with these faces covered, H×W×3 BGR."""
+    return compose(frame_of(picture_from_bgr(noise(200, 220))), list(tracks), {}).picture.bgr()
+
+
+def test_no_covers_margin_lies_on_another_face_whatever_the_order() -> None:
+    large, small = face_at(80, 100, 80), face_at(135, 100, 24)
+    own = [covered(track_of(face)) for face in (large, small)]
     for tracks in ([track_of(large, 1), track_of(small, 2)], [track_of(small, 1), track_of(large)]):
-        both = compose(frame_of(picture_from_bgr(noise(200, 220))), tracks, {})
-        assert (both.picture.bgr()[rows, columns] == alone.picture.bgr()[rows, columns]).all()
+        both = covered(*tracks)
+        for face, alone in zip((large, small), own, strict=True):
+            x0, y0, x1, y1 = face.box_px.astype(int)
+            inside = (slice(y0, y1), slice(x0, x1))
+            assert (both[inside] == alone[inside]).all()
+
+
+def test_a_face_before_a_larger_one_shows_its_own_cover() -> None:
+    large, small = face_at(100, 100, 80), face_at(110, 110, 24)
+    both, alone = covered(track_of(large, 1), track_of(small, 2)), covered(track_of(small))
+    x0, y0, x1, y1 = small.box_px.astype(int)
+    assert (both[y0:y1, x0:x1] == alone[y0:y1, x0:x1]).all()
+
+
+def test_overlapping_covers_do_not_undo_one_another() -> None:
+    """The negative of a negative would be the face."""
+    face, negative = face_at(100, 100, 60), COVERS["negative"]
+    picture = picture_from_bgr(noise(200, 220))
+    before = picture.bgr().copy()
+    made = compose(frame_of(picture), [track_of(face, 1), track_of(face, 2)], {}, negative)
+    alone = compose(frame_of(picture_from_bgr(noise(200, 220))), [track_of(face)], {}, negative)
+    assert (made.picture.bgr() == alone.picture.bgr()).all()
+    assert (made.picture.bgr() != before).any()
 
 
 def spoiled_box(values: list[float]) -> Face:
