@@ -54,7 +54,13 @@ def finder_for(
     )
 
 
-def tracker_for(settings: Settings, lookahead: int, rate: float, confirm_hits: int = 3) -> Tracker:
+def tracker_for(
+    settings: Settings,
+    lookahead: int,
+    rate: float,
+    confirm_hits: int = 3,
+    least_hold_frames: int = 2,
+) -> Tracker:
     """The tracker of a stream.
 
     Args:
@@ -62,6 +68,8 @@ def tracker_for(settings: Settings, lookahead: int, rate: float, confirm_hits: i
         lookahead: frames that a result is held back.
         rate: frames a second.
         confirm_hits: detections before a face is worth a surrogate.
+        least_hold_frames: a track is covered so many frames before and after its detections,
+            however slowly frames come.
     """
     return Tracker(
         TrackerSettings(
@@ -71,6 +79,7 @@ def tracker_for(settings: Settings, lookahead: int, rate: float, confirm_hits: i
             confirm_hits=confirm_hits,
             hold_s=settings.tracking.hold_s,
             preroll_s=min(settings.tracking.preroll_s, lookahead / rate),
+            min_hold_frames=least_hold_frames,
         )
     )
 

@@ -11,6 +11,7 @@ from engines.compositor import Composite, compose_slate
 from engines.marking import MarkStyle, mark
 from engines.types import Frame
 from stream.anonymizer import Anonymizer
+from stream.detection_setup import finder_for, schedule_for, tracker_for
 from stream.engine_set import EngineSet
 from stream.finding import FaceFinder
 from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
@@ -20,14 +21,14 @@ from stream.methods import method_cover
 from stream.replacement import FaceReplacer
 from stream.report import ClusterCounts, FaceCounts, FrameCounts
 from stream.stage_clock import StageClock
-from tracker.schedule import ScheduleSettings
-from tracker.settings import TrackerSettings
-from tracker.tracker import Tracker
 
 __all__ = ["FaceTally", "LiveAnonymizers", "Marked"]
 
 _GIVE_UP_AFTER = 10
 _LEAST_HOLD_FRAMES = 2
+_MOST_HOLD_FRAMES = 100
+_SLOWEST_FPS = 1.0
+"""Cameras may be this slow: the look-ahead is then so many seconds long."""
 ReplacerFactory = Callable[[], FaceReplacer]
 
 
@@ -200,17 +201,14 @@ class LiveAnonymizers:
         self.tally.new_run()
         settings, live_frames = self._settings, self._settings.tracking.lookahead_live_frames
         self._replacer = SheddingReplacer(self._make_replacer(), self.overload)
-        schedule = SheddingSchedule(self._schedule(), self.overload, live_frames)
-        tracker = Tracker(
-            TrackerSettings(
-                lookahead_frames=live_frames,
-                high_score=settings.detection.high_score,
-                low_score=settings.detection.low_score,
-                confirm_hits=3,
-                hold_s=settings.tracking.hold_s,
-                preroll_s=settings.tracking.preroll_s,
-                min_hold_frames=max(_LEAST_HOLD_FRAMES, min(live_frames, 100)),
-            )
+        schedule = SheddingSchedule(
+            schedule_for(settings, settings.detection.full_every_s), self.overload, live_frames
+        )
+        tracker = tracker_for(
+            settings,
+            live_frames,
+            _SLOWEST_FPS,
+            least_hold_frames=max(_LEAST_HOLD_FRAMES, min(live_frames, _MOST_HOLD_FRAMES)),
         )
         anonymizer = Anonymizer(
             self._finder(),
@@ -226,25 +224,17 @@ class LiveAnonymizers:
         )
 
     def _finder(self) -> FaceFinder:
-        finder = FaceFinder(
-            self._engines.detector,
-            self._engines.plans,
-            min_score=self._settings.detection.low_score,
+        finder = finder_for(
+            self._settings,
+            self._engines,
+            self.stages,
             workers=1,
-            deadline_s=self._settings.limits.engine_deadline_s,
             give_up_after=_GIVE_UP_AFTER,
-            clock=self.stages,
         )
         # Files overlap the search of a frame with the decoding of the next; live, that would
         # hold each picture back until the next one comes.
         finder.workers = 0
         return finder
-
-    def _schedule(self) -> ScheduleSettings:
-        full_every_s = self._settings.detection.full_every_s
-        if self._settings.detection.schedule == "every":
-            return ScheduleSettings(full_every_s=full_every_s, max_skipped=0, max_still_skipped=0)
-        return ScheduleSettings(full_every_s=full_every_s)
 
     def _observe(self) -> None:
         """A frame is late where another had to be dropped for it."""
