@@ -43,6 +43,16 @@ def generator_from_file(path: Path) -> Recognised:
         ModelRejected: it is damaged, hostile, or holds no generator of a known kind.
     """
     content = read_checkpoint(path)
+    try:
+        return _recognised(content, path.name)
+    except ModelRejected:
+        raise
+    except Exception as fault:  # what a file says may have any type in any place
+        kind = type(fault).__name__
+        raise ModelRejected(f"{path.name} is damaged or no generator ({kind})") from fault
+
+
+def _recognised(content: object, file: str) -> Recognised:
     if isinstance(content, Mapping):
         for name in _OFFICIAL:
             if isinstance(content.get(name), StoredModule):
@@ -56,7 +66,7 @@ def generator_from_file(path: Path) -> Recognised:
     if isinstance(content, StoredModule):
         return _official(content)
     raise ModelRejected(
-        f"{path.name} holds no generator that kveil knows; bring an official StyleGAN2-ADA or "
+        f"{file} holds no generator that kveil knows; bring an official StyleGAN2-ADA or "
         "StyleGAN3 pickle, or a rosinality checkpoint"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -184,3 +185,26 @@ def test_file_without_a_generator_is_refused(tmp_path: Path, content: bytes) -> 
 def test_absent_file_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ModelMissing):
         generator_from_file(tmp_path / "none.pkl")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_flipped_bytes_are_read_or_refused_and_nothing_else(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kinds = (lambda: network_pickle(stylegan2(channels=4)), lambda: network_pickle(stylegan3()))
+    content = bytearray(kinds[seed % 2]())
+    # What describes the network is mostly ASCII; weights are not worth flipping.
+    places = [n for n, byte in enumerate(content) if 32 <= byte < 127]
+    for place in rng.choice(places, 3):
+        content[place] = rng.integers(256)
+    path = tmp_path / "n.pkl"
+    path.write_bytes(bytes(content))
+    with contextlib.suppress(ModelRejected):
+        generator_from_file(path)
+
+
+@pytest.mark.parametrize("state", [{1: np.zeros(3)}, {"style.1.weight": 3, 2.5: None}])
+def test_names_that_are_no_words_are_refused(tmp_path: Path, state: dict[object, object]) -> None:
+    path = tmp_path / "n.pkl"
+    path.write_bytes(pickled({"g_ema": state}))
+    with pytest.raises(ModelRejected):
+        generator_from_file(path)
