@@ -40,6 +40,11 @@ class FleetCollector(Collector):
         k_real = GaugeMetricFamily(
             "kveil_k_real_min", "Fewest real people behind a surrogate.", labels=["stream"]
         )
+        store = GaugeMetricFamily(
+            "kveil_gallery_store_failures",
+            "Times that the store of people failed; new faces are covered meanwhile.",
+            labels=["stream"],
+        )
         stages = GaugeMetricFamily(
             "kveil_stage_seconds", "Time of a stage per frame.", labels=["stream", "stage", "q"]
         )
@@ -51,10 +56,11 @@ class FleetCollector(Collector):
             for cause, number in report.frames.covered_fully_by_cause.items():
                 frames.add_metric([name, cause], number)
             k_real.add_metric([name], report.clusters.k_real_min)
+            store.add_metric([name], report.clusters.store_failures)
             for stage, times in report.stages.items():
                 stages.add_metric([name, stage, "0.5"], times.p50_ms / 1e3)
                 stages.add_metric([name, stage, "0.95"], times.p95_ms / 1e3)
-        yield from (faces, frames, k_real, stages)
+        yield from (faces, frames, k_real, store, stages)
         yield GaugeMetricFamily(
             "kveil_stuck_threads", "Threads that did not leave.", value=len(self._fleet.stuck)
         )

@@ -3,7 +3,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from pathlib import Path
 
+import psutil
 import pytest
 
 from stream.live.address import address_from_text
@@ -88,6 +90,33 @@ def test_http_redirect_to_a_refused_host_is_not_followed() -> None:
         with pytest.raises((AddressRefused, SourceLost)):
             NetworkSource(address, guard, SystemClock(), FAST)
         assert trap.visits_elsewhere == 0
+
+
+def test_camera_of_this_machine_gives_frames() -> None:
+    if not Path("/dev/video0").exists():
+        pytest.skip("needs a camera: /dev/video0 (or the kernel module v4l2loopback)")
+    source = NetworkSource(address_from_text("/dev/video0"), OpenGate(), SystemClock(), FAST)
+    assert all(frame.picture.width > 0 for frame in itertools.islice(source.frames(), 3))
+    source.close()
+
+
+def test_camera_that_is_not_there_is_told_in_one_line() -> None:
+    address = address_from_text("/dev/video987")
+    with pytest.raises(SourceLost, match="cannot read /dev/video987: no such file"):
+        NetworkSource(address, OpenGate(), SystemClock(), FAST)
+
+
+def test_credentials_of_a_publication_are_seen_in_no_process() -> None:
+    with rtsp_peer("--size", "320x180") as peer:
+        sink = NetworkSink(peer.address("out", "me:s3cret"), OpenGate())
+        sink.write(slate(180, 320, 0))
+        seen = ""
+        for child in psutil.Process().children():
+            seen += " ".join(child.cmdline())
+            seen += Path(f"/proc/{child.pid}/environ").read_bytes().decode(errors="replace")
+        sink.abort()
+    assert "stream.live.publisher" in seen
+    assert "s3cret" not in seen
 
 
 def test_published_stream_can_be_watched_and_says_goodbye() -> None:
