@@ -67,6 +67,20 @@ class StoredArray:
         """What numpy's `_reconstruct` gives; shape and type arrive with the state."""
         return cls()
 
+    @classmethod
+    def from_buffer(
+        cls, content: object, kind: object, shape: object, order: object
+    ) -> StoredArray:
+        """What protocol 5 writes instead of a state.
+
+        Raises:
+            ModelRejected: the parts do not fit each other.
+        """
+        made = cls()
+        data = bytes(content) if isinstance(content, bytes | bytearray) else content
+        made.__setstate__((1, shape, kind, order == "F", data))
+        return made
+
     def __setstate__(self, state: object) -> None:
         """Take version, shape, type, order and bytes.
 

@@ -306,6 +306,7 @@ def _encoded(text: str, encoding: str = "latin1") -> bytes:
 
 _FROM_BYTES: Final = _Maker(_storage_from_bytes)
 _NAMES: Final[dict[tuple[str, str], object]] = {
+    ("__builtin__", "set"): set,
     ("builtins", "set"): set,
     ("_codecs", "encode"): _Maker(_encoded),
     ("collections", "OrderedDict"): OrderedDict,
@@ -322,6 +323,8 @@ _NAMES: Final[dict[tuple[str, str], object]] = {
     ("numpy", "ndarray"): StoredArray,
     ("numpy.core.multiarray", "scalar"): _Maker(scalar_of),
     ("numpy.core.multiarray", "_reconstruct"): _Maker(StoredArray.empty),
+    ("numpy.core.numeric", "_frombuffer"): _Maker(StoredArray.from_buffer),
+    ("numpy._core.numeric", "_frombuffer"): _Maker(StoredArray.from_buffer),
     ("numpy._core.multiarray", "scalar"): _Maker(scalar_of),
     ("numpy._core.multiarray", "_reconstruct"): _Maker(StoredArray.empty),
 }

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from engines.errors import ModelRejected
 from engines.stylegan.numpy_pickles import StoredArray, StoredType, plain, scalar_of
+from engines.stylegan.pickles import read_checkpoint
 
 pytestmark = pytest.mark.unit
 
@@ -55,3 +59,14 @@ def test_array_keeps_its_order() -> None:
     stored = StoredArray.empty()
     stored.__setstate__((1, (2, 3), StoredType("f8"), True, values.tobytes("F")))
     assert np.array_equal(np.asarray(plain(stored)), values)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_every_protocol_gives_the_same_numbers(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "n.pkl"
+    said = {"size": np.array([36, 36]), "rate": np.float64(16), "hooks": {1, 2}, "step": 1 << 40}
+    path.write_bytes(pickle.dumps(said, protocol))
+    read = read_checkpoint(path)
+    assert isinstance(read, dict)
+    assert np.asarray(plain(read["size"])).tolist() == [36, 36]
+    assert (read["rate"], read["hooks"], read["step"]) == (16.0, {1, 2}, 1 << 40)
