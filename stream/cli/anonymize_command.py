@@ -10,8 +10,8 @@ import typer
 from config.loading import load_settings
 from config.presets import Preset
 from config.settings import Settings
+from stream.cli.pairs import flags_from_pairs
 from stream.cli.progress import progress_for
-from stream.errors import UsageRefused
 
 __all__ = ["anonymize"]
 
@@ -92,9 +92,4 @@ def _settings(
     preset: Preset, config: Path | None, flags: dict[str, object], pairs: list[str]
 ) -> Settings:
     given = {key: value for key, value in flags.items() if value is not None}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageRefused(f"--set takes KEY=VALUE, not `{pair}`; see `kveil config keys`")
-        given[key.strip()] = value
-    return load_settings(preset=preset, file=config, flags=given)
+    return load_settings(preset=preset, file=config, flags=given | flags_from_pairs(pairs))

@@ -9,6 +9,7 @@ import typer
 
 from config.loading import load_settings
 from config.presets import Preset
+from stream.cli.pairs import flags_from_pairs
 
 __all__ = ["stream"]
 
@@ -23,6 +24,10 @@ def stream(
         Preset, typer.Option(help="Starting point for a kind of camera.")
     ] = "default",
     config: Annotated[Path | None, typer.Option(help="YAML file of settings.")] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any key of `kveil config keys`."),
+    ] = None,
     lookahead: Annotated[
         int | None, typer.Option(help="Frames of look-ahead; each adds its duration of delay.")
     ] = None,
@@ -50,7 +55,9 @@ def stream(
     flags: dict[str, object] = {"method": method, "tracking.lookahead_live_frames": lookahead}
     given = {key: value for key, value in flags.items() if value is not None}
     settings = ServiceSettings(
-        anonymize=load_settings(preset=preset, file=config, flags=given),
+        anonymize=load_settings(
+            preset=preset, file=config, flags=given | flags_from_pairs(pairs or [])
+        ),
         sources=Sources(rtsp_transport=transport),
         live=Live(fps=fps, bitrate_kbps=bitrate),
         recording=Recording(folder="" if "://" in target or ".m3u8" in target else target),
