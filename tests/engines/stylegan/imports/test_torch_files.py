@@ -13,8 +13,8 @@ from engines.stylegan.imports.reference import painted
 from tests.engines.stylegan.imports.generators import WIDTH, rosinality
 from tests.engines.stylegan.pickle_writing import write_archive
 
-pytestmark = pytest.mark.torch
-torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.unit, pytest.mark.torch]
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'kveil[train]'")
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
