@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import onnx
 import torch
-from onnx import checker
+from onnx import checker, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -199,6 +199,8 @@ def train(args: argparse.Namespace) -> Fusion:
     expression = (expression - expression.mean(0)) / expression.std(0)
     reader = train_reader(faces, expression, args.minutes / 6, generator)
     net = Fusion()
+    if args.resume:
+        load_weights(net, args.out)
     optimiser = torch.optim.Adam(net.parameters(), args.lr)
     rows = len(faces) - min(HELD_OUT, len(faces) // 10)
     started, step = time.monotonic(), 0
@@ -207,7 +209,7 @@ def train(args: argparse.Namespace) -> Fusion:
             group["lr"] = args.lr * min(1.0, 4 * (1 - share) + 0.05)
         pick = torch.randint(rows, (args.batch,), generator=generator)
         beta = torch.rand(args.batch, 1, generator=generator)
-        if step in (50, 200, 500):
+        if step in (50, 200, 500) and not args.resume:
             net.quantiser.revive(net.encoded(copies[pick], beta), generator)
         made, quantised = net.fused(copies[pick], beta)
         told = functional.smooth_l1_loss(reader(made), reader(faces[pick]))
@@ -233,6 +235,14 @@ def held_out(net: Fusion, copies: Tensor, faces: Tensor) -> dict[str, float]:
     return found
 
 
+def load_weights(net: Fusion, path: Path) -> None:
+    """Take the weights of an exported network of the same form."""
+    stored = {item.name: item for item in onnx.load(str(path)).graph.initializer}
+    names = [name for name, _ in net.named_parameters()]
+    arrays = {name: numpy_helper.to_array(stored[name]).copy() for name in names}
+    net.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+
+
 def export(net: Fusion, path: Path) -> None:
     """Write the network with a dynamic batch axis."""
     net.eval()
@@ -256,6 +266,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("runs/fusion.npz"))
     parser.add_argument("--out", type=Path, default=Path("evaluation/methods/networks/fusion.onnx"))
+    parser.add_argument("--resume", action="store_true", help="continue from --out")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=2e-3)

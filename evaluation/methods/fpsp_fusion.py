@@ -9,6 +9,7 @@ there is no k-anonymity, and the mixing weights say so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -88,12 +89,16 @@ class FpspFusion:
         Raises:
             TooFewPeople: a single person, to whom nobody can lend.
         """
+        return self.released(faces, secret, BETAS)
+
+    def released(self, faces: Faces, secret: bytes, betas: Sequence[float]) -> Release:
+        """As `anonymize`, with other shares of the surrogate to try in turn."""
         self.fit(faces)
         crops = faces.images[:, *crop_window()]
         vectors = self.generator.told_apart(crops)
         lender = lenders(vectors, faces.persons, self.clusters, secret)
         inputs = self._inputs(crops, lender, secret)
-        fused, self.betas = self._protected(inputs, vectors, crops.shape[1])
+        fused, self.betas = self._protected(inputs, vectors, crops.shape[1], betas)
         patches = enhanced(self.generator, fused)
         alpha = np.repeat(oval_alpha(crops.shape[1])[None], len(crops), axis=0)
         mixing = np.diag(1 - self.betas * np.float32(self.share)).astype(np.float32)
@@ -116,14 +121,14 @@ class FpspFusion:
         return fusion_inputs(crops, five_points(places), surrogates, noise)
 
     def _protected(
-        self, inputs: Float32, vectors: Float32, side: int
+        self, inputs: Float32, vectors: Float32, side: int, betas: Sequence[float]
     ) -> tuple[NDArray[np.uint8], Float32]:
         """Fused crops, uint8, and the β of each: the first at which it is no longer matched."""
         assert self.network is not None
         made = np.zeros((len(inputs), side, side, 3), np.uint8)
         beta = np.zeros(len(inputs), np.float32)
         open_rows = np.arange(len(inputs))
-        for share in BETAS:
+        for share in betas:
             wanted = np.full(len(open_rows), share, np.float32)
             faces = np.rint(self.network.fused(inputs[open_rows], wanted, side)).astype(np.uint8)
             made[open_rows], beta[open_rows] = faces, share

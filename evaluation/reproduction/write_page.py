@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import numpy as np
 import typer
 
+from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
 from evaluation.faces import Faces
 from evaluation.finders import finder_from_models
 from evaluation.folder import people_in_folder, portraits
-from evaluation.metrics.intervals import Proportion
+from evaluation.methods.generated import surrogates_from_pack
 from evaluation.recognisers import models_folder, recognisers_from_names
 from evaluation.reproduction.cluster_tables import centroid_rows, clustering_rows, collapse_rows
+from evaluation.reproduction.fusion_sections import fpsp_section, ksalsa_section
 from evaluation.reproduction.ksame_tables import (
     PAPER_TABLE_1,
     ad_hoc_rows,
@@ -24,10 +25,15 @@ from evaluation.reproduction.ksame_tables import (
     orl_faces,
     threshold_rows,
 )
+from evaluation.reproduction.markdown import cells, joined, marked, rule, sections_of, share
+from evaluation.reproduction.styleid_sections import styleid_section
 
 __all__ = ["write_page"]
 
 _COMMAND = "python -m evaluation.reproduction.write_page ORL_DIR LFW_DIR"
+
+
+SECTIONS: Final = ("k-same", "clusters", "styleid", "k-salsa", "fpsp")
 
 
 def write_page(
@@ -36,24 +42,62 @@ def write_page(
     output: Annotated[Path, typer.Option("-o")] = Path("docs/reproduction.md"),
     models: Annotated[Path | None, typer.Option(help="Folder of the evaluator's networks.")] = None,
     people: Annotated[int, typer.Option(help="People of LFW to look at.")] = 1000,
+    rendered: Annotated[int, typer.Option(help="Of them, people to anonymize.")] = 100,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Make only this section anew: " + ", ".join(SECTIONS)),
+    ] = None,
 ) -> None:
     """Redoes the experiments and writes the page."""
-    sets = orl_faces(orl)
-    parts = [_HEAD, _table_1(sets), _figure_15(sets), _figure_18(sets)]
+    wanted = only or list(SECTIONS)
+    kept = sections_of(output.read_text("utf-8")) if only and output.is_file() else {}
     backend, folder = OpenVino(), models_folder(models)
-    judge = recognisers_from_names(["mobilefacenet_w128"], backend, folder)[0]
-    _, finder = finder_from_models(backend, folder)
-    chosen = [paths[0] for paths in people_in_folder(lfw).values()][:people]
-    faces, _ = portraits(list(enumerate(chosen)), finder, lambda *_: None)
-    vectors = faces.embed(judge)
-    parts += [
-        _figures_2_and_3(vectors, judge.name),
-        _centroids(vectors, judge.name, judge.threshold),
-        _collapse(vectors),
-        _OPEN,
-    ]
-    output.write_text("\n\n".join(parts) + "\n", "utf-8")
+    made: dict[str, str] = {}
+    if "k-same" in wanted:
+        sets = orl_faces(orl)
+        made["k-same"] = "\n\n".join([_table_1(sets), _figure_15(sets), _figure_18(sets)])
+    if {"clusters", "styleid", "fpsp"} & set(wanted):
+        count = people if "clusters" in wanted else rendered
+        made |= _of_faces(
+            wanted, _portraits(lfw, backend, folder, count), backend, folder, rendered
+        )
+    if "k-salsa" in wanted:
+        made["k-salsa"] = ksalsa_section()
+    sections = {"head": _HEAD} | {
+        name: made[name] if name in made else kept.get(name, "") for name in SECTIONS
+    }
+    output.write_text(marked(sections | {"open": _OPEN}), "utf-8")
     typer.echo(f"wrote {output}")
+
+
+def _portraits(lfw: Path, backend: Backend, folder: Path, count: int) -> Faces:
+    _, finder = finder_from_models(backend, folder)
+    chosen = [paths[0] for paths in people_in_folder(lfw).values()][:count]
+    return portraits(list(enumerate(chosen)), finder, lambda *_: None)[0]
+
+
+def _of_faces(
+    wanted: Sequence[str], faces: Faces, backend: Backend, folder: Path, rendered: int
+) -> dict[str, str]:
+    """The sections that look at people."""
+    judges = recognisers_from_names(["mobilefacenet_w128", "edgeface_xxs"], backend, folder)
+    made = {}
+    if "clusters" in wanted:
+        first = judges[0]
+        vectors = faces.embed(first)
+        parts = [
+            _figures_2_and_3(vectors, first.name),
+            _centroids(vectors, first.name, first.threshold),
+            _collapse(vectors),
+        ]
+        made["clusters"] = "\n\n".join(parts)
+    if {"styleid", "fpsp"} & set(wanted):
+        generator, few = surrogates_from_pack(backend), faces.take(np.arange(len(faces))[:rendered])
+        if "styleid" in wanted:
+            made["styleid"] = styleid_section(few, generator, judges)
+        if "fpsp" in wanted:
+            made["fpsp"] = fpsp_section(few, generator, judges)
+    return made
 
 
 _HEAD = f"""# The papers' experiments, redone
@@ -64,9 +108,10 @@ This page is written by one command and holds nothing that it did not measure:
 {_COMMAND}
 ```
 
-Brackets hold 95 % Wilson intervals, clustered by person. The papers' figures stand beside
-ours; where they differ, the reason is given. Data differ throughout: FERET, CelebA and RaFD
-are not redistributable, so ORL/AT&T and LFW stand in."""
+`--only styleid` and the like make one part anew. Brackets hold 95 % Wilson intervals, clustered
+by person. The papers' figures stand beside ours; where they differ, the reason is given. Data
+differ throughout: FERET, CelebA and RaFD are not redistributable, so ORL/AT&T and LFW stand in,
+drawn textures for the retina, and the bundled generator for StyleGAN2 on FFHQ."""
 
 _OPEN = """## Not redone
 
@@ -74,10 +119,10 @@ _OPEN = """## Not redone
 |---|---|---|
 | AnonFACES | Figs 9–16 | need CelebA, RaFD and their StyleGAN; \
 `kveil evaluate` draws the same curves over k on any folder |
-| StyleID | Tables 1–5, Figs 3, 5, 13, 15 | need StyleGAN2 on FFHQ with its encoders and CelebA-HQ |
-| k-SALSA | Tables 1–4 | need fundus photographs (APTOS, EyePACS) and their generator |
-| FPSP | Tables 2–4 | need CelebA with expressions and the VQ-VAE; \
-the morph (Eq. 12–13) is a method of `kveil evaluate` |"""
+| StyleID | Tables 3–5, Figs 12, 13, 15 | `kveil evaluate` gives AUC, accuracy, ranks, \
+attributes and identity diversity of every method on any folder |
+| k-SALSA | Tables 1–4 on fundus photographs | need APTOS, EyePACS and their generator |
+| FPSP | Table 4 | needs CelebA's expressions and three classifiers of them |"""
 
 
 def _table_1(sets: list[Faces]) -> str:
@@ -86,19 +131,19 @@ def _table_1(sets: list[Faces]) -> str:
         "## k-Same 2003, Table 1: ad hoc covers do not protect",
         "Eigenfaces, best match. ORL: 40 people, one picture each, over the ten person-specific "
         "sets. As in the paper the very same pictures are anonymized and looked up.",
-        _row("cover", "paper naive", "ours naive", "ours reverse", "paper parrot", "ours parrot"),
-        _rule(6),
+        cells("cover", "paper naive", "ours naive", "ours reverse", "paper parrot", "ours parrot"),
+        rule(6),
     ]
     for row in rows:
         naive, parrot = PAPER_TABLE_1.get(row.name, ("–", "–"))
         lines.append(
-            _row(
+            cells(
                 row.name,
                 naive,
-                _share(row.naive),
-                _share(row.reverse),
+                share(row.naive),
+                share(row.reverse),
                 parrot,
-                _share(row.parrot),
+                share(row.parrot),
             )
         )
     lines.append(
@@ -106,7 +151,7 @@ def _table_1(sets: list[Faces]) -> str:
         "than of FERET, because ORL's pictures are not aligned and show hair and shoulders, "
         "which is also why naive recognition of masked faces need not fall to chance."
     )
-    return _joined(lines)
+    return joined(lines)
 
 
 def _figure_15(sets: list[Faces]) -> str:
@@ -115,14 +160,11 @@ def _figure_15(sets: list[Faces]) -> str:
         "## k-Same 2003, Figure 15: black and white by threshold",
         "The paper sees at most 30 % naive (at 118), 29 % reverse (at 120), and parrot "
         "recognition above 10 % nearly everywhere.",
-        _row("threshold", "naive", "reverse", "parrot"),
-        _rule(4),
-        *(
-            _row(row.name, _share(row.naive), _share(row.reverse), _share(row.parrot))
-            for row in rows
-        ),
+        cells("threshold", "naive", "reverse", "parrot"),
+        rule(4),
+        *(cells(row.name, share(row.naive), share(row.reverse), share(row.parrot)) for row in rows),
     ]
-    return _joined(lines)
+    return joined(lines)
 
 
 def _figure_18(sets: list[Faces]) -> str:
@@ -131,20 +173,20 @@ def _figure_18(sets: list[Faces]) -> str:
         "## k-Same 2003, Figure 18: recognition stays below 1 ÷ k",
         "The paper finds both variants below 1 ÷ k at every k, and says the same of parrot "
         "recognition.",
-        _row("k", "1 ÷ k", "k-Same-Pixel", "k-Same-Eigen", "parrot, k-Same-Pixel"),
-        _rule(5),
+        cells("k", "1 ÷ k", "k-Same-Pixel", "k-Same-Eigen", "parrot, k-Same-Pixel"),
+        rule(5),
         *(
-            _row(
+            cells(
                 str(row.k),
                 f"{1 / row.k:.1%}",
-                _share(row.pixel),
-                _share(row.eigen),
-                _share(row.parrot),
+                share(row.pixel),
+                share(row.eigen),
+                share(row.parrot),
             )
             for row in rows
         ),
     ]
-    return _joined(lines)
+    return joined(lines)
 
 
 def _figures_2_and_3(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]], judge: str) -> str:
@@ -153,12 +195,12 @@ def _figures_2_and_3(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
         f"{len(vectors)} people of LFW, one picture each, vectors of {judge}, k = 20. The paper "
         "(CelebA, dlib) finds hierarchical partitioning with Ward or average linkage slightly "
         "ahead in distance, and alone in having positive silhouettes.",
-        _row("clustering", "least", "mean", "largest distance", "silhouette", "information loss"),
-        _rule(6),
+        cells("clustering", "least", "mean", "largest distance", "silhouette", "information loss"),
+        rule(6),
     ]
     for name, quality in clustering_rows(vectors, 20):
         lines.append(
-            _row(
+            cells(
                 name,
                 f"{quality.min_distance:.3f}",
                 f"{quality.mean_distance:.3f}",
@@ -167,7 +209,7 @@ def _figures_2_and_3(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
                 f"{quality.information_loss:.3f}",
             )
         )
-    return _joined(lines)
+    return joined(lines)
 
 
 def _centroids(
@@ -178,11 +220,11 @@ def _centroids(
         f"Cosine of a member with his cluster's mean vector ({judge}), which an ideal mixing "
         "generator would render. Expected: √((1 + (k − 1)ρ) ÷ k), with ρ the mean cosine between "
         f"members. The last column: members whom the mean matches at the threshold {threshold}.",
-        _row("k", "clusters", "ρ", "expected", "measured", "members matched"),
-        _rule(6),
+        cells("k", "clusters", "ρ", "expected", "measured", "members matched"),
+        rule(6),
     ]
     lines.extend(
-        _row(
+        cells(
             str(row.k),
             row.clustering,
             f"{row.between_members:.3f}",
@@ -192,7 +234,7 @@ def _centroids(
         )
         for row in centroid_rows(vectors, (2, 3, 5, 10, 20), threshold)
     )
-    return _joined(lines)
+    return joined(lines)
 
 
 def _collapse(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> str:
@@ -202,31 +244,11 @@ def _collapse(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> str
         "## Re-clustering collapses",
         "100 people, k = 5. Candidates that remain for a person once several releases of "
         "everybody are intersected, on average; sticky clusters are kveil's.",
-        _row("clusters", *(f"{n + 1} releases" for n in range(releases))),
-        _rule(releases + 1),
-        *(_row(name, *(f"{value:.3f}" for value in means)) for name, means in rows.items()),
+        cells("clusters", *(f"{n + 1} releases" for n in range(releases))),
+        rule(releases + 1),
+        *(cells(name, *(f"{value:.3f}" for value in means)) for name, means in rows.items()),
     ]
-    return _joined(lines)
-
-
-def _share(figure: Proportion) -> str:
-    return f"{figure.rate:.1%} [{figure.lower:.1%}, {figure.upper:.1%}]"
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _rule(columns: int) -> str:
-    return "|" + "---|" * columns
-
-
-def _joined(lines: Sequence[str]) -> str:
-    """Paragraphs apart, table rows together."""
-    text = lines[0]
-    for before, line in pairwise(lines):
-        text += ("\n" if before.startswith("|") and line.startswith("|") else "\n\n") + line
-    return text
+    return joined(lines)
 
 
 if __name__ == "__main__":
