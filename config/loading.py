@@ -126,4 +126,5 @@ def _one_line(error: ValidationError) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown setting `{key}`; `kveil config keys` lists all"
-    return f"setting `{key}`: {first['msg'].lower()}; got {first['input']!r}"
+    given = "" if key.endswith("_url") else f"; got {first['input']!r}"  # may hold a password
+    return f"setting `{key}`: {first['msg'].lower()}{given}"

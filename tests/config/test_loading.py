@@ -73,3 +73,10 @@ def test_schema_lists_every_section() -> None:
     properties = json_schema()["properties"]
     assert isinstance(properties, dict)
     assert {"detection", "tracking", "privacy", "output", "limits"} <= set(properties)
+
+
+def test_wrong_url_is_refused_without_showing_it() -> None:
+    with pytest.raises(SettingInvalid) as refused:
+        load_settings(flags={"gallery.redis_url": "[redis://user:hidden@host]"}, environment={})
+    assert "gallery.redis_url" in str(refused.value)
+    assert "hidden" not in str(refused.value)
