@@ -25,7 +25,8 @@ from gallery.settings import Thresholds
 __all__ = ["PeopleIndex", "SharpestMean", "Sighting", "unit_embedding"]
 
 _NEIGHBOURS = 8
-_RECENT = 16
+_RECENT = 4
+_BULK = 64
 _FEW = 2048
 _CONNECTIVITY = 12
 _ADD_EFFORT = 200
@@ -252,7 +253,7 @@ class PeopleIndex:
                 expansion_search=self._effort,
             )
         rows = np.arange(self._indexed, self._count, dtype=np.uint64)
-        threads = 1 if len(rows) < 4 * _RECENT else 0
+        threads = 1 if len(rows) < _BULK else 0
         self._graph.add(rows, self._kept[self._indexed : self._count].astype(np.float32),
                         threads=threads)  # fmt: skip
         self._indexed = self._count
