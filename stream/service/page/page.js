@@ -39,7 +39,8 @@ class Card {
     this.text(".source", view.source === "whip" ? "published by a browser" : view.source);
     this.text(".fps-in", `${view.fps_in.toFixed(1)} fps`);
     this.text(".fps-out", `${view.fps_out.toFixed(1)} fps`);
-    this.text(".latency", `${Math.round(view.latency.p95_ms)} ms`);
+    const latency = Math.round(view.latency.p95_ms);
+    this.text(".latency", latency ? `${latency} ms` : "–");
     this.text(".dropped", String(dropped));
     this.text(".viewers", String(view.viewers));
     this.text(".effort", view.effort);
