@@ -26,7 +26,7 @@ from evaluation.methods.remembered import Remembered
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors, surrogate_latent
 from gallery.secrets import KeyedRandom
 
-__all__ = ["GeneratedSurrogates", "surrogates_from_pack"]
+__all__ = ["GeneratedSurrogates", "points_at_rest", "surrogates_from_pack"]
 
 _BATCH = 8
 _DEADLINE_S = 60.0
@@ -151,7 +151,7 @@ class GeneratedSurrogates:
         if light is None:
             light = np.array([_SKIN_BGR, _WALL_BGR], np.float32)[:, None, None]
         lights = np.broadcast_to(light, (count, *_LIGHT)).astype(np.float32)
-        points = np.repeat(_at_rest(self.shape), count, axis=0)
+        points = np.repeat(points_at_rest(self.shape), count, axis=0)
         whole = Control(points, lights, np.zeros(count, np.float32))
         parts = [slice(start, start + _BATCH) for start in range(0, count, _BATCH)]
         made = [self.swapper.paint(_part(whole, part), latents[part]).pixels for part in parts]
@@ -211,7 +211,7 @@ def _part(control: Control, rows: slice) -> Control:
     return Control(control.points[rows], control.light[rows], control.doubt[rows])
 
 
-def _at_rest(shape: ShapeModel) -> NDArray[np.float32]:
+def points_at_rest(shape: ShapeModel) -> NDArray[np.float32]:
     """(1, POINTS, 3) of the mean face looking at the camera, crop units."""
     distance, x, y = _EYES
     pose = Pose(

@@ -25,9 +25,7 @@ GENERATED = {name for name in method_names() if name.startswith("StyleID")}
 GENERATED |= {"AnonFACES latent", "k-SALSA", "FPSP"}
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in method_names() if name not in GENERATED]
-)
+@pytest.mark.parametrize("name", [name for name in method_names() if name not in GENERATED])
 def test_any_method_gives_one_picture_per_face_and_honest_shapes(name: str) -> None:
     faces = FACES.take(np.arange(12))
     release = fitted_maker(name, 3, DONORS)().anonymize(faces, SECRET)
