@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from evaluation.exposure import FaceFinder
     from evaluation.finders import FrameFinder, PortraitFinder
+    from evaluation.protocol import Plan
     from evaluation.recognisers import OnnxRecogniser
     from evaluation.reports.clip_record import Record
 
@@ -41,6 +42,14 @@ def evaluate(
     method: Annotated[
         list[str] | None, typer.Option(help="Only these methods; may be repeated.")
     ] = None,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these attacks, such as A1; may be repeated. DIR only."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="CSV with a column `person` and one per attribute. DIR only."),
+    ] = None,
     recogniser: Annotated[
         list[str] | None,
         typer.Option(help="TOML of a recogniser, or a preset's name; may be repeated."),
@@ -60,26 +69,27 @@ def evaluate(
         bool, typer.Option("--strict", help="Exit with 6 when the verdict is not `passed`.")
     ] = False,
 ) -> None:
-    """Attacks anonymized faces and writes a JSON report with an HTML page beside it."""
+    """Attacks anonymized faces and writes a JSON report with an HTML page beside it.
+
+    A stopped run of a folder goes on with the next method when it is started again.
+    """
+    from evaluation.inputs import check_inputs
+    from evaluation.protocol import Plan
+
     _require_extra()
+    check_inputs(source, anonymized, report, labels)
     judges = _judges(recogniser or [], models)
     frames, portraits = _finders(models)
     if anonymized is not None:
-        record = _evaluate_clips(source, anonymized, frames, judges, sheet)
+        record = _evaluate_clips(source, anonymized, frames, judges, sheet, models)
     else:
-        record = _evaluate_folder(
-            source,
-            portraits,
-            judges,
-            people,
-            k,
-            method or [],
-            models,
-            quick=quick,
-            show_faces=show_faces,
-        )
+        plan = Plan(people, k, tuple(method or ()), tuple(attack or ()), quick, show_faces)
+        record = _evaluate_folder(source, portraits, judges, plan, models, labels, report)
     _write(record, report)
+    _unfinished(report).unlink(missing_ok=True)
     typer.echo(f"{record['verdict']}: {report} and {report.with_suffix('.html')}")
+    for line in _figures(record):
+        typer.echo(f"  {line}")
     for reason in _reasons(record):
         typer.echo(f"  {reason}")
     if strict and record["verdict"] != "passed":
@@ -131,7 +141,7 @@ def _require_extra() -> None:
 
     from evaluation.errors import ExtraMissing
 
-    absent = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    absent = [name for name in ("jinja2", "matplotlib", "sklearn") if find_spec(name) is None]
     if absent:
         message = f"{' and '.join(absent)} are absent; pip install 'kveil[evaluate]'"
         raise ExtraMissing(message)
@@ -158,13 +168,18 @@ def _evaluate_clips(
     finder: FaceFinder,
     judges: list[OnnxRecogniser],
     sheet: Path | None,
+    models: Path | None,
 ) -> Record:
+    from engines.backends.openvino import OpenVino
     from evaluation.clip_evaluation import evaluate_clips
+    from evaluation.face_geometry import geometry_from_models
+    from evaluation.recognisers import models_folder
     from evaluation.sheets import ContactSheet
 
     faces = ContactSheet()
     keep = faces.keep_exposed if sheet is not None else None
-    record = evaluate_clips(original, anonymized, finder, judges, keep=keep)
+    geometry = geometry_from_models(OpenVino(), models_folder(models))
+    record = evaluate_clips(original, anonymized, finder, judges, keep=keep, geometry=geometry)
     if sheet is not None:
         faces.write(sheet)
     return record
@@ -174,26 +189,41 @@ def _evaluate_folder(
     source: Path,
     finder: FaceFinder,
     judges: list[OnnxRecogniser],
-    people: int,
-    k: int,
-    methods: list[str],
+    plan: Plan,
     models: Path | None,
-    *,
-    quick: bool,
-    show_faces: bool,
+    labels: Path | None,
+    report: Path,
 ) -> Record:
     from engines.backends.openvino import OpenVino
     from evaluation.folder_evaluation import evaluated_folder
-    from evaluation.protocol import Plan
     from evaluation.recognisers import models_folder
     from evaluation.utility import probe_from_models
 
     backend = OpenVino()
-    sample = _QUICK_SAMPLE if quick else _SAMPLE
+    sample = _QUICK_SAMPLE if plan.quick else _SAMPLE
     probe = probe_from_models(finder, backend, models_folder(models), sample)
-    plan = Plan(people=people, k=k, methods=tuple(methods), quick=quick, show_faces=show_faces)
+    journal = _unfinished(report)
     with _Progress() as progress:
-        return evaluated_folder(source, finder, judges, plan, probe, progress.tell, backend)
+        return evaluated_folder(
+            source, finder, judges, plan, probe, progress.tell, backend, labels, journal
+        )
+
+
+def _unfinished(report: Path) -> Path:
+    """Where a folder's run keeps the methods that it has finished."""
+    return report.with_name(report.name + ".unfinished.jsonl")
+
+
+def _figures(record: Record) -> list[str]:
+    """The goals of the project and what was measured, one line each; none for clips."""
+    goals = record.get("goals", [])
+    if record.get("schema") != "kveil.evaluation.folder/2" or not isinstance(goals, list):
+        return []
+    return [
+        f"{goal['text']:<28} {goal['measured']:.4g} "
+        f"({'≥' if goal['is_least'] else '≤'} {goal['limit']:g} wanted)"
+        for goal in goals
+    ]
 
 
 class _Progress:

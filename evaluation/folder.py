@@ -84,7 +84,10 @@ def cast_people(people: People, most: int) -> Casting:
         TooFewPeople: fewer than 40 people.
     """
     if len(people) < _LEAST_PEOPLE:
-        message = f"{len(people)} people are too few to split; {_LEAST_PEOPLE} are needed"
+        message = (
+            f"{len(people)} people are too few to split; {_LEAST_PEOPLE} are needed, each with a "
+            "folder of pictures"
+        )
         raise TooFewPeople(message)
     dealt = sorted(people, key=lambda name: hashlib.sha256(name.encode()).digest())
     dealt.sort(key=lambda name: len(people[name]) < 2)

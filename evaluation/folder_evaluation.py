@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import base64
+import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
-
-import cv2
-import numpy as np
 
 from engines.backends.backend import Backend
 from engines.errors import EngineError
+from engines.stylegan.pack import bundled_pack, read_pack
 from evaluation.exposure import FaceFinder
-from evaluation.folder import Progress
+from evaluation.folder import Progress, cast_people, people_in_folder
+from evaluation.labels import labeller_at_hand, labeller_from_table
 from evaluation.methods.generated import surrogates_from_pack
 from evaluation.methods.surrogate import SurrogateRenderer
-from evaluation.protocol import Evaluation, Plan, evaluate_folder
-from evaluation.recognisers import Recogniser
+from evaluation.protocol import Laboratory, Plan, evaluate_folder
+from evaluation.recognisers import Recogniser, network_hash
 from evaluation.reports.clip_record import Record
 from evaluation.reports.folder_record import folder_record
+from evaluation.run_journal import RunJournal, fingerprint_of
 from evaluation.utility import UtilityProbe
 from gallery.errors import GalleryError
 
@@ -33,19 +35,43 @@ def evaluated_folder(
     probe: UtilityProbe,
     progress: Progress,
     backend: Backend,
+    labels: Path | None = None,
+    journal: Path | None = None,
 ) -> Record:
     """Evaluates and records; sample faces only where the plan allows them.
 
+    Args:
+        folder: a folder per person.
+        finder: the evaluator's detector.
+        judges: recognisers.
+        plan: what to run.
+        probe: measures utility.
+        progress: told (stage, done, all).
+        backend: loads the bundled pack.
+        labels: CSV of people's attributes; the bundled attribute model when None.
+        journal: file of finished methods, so that a stopped run goes on; none when None.
+
     Raises:
         FacesUnreadable: there are no pictures, or one cannot be read.
+        LabelsUnreadable: the table of attributes cannot be used.
         TooFewPeople: too few to split.
+        EvaluationError: there is no such method or attack.
     """
+    plan.check()
+    people = people_in_folder(folder)
+    cast_people(people, plan.people)
     renderer, words = renderer_at_hand(backend)
-    evaluation = evaluate_folder(folder, finder, judges, plan, probe, progress, renderer)
-    record = folder_record(evaluation, words)
-    if plan.show_faces:
-        record["samples"] = _samples(evaluation)
-    return record
+    labeller = (
+        labeller_from_table(labels, sorted(people))
+        if labels is not None
+        else labeller_at_hand(backend)
+    )
+    laboratory = Laboratory(judges, probe, renderer, labeller)
+    if journal is not None:
+        marks = _fingerprint(people, judges, plan, words, labels)
+        laboratory = replace(laboratory, journal=RunJournal.opened(journal, marks))
+    evaluation = evaluate_folder(folder, finder, laboratory, plan, progress)
+    return folder_record(evaluation, words)
 
 
 def renderer_at_hand(backend: Backend) -> tuple[SurrogateRenderer | None, str]:
@@ -56,15 +82,25 @@ def renderer_at_hand(backend: Backend) -> tuple[SurrogateRenderer | None, str]:
         return None, f"photographs of other people, as a reference ({fault})"
 
 
-def _samples(evaluation: Evaluation) -> list[Record]:
-    """One strip per method, JPEG in base64."""
-    strips: list[Record] = []
-    for result in evaluation.results:
-        if result.samples is None:
-            continue
-        strip = np.hstack(list(result.samples.images))
-        _, encoded = cv2.imencode(".jpg", strip, [cv2.IMWRITE_JPEG_QUALITY, 85])
-        strips.append(
-            {"name": result.name, "jpeg": base64.b64encode(encoded.tobytes()).decode("ascii")}
-        )
-    return strips
+def _fingerprint(
+    people: dict[str, list[Path]],
+    judges: Sequence[Recogniser],
+    plan: Plan,
+    words: str,
+    labels: Path | None,
+) -> str:
+    """Of everything that decides the figures; how many methods run at once does not."""
+    files = [f"{path} {path.stat().st_size}" for paths in people.values() for path in paths]
+    parts = [metadata.version("kveil"), words, _pack_hash(), *files]
+    parts += [f"{name}={value}" for name, value in asdict(replace(plan, workers=1)).items()]
+    parts += [f"{judge.name} {judge.threshold} {network_hash(judge)}" for judge in judges]
+    if labels is not None:
+        parts.append(hashlib.sha256(labels.read_bytes()).hexdigest())
+    return fingerprint_of(parts)
+
+
+def _pack_hash() -> str:
+    try:
+        return fingerprint_of(sorted(read_pack(bundled_pack()).sha256.values()))
+    except EngineError:
+        return "no pack"

@@ -258,6 +258,7 @@ def recognisers_from_names(
 
 def network_hash(judge: Recogniser) -> str:
     """SHA-256 of a judge's network for the report; empty where it has no file."""
-    if not isinstance(judge, OnnxRecogniser):
+    inner = getattr(judge, "inner", judge)
+    if not isinstance(inner, OnnxRecogniser):
         return ""
-    return hashlib.sha256(judge.description.network.read_bytes()).hexdigest()
+    return hashlib.sha256(inner.description.network.read_bytes()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,10 @@ __all__ = ["Utility", "UtilityProbe", "probe_from_models"]
 
 _POSE = ("headpose_fsanet_1x1.onnx", "headpose_fsanet_var.onnx")
 _LANDMARKS = "pfld_68.onnx"
+_TURNED_DEG = 15.0
+_OPEN_SHARE = 0.2
+
+_Pair = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,19 @@ class Utility:
         redetected: share of outputs in which a detector still sees a face at the place.
         pose_error_deg: mean absolute error of yaw, pitch and roll; NaN without the networks.
         landmark_error: mean normalised error of 68 landmarks; NaN without the network.
+        protected: share of outputs that show a face and that no judge matches with their own
+            original (RP of FPSP Eq. 20, with a threshold in place of its test against the
+            least similar picture); None without judges.
+        kept: share of outputs that show a face with the head turned to the same side and the
+            mouth as open or shut as before (PU of FPSP Eq. 22; the loss rate of Eq. 21, which
+            the paper prints upside down, is one less it); None without the networks.
     """
 
     redetected: Proportion
     pose_error_deg: float
     landmark_error: float
+    protected: Proportion | None = None
+    kept: Proportion | None = None
 
 
 @dataclass(slots=True)
@@ -54,20 +67,33 @@ class UtilityProbe:
     sample: int = 200
     _originals: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
-    def measure(self, originals: Faces, images: NDArray[np.uint8]) -> Utility:
+    def measure(
+        self,
+        originals: Faces,
+        images: NDArray[np.uint8],
+        matched: NDArray[np.bool_] | None = None,
+    ) -> Utility:
         """Compares a release with its originals.
 
         Args:
             originals: the faces as they were.
             images: (N, S, S, 3) uint8 BGR release in the same order.
+            matched: (N,) whether a judge matches an output with its own original.
         """
         rows = np.unique(np.linspace(0, len(originals) - 1, self.sample).astype(int))
         before, after = originals.take(rows), images[rows]
-        seen = [self._sees(image) for image in after]
+        seen = np.array([self._sees(image) for image in after])
         first, second = _crops(before.images), _crops(after)
-        pose = _mean_of(pose_error_deg, self._pose("before", first), self._pose("", second))
-        marks = _mean_of(landmark_error, self._marks("before", first), self._marks("", second))
-        return Utility(clustered(seen, before.persons), pose, marks)
+        poses = self._pose("before", first), self._pose("", second)
+        marks = self._marks("before", first), self._marks("", second)
+        people = before.persons
+        return Utility(
+            clustered(seen, people),
+            _mean_of(pose_error_deg, *poses),
+            _mean_of(landmark_error, *marks),
+            None if matched is None else clustered(seen & ~matched[rows], people),
+            _kept(poses, marks, seen, people),
+        )
 
     def _sees(self, image: NDArray[np.uint8]) -> bool:
         middle = np.array(image.shape[:2], np.float32) / 2
@@ -79,23 +105,31 @@ class UtilityProbe:
     def _pose(self, label: str, crops: NDArray[np.uint8]) -> NDArray[np.float32] | None:
         if not self.pose:
             return None
-        key = f"pose {label}"
+        key = f"pose {label} {_digest(crops)}"
         if label and key in self._originals:
             return self._originals[key]
-        answers = np.mean([_answers(net, crops, 64, 127.5, 128.0) for net in self.pose], axis=0)
-        self._originals[key] = np.asarray(answers, np.float32)
-        return self._originals[key]
+        nets = [_answers(net, crops, 64, 127.5, 128.0) for net in self.pose]
+        answers = np.asarray(np.mean(nets, axis=0), np.float32)
+        if label:
+            self._originals[key] = answers
+        return answers
 
     def _marks(self, label: str, crops: NDArray[np.uint8]) -> NDArray[np.float32] | None:
         if self.landmarks is None:
             return None
-        key = f"marks {label}"
+        key = f"marks {label} {_digest(crops)}"
         if label and key in self._originals:
             return self._originals[key]
         rgb = np.ascontiguousarray(crops[..., ::-1])
         answers = _answers(self.landmarks, rgb, 112, 0.0, 255.0)
-        self._originals[key] = answers.reshape(len(crops), 68, 2) * np.float32(CROP)
-        return self._originals[key]
+        points = np.asarray(answers.reshape(len(crops), 68, 2) * np.float32(CROP), np.float32)
+        if label:
+            self._originals[key] = points
+        return points
+
+
+def _digest(crops: NDArray[np.uint8]) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(crops), digest_size=16).hexdigest()
 
 
 def _mean_of(
@@ -104,6 +138,29 @@ def _mean_of(
     if before is None or after is None or not callable(measure):
         return float("nan")
     return float(np.mean(measure(before, after)))
+
+
+def _kept(
+    poses: _Pair, marks: _Pair, seen: NDArray[np.bool_], people: NDArray[np.int64]
+) -> Proportion | None:
+    """Faces whose head and mouth say the same before and after."""
+    if poses[0] is None or poses[1] is None or marks[0] is None or marks[1] is None:
+        return None
+    turned = _side(poses[0]) == _side(poses[1])
+    spoken = _is_open(marks[0]) == _is_open(marks[1])
+    return clustered(seen & turned & spoken, people)
+
+
+def _side(poses: NDArray[np.float32]) -> NDArray[np.int64]:
+    """−1, 0 or 1 for a head turned left, forward or right; (N, 3) degrees, yaw first."""
+    return np.asarray(np.sign(poses[:, 0]) * (np.abs(poses[:, 0]) > _TURNED_DEG), np.int64)
+
+
+def _is_open(marks: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Whether the inner lips of (N, 68, 2) iBUG landmarks are apart."""
+    height = np.linalg.norm(marks[:, 62] - marks[:, 66], axis=1)
+    width = np.linalg.norm(marks[:, 60] - marks[:, 64], axis=1)
+    return np.asarray(height > _OPEN_SHARE * np.maximum(width, 1e-6))
 
 
 def _crops(images: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -8,13 +8,14 @@ from typing import Final
 
 from evaluation.attacks.attack import Finding
 from evaluation.metrics.intervals import Z999, wilson
-from evaluation.protocol import Evaluation, MethodResult
+from evaluation.protocol import Evaluation
+from evaluation.results import MethodResult
 
 __all__ = ["Check", "Control", "controls_of", "goals_of", "worst"]
 
 _LEAST_LEAK: Final = 0.5
 """Share of people whom an attack must find when nothing was done."""
-_LEAKS_OTHERWISE: Final = {"A5": 0.1, "A9m": 0.5}
+_LEAKS_OTHERWISE: Final = {"A5": 0.1, "A9m": 0.5, "A13": 0.3}
 _NOT_ON_STRANGERS: Final = frozenset({("A3", "stolen secret")})
 """A stranger drawn by a stolen secret is the same stranger: no chance to expect there."""
 
@@ -50,13 +51,23 @@ class Check:
         text: in words.
         measured: what came out.
         limit: what must be reached.
-        is_met: it is.
+        is_least: the limit is the least wanted, else the most.
+        is_share: the figure is a share, to be written as a percentage.
+        by_luck: a guess could have made as many hits, so that the limit does not bind.
     """
 
     text: str
     measured: float
     limit: float
-    is_met: bool
+    is_least: bool = False
+    is_share: bool = False
+    by_luck: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the figure is within its limit."""
+        within = self.measured >= self.limit if self.is_least else self.measured <= self.limit
+        return within or self.by_luck
 
 
 def controls_of(evaluation: Evaluation) -> list[Control]:
@@ -103,22 +114,25 @@ def goals_of(result: MethodResult) -> list[Check]:
         auc = max(f.measures["auc"] for f in naive)
         rank = min(f.measures["mean_rank_over_chance"] for f in naive)
         checks += [
-            Check("TAR at FMR 1e-3, A1", tar, 0.005, tar <= 0.005),
-            Check("its upper bound", upper, 0.01, upper <= 0.01),
-            Check("AUC, A1", auc, 0.55, auc <= 0.55),
-            Check("mean rank ÷ chance, A1", rank, 0.90, rank >= 0.90),
+            Check("matched at FMR 1e-3 (TAR)", tar, 0.005, is_share=True),
+            Check("TAR, upper bound", upper, 0.01, is_share=True),
+            Check("AUC", auc, 0.55),
+            Check("mean rank ÷ chance", rank, 0.90, is_least=True),
         ]
-    for attack, words in (("A4", "adaptive rank-1 ÷ chance"), ("A9", "member first ÷ chance")):
-        finding = worst(result.findings, attack)
+    for attack, variant, words in (
+        ("A4", None, "found after training ÷ chance"),
+        ("A9", "any member first", "a member found ÷ chance"),
+    ):
+        finding = worst(result.findings, attack, variant)
         if finding is not None and finding.chance > 0:
             ratio = finding.rate.rate / finding.chance
             # As many hits as a guess could have made by luck are no shortfall.
             lucky = wilson(finding.rate.hits, finding.rate.probes)[0] <= finding.chance
-            checks.append(Check(words, ratio, 2.0, ratio <= 2.0 or lucky))
+            checks.append(Check(words, ratio, 2.0, by_luck=lucky))
     if result.utility is not None:
         seen = result.utility.redetected.rate
-        checks.append(Check("faces re-detected", seen, 0.99, seen >= 0.99))
+        checks.append(Check("faces seen again", seen, 0.99, is_least=True, is_share=True))
     if result.diversity:
-        least = min(result.diversity.values())
-        checks.append(Check("identities out ÷ in", least, 0.95, least >= 0.95))
+        least = min(own.ratio for own in result.diversity.values())
+        checks.append(Check("identities out ÷ in", least, 0.95, is_least=True, is_share=True))
     return checks

@@ -23,6 +23,7 @@ __all__ = ["Duplicates", "Intersection", "KnownWeights", "candidate_sets"]
 
 _RELEASES = 3
 _PRESENT = 0.7
+_MOST_COUNTED = 200
 
 
 def candidate_sets(release: Release, persons: NDArray[np.int64]) -> dict[int, frozenset[int]]:
@@ -53,7 +54,8 @@ class Intersection:
     """A8: a person's candidates over several releases, intersected.
 
     The rate is the share of people singled out. The second attacker also knows who was
-    present in each release, of which each person is in 70 %.
+    present in each release, of which each person is in 70 %. At most 200 people, one
+    picture each: what an intersection leaves depends on k, not on how many there are.
     """
 
     id: ClassVar[str] = "A8"
@@ -61,15 +63,16 @@ class Intersection:
 
     def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
         """Three releases by the same instance, each with a fresh secret."""
-        persons = bench.subjects.probes.persons
-        everybody = np.unique(persons)
+        everybody, first = np.unique(bench.subjects.probes.persons, return_index=True)
+        everybody, first = everybody[:_MOST_COUNTED], first[:_MOST_COUNTED]
+        counted = bench.subjects.probes.take(first)
         random = np.random.default_rng(8)
         method = bench.make()
         unaware = {int(person): frozenset(map(int, everybody)) for person in everybody}
         aware = dict(unaware)
         for number in range(_RELEASES):
             present = everybody[random.random(len(everybody)) < _PRESENT] if number else everybody
-            faces = bench.subjects.probes.take(np.isin(persons, present))
+            faces = counted.take(np.isin(counted.persons, present))
             try:
                 release = method.anonymize(faces, b"release %d of the intersection" % number)
             except KveilError:
@@ -101,7 +104,8 @@ class Duplicates:
 
         At most 200 probes: one picture that fills a cluster is fault enough.
         """
-        probes = bench.subjects.probes.take(np.arange(min(200, len(bench.subjects.probes))))
+        few = np.arange(min(_MOST_COUNTED, len(bench.subjects.probes)))
+        probes = bench.subjects.probes.take(few)
         darker = (probes.images * 0.9).astype(np.uint8)
         lighter = np.minimum(probes.images.astype(np.int16) + 12, 255).astype(np.uint8)
         faces = probes.joined(probes.showing(darker)).joined(probes.showing(lighter))

@@ -33,8 +33,10 @@ def expected_centroid_cosine(k: int, mean_cosine: float) -> float:
 class MemberDisclosure:
     """A9, members: is the nearest person to a face one of those it was made from?
 
-    The attacker holds the encoder and the true photographs. A right answer here need not
-    name *the* person, only a member; k-anonymity does not rule it out.
+    The attacker holds the encoder and photographs of everybody in the release: other ones,
+    or, as the worst case, the very ones that were anonymized, whose surroundings then match
+    pixel by pixel. A right answer need not name *the* person, only a member; k-anonymity
+    does not rule it out. A guess is right as often as members are among the people.
     """
 
     id: ClassVar[str] = "A9"
@@ -42,48 +44,65 @@ class MemberDisclosure:
 
     def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
         """Any member at rank 1, and the share of members among the first k."""
-        probes = bench.subjects.probes
+        probes, gallery = bench.subjects.probes, bench.subjects.gallery
         people, first = np.unique(probes.persons, return_index=True)
-        members = _members(bench.release.clusters, probes.persons, people)
-        faces = np.flatnonzero(members.sum(axis=1) > 0)
-        sizes = members[faces].sum(axis=1)
+        known = np.flatnonzero(np.isin(gallery.persons, people))
         findings = []
         for judge in judges:
-            seen = bench.anonymized_probes(judge)[faces]
-            order = np.argsort(-(seen @ judge.probes[first].T), axis=1)
-            ranked = np.take_along_axis(members[faces], order, axis=1)
-            top_k = np.array(
-                [row[:size].sum() / size for row, size in zip(ranked, sizes, strict=True)]
-            )
-            chance = float(sizes.mean() / len(people))
-            measures = {
-                "members_among_first_k": float(top_k.mean()),
-                "chance_among_first_k": chance,
-                "k": float(sizes.mean()),
+            seen = bench.anonymized_probes(judge)
+            references = {
+                "any member first": (judge.gallery[known], gallery.persons[known]),
+                "any member first, same photographs": (judge.probes[first], people),
             }
-            hits = clustered(ranked[:, 0], probes.persons[faces])
-            findings.append(
-                Finding(self.id, "any member first", judge.name, hits, chance, measures)
-            )
+            for variant, (vectors, owners) in references.items():
+                members = _members(bench.release.clusters, probes.persons, owners)
+                finding = self._finding(variant, judge.name, members, seen @ vectors.T, bench)
+                findings += [] if finding is None else [finding]
         return findings
+
+    def _finding(
+        self,
+        variant: str,
+        judge: str,
+        members: NDArray[np.bool_],
+        scores: NDArray[np.float32],
+        bench: Bench,
+    ) -> Finding | None:
+        faces = np.flatnonzero(members.any(axis=1))
+        if not len(faces):
+            return None
+        sizes = members[faces].sum(axis=1)
+        order = np.argsort(-scores[faces], axis=1)
+        ranked = np.take_along_axis(members[faces], order, axis=1)
+        top_k = np.array([row[:size].mean() for row, size in zip(ranked, sizes, strict=True)])
+        chance = float(sizes.mean() / members.shape[1])
+        measures = {
+            "members_among_first_k": float(top_k.mean()),
+            "chance_among_first_k": chance,
+            "k": float(sizes.mean()),
+        }
+        hits = clustered(ranked[:, 0], bench.subjects.probes.persons[faces])
+        return Finding(self.id, variant, judge, hits, chance, measures)
 
 
 def _members(
-    clusters: NDArray[np.int64], persons: NDArray[np.int64], people: NDArray[np.int64]
+    clusters: NDArray[np.int64], persons: NDArray[np.int64], owners: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """(N, M) whether person m belongs to the cluster of face n.
+    """(N, M) whether the owner of photograph m belongs to the cluster of face n.
 
     A face that depends on nobody is tested as its own person's: a cover's claim is that
     even he is not found.
     """
-    same = clusters[:, None] == clusters[None, :]
-    same &= clusters[:, None] >= 0
-    same |= persons[:, None] == persons[None, :]
-    place = np.searchsorted(people, persons)
-    members = np.zeros((len(persons), len(people)), bool)
-    for face, row in enumerate(same):
-        members[face, place[row]] = True
-    return members
+    people, index = np.unique(persons, return_inverse=True)
+    cluster_names, place = np.unique(clusters, return_inverse=True)
+    within = np.zeros((len(cluster_names), len(people)), bool)
+    within[place, index] = True
+    within[cluster_names < 0] = False
+    members = within[place]
+    members[np.arange(len(persons)), index] = True
+    column = np.searchsorted(people, owners)
+    known = people[np.minimum(column, len(people) - 1)] == owners
+    return np.asarray(members[:, np.minimum(column, len(people) - 1)] & known[None, :])
 
 
 @dataclass(frozen=True, slots=True)

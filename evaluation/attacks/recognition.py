@@ -50,6 +50,7 @@ def finding_from_scores(
             "tar": checked.tar.rate,
             "tar_lower": checked.tar.lower,
             "tar_upper": checked.tar.upper,
+            "strangers_matched": checked.strangers_matched,
             "auc": checked.auc,
             "mean_rank_over_chance": ranking.mean_rank_over_chance,
             "gallery": float(ranking.gallery),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["information_loss", "landmark_error", "pose_error_deg", "protection_rates"]
+__all__ = ["information_loss", "landmark_error", "pose_error_deg"]
 
 
 def landmark_error(
@@ -51,26 +51,3 @@ def information_loss(original: NDArray[np.float32], anonymized: NDArray[np.float
     1.414
     """
     return float(np.linalg.norm(original - anonymized, axis=1).mean())
-
-
-def protection_rates(
-    cosines: NDArray[np.float32], is_detected: NDArray[np.bool_], threshold: float
-) -> tuple[float, float, float]:
-    """FPSP Eq. 20–22 without their flaw: recognised, protected and usable, lost.
-
-    The paper asks whether a face is less similar than its *least* similar other image; here
-    it is protected when an attacker's threshold does not match it, and a face that is no
-    longer detected is lost, never left out.
-
-    Returns:
-        Shares of all faces: (recognised, protected and detected, not detected).
-
-    >>> protection_rates(np.array([0.9, 0.1], np.float32), np.array([True, True]), 0.3)
-    (0.5, 0.5, 0.0)
-    """
-    recognised = cosines > threshold
-    return (
-        float(recognised.mean()),
-        float((~recognised & is_detected).mean()),
-        float((~is_detected).mean()),
-    )

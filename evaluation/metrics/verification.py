@@ -37,11 +37,15 @@ class Verification:
 
     Attributes:
         tar: share of genuine pairs above the threshold (true accept rate).
+        strangers_matched: share of pairs of different people above the threshold; where it
+            is far from the rate that the threshold was made for, the outputs look alike to
+            the recogniser, or like nobody.
         auc: chance that a genuine pair outscores an impostor pair; 0.5 tells nothing.
         curve: (101, 2) false and true match rates of these scores.
     """
 
     tar: Proportion
+    strangers_matched: float
     auc: float
     curve: NDArray[np.float64]
 
@@ -106,7 +110,9 @@ def verification_from_scores(
     genuine, impostor = genuine_and_impostor(scores, probes, gallery)
     owners = np.broadcast_to(probes[:, None], scores.shape)[probes[:, None] == gallery[None, :]]
     tar = clustered(genuine > threshold, owners)
-    return Verification(tar, area_under_curve(genuine, impostor), _curve(genuine, impostor))
+    strangers = float((impostor > threshold).mean()) if impostor.size else 0.0
+    area = area_under_curve(genuine, impostor)
+    return Verification(tar, strangers, area, _curve(genuine, impostor))
 
 
 def _curve(genuine: Scores, impostor: Scores) -> NDArray[np.float64]:

@@ -3,62 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Final, cast
 
 from evaluation.reports.charts import Chart, Series
 from evaluation.reports.clip_record import Record
+from evaluation.reports.residual import residual_rows
 
 __all__ = ["folder_charts", "folder_view"]
 
-_COLUMNS = (
-    ("A1", "other photograph"),
-    ("A1", "same photograph"),
-    ("A2", "other photograph"),
-    ("A3", "fresh secret"),
-    ("A3", "stolen secret"),
-    ("A4", "linear map on vectors"),
-    ("A5", "regression on pixels"),
-    ("A6", "mean of a person's pictures"),
-    ("A7", "next period"),
-    ("A8", "presence unknown"),
-    ("A9", "any member first"),
-    ("A9m", "photograph released"),
-    ("A10", "three pictures each"),
-    ("A11", "weights known"),
+_COLUMNS: Final = (
+    ("A1", "other photograph", "another photo"),
+    ("A1", "same photograph", "the same photo"),
+    ("A2", "other photograph", "search by photo"),
+    ("A3", "fresh secret", "parrot"),
+    ("A3", "stolen secret", "parrot, key stolen"),
+    ("A4", None, "trained on it"),
+    ("A5", None, "undone"),
+    ("A6", "mean of a person's pictures", "several pictures"),
+    ("A7", "next period", "next release"),
+    ("A8", "presence known", "three releases"),
+    ("A9", "any member first", "a member"),
+    ("A9", "any member first, same photographs", "a member, same photo"),
+    ("A9m", "photograph released", "was in the set"),
+    ("A10", "three pictures each", "duplicates"),
+    ("A11", "weights known", "weights known"),
+    ("A13", "surroundings alone", "hair and background"),
+    ("A13", "new face alone", "new face alone"),
 )
+"""Attack, variant (the worst of all when None), and what the column is called."""
+_RECOGNITION: Final = frozenset({"A1", "A2", "A3", "A4", "A5", "A6", "A9"})
 _GUESS = [10 ** (-4 + place / 10) for place in range(41)]
 _DRAWN = ("none", "random stranger", "solid", "mosaic", "k-Same-Pixel", "AnonFACES", "kveil")
 
 
 def folder_view(record: Record) -> Record:
-    """The record with its table laid out: worst judge per cell."""
+    """The record with its tables laid out: the worst recogniser per cell."""
     methods = cast("list[Record]", record["methods"])
-    questions = {str(a["id"]): a["question"] for a in cast("list[Record]", record["attacks"])}
+    questions = {str(a["id"]): str(a["question"]) for a in cast("list[Record]", record["attacks"])}
+    columns = [column for column in _COLUMNS if any(_cell(m, *column[:2]) for m in methods)]
     return record | {
         "columns": [
-            {"attack": attack, "variant": variant, "question": questions.get(attack, "")}
-            for attack, variant in _COLUMNS
+            {"attack": attack, "words": words, "question": questions.get(attack, "")}
+            for attack, _, words in columns
         ],
         "rows": [
             {
                 "method": method,
-                "cells": [_cell(method, attack, variant) for attack, variant in _COLUMNS],
+                "cells": [_cell(method, attack, variant) for attack, variant, _ in columns],
                 "naive": _naive(method),
+                "found": _cell(method, "A1", "other photograph"),
+                "worst": _worst_cell(method),
+                "diversity": _diversity(method) if method["diversity"] else None,
+                "loss": _mean(method["information_loss"]) if method["information_loss"] else None,
+                "frechet": _mean(method["frechet"]) if method["frechet"] else None,
             }
             for method in methods
+        ],
+        "attributes": _attributes(methods),
+        "residual": residual_rows(),
+        "channels": _channels(record),
+        "samples": [
+            {"name": method["name"], "jpeg": method["samples"]}
+            for method in methods
+            if method["samples"]
         ],
     }
 
 
-def _findings(method: Record, attack: str, variant: str) -> list[Record]:
+def _findings(method: Record, attack: str, variant: str | None) -> list[Record]:
     return [
         finding
         for finding in cast("list[Record]", method["findings"])
-        if finding["attack"] == attack and finding["variant"] == variant
+        if finding["attack"] == attack and variant in (None, finding["variant"])
     ]
 
 
-def _cell(method: Record, attack: str, variant: str) -> Record | None:
+def _cell(method: Record, attack: str, variant: str | None) -> Record | None:
     """The finding of the judge who found most, with whether it is above chance."""
     found = max(_findings(method, attack, variant), key=_rate, default=None)
     if found is None:
@@ -66,14 +86,25 @@ def _cell(method: Record, attack: str, variant: str) -> Record | None:
     return found | {"is_above": cast(float, found["lower"]) > cast(float, found["chance"])}
 
 
+def _worst_cell(method: Record) -> Record | None:
+    """The recognition that gained most over a guess; a stolen key is no recognition."""
+    cells = [
+        cell
+        for attack, variant, _ in _COLUMNS
+        if attack in _RECOGNITION and variant != "stolen secret"
+        if (cell := _cell(method, attack, variant)) is not None
+    ]
+    return max(cells, key=lambda cell: _rate(cell) - cast(float, cell["chance"]), default=None)
+
+
 def _rate(finding: Record) -> float:
     return cast(float, finding["rate"])
 
 
-def _naive(method: Record) -> Record | None:
-    """Verification figures of A1 by the worst recogniser each."""
+def _naive(method: Record, attack: str = "A1", variant: str = "other photograph") -> Record | None:
+    """Verification figures by the worst recogniser each."""
     found = [
-        cast("dict[str, float]", f["measures"]) for f in _findings(method, "A1", "other photograph")
+        cast("dict[str, float]", own["measures"]) for own in _findings(method, attack, variant)
     ]
     if not found:
         return None
@@ -83,7 +114,34 @@ def _naive(method: Record) -> Record | None:
         "tar_upper": max(measures["tar_upper"] for measures in found),
         "auc": max(measures["auc"] for measures in found),
         "mean_rank": min(measures["mean_rank_over_chance"] for measures in found),
+        "strangers": max(measures["strangers_matched"] for measures in found),
     }
+
+
+def _attributes(methods: Sequence[Record]) -> list[str]:
+    """Names of the attributes that any method was measured on."""
+    names: dict[str, None] = {}
+    for method in methods:
+        for kind in ("downstream", "homogeneity"):
+            for own in cast("list[Record]", method[kind]):
+                names[str(own["attribute"])] = None
+    return list(names)
+
+
+def _channels(record: Record) -> list[Record]:
+    """What the surroundings and the new face each give away, for methods that replace a part."""
+    rows = []
+    for method in cast("list[Record]", record["methods"]):
+        parts = {
+            name: _naive(method, "A13", variant)
+            for name, variant in (("left", "surroundings alone"), ("face", "new face alone"))
+        }
+        kept = [own["measures"] for own in _findings(method, "A13", "surroundings alone")]
+        if parts["left"] is None or parts["face"] is None or not kept:
+            continue
+        share = cast("dict[str, float]", kept[0])["pixels_kept"]
+        rows.append({"name": method["name"], "kept": share, "whole": _naive(method), **parts})
+    return rows
 
 
 def folder_charts(record: Record) -> list[Chart]:
@@ -136,6 +194,12 @@ def _mean(values: object) -> float:
     return sum(numbers) / len(numbers)
 
 
+def _diversity(method: Record) -> float:
+    """Identities out ÷ in by the recogniser that sees fewest."""
+    own = cast("dict[str, dict[str, float]]", method["diversity"])
+    return min((figures["ratio"] for figures in own.values()), default=0.0)
+
+
 def _privacy(method: Record) -> Series:
     cell = _cell(method, "A1", "same photograph")
     rate = _rate(cell) if cell else 0.0
@@ -167,7 +231,7 @@ def _trade_offs(rows: Sequence[Record]) -> list[Chart]:
         Series(
             name,
             [cast(int, row["k"]) for row in rows if row["method"] == name],
-            [_mean(row["diversity"]) for row in rows if row["method"] == name],
+            [_diversity(row) for row in rows if row["method"] == name],
         )
         for name in names
     ]

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Sequence
 from importlib import metadata
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evaluation.attacks.attack import Finding, Judge
-from evaluation.protocol import ATTACKS, Evaluation, MethodResult
+from evaluation.attacks.attack import Judge
+from evaluation.attacks.catalogue import ATTACKS
+from evaluation.protocol import Evaluation
 from evaluation.recognisers import network_hash
 from evaluation.reports.clip_record import Record
+from evaluation.results import MethodResult, record_from_result
 from evaluation.verdict import Check, Control, controls_of, goals_of
 
 __all__ = ["FOLDER_SCHEMA", "folder_record"]
 
-FOLDER_SCHEMA = "kveil.evaluation.folder/1"
+FOLDER_SCHEMA = "kveil.evaluation.folder/2"
 _OURS = "kveil"
-_CURVE_POINTS = 40
-_CURVES_OF = ("A1", "other photograph")
 
 
 def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
@@ -44,6 +40,7 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
         "seconds": round(evaluation.seconds, 1),
         "k": evaluation.plan.k,
         "surrogates": surrogates,
+        "labels": evaluation.labels,
         "subjects": _subjects(evaluation),
         "judges": [_judge(judge) for judge in evaluation.judges],
         "attacks": [{"id": attack.id, "question": attack.question} for attack in ATTACKS],
@@ -70,11 +67,16 @@ def _reasons(
     if ours is not None and ours.failure:
         reasons.append(f"{_OURS} could not run: {ours.failure}")
     reasons += [
-        f"{_OURS}: {check.text} is {check.measured:.3g}, goal {check.limit:g}"
+        f"{_OURS}: {check.text} is {_worded(check, check.measured)}, "
+        f"{'at least' if check.is_least else 'at most'} {_worded(check, check.limit)} wanted"
         for check in goals
         if not check.is_met
     ]
     return reasons
+
+
+def _worded(check: Check, value: float) -> str:
+    return f"{100 * value:.3g} %" if check.is_share else f"{value:.3g}"
 
 
 def _subjects(evaluation: Evaluation) -> Record:
@@ -117,50 +119,11 @@ def _check(check: Check) -> Record:
         "text": check.text,
         "measured": check.measured,
         "limit": check.limit,
+        "is_least": check.is_least,
+        "is_share": check.is_share,
         "is_met": check.is_met,
     }
 
 
 def _method(result: MethodResult) -> Record:
-    utility = result.utility
-    return {
-        "name": result.name,
-        "kind": result.kind,
-        "failure": result.failure,
-        "seconds": round(result.seconds, 3),
-        "findings": [_finding(finding) for finding in result.findings],
-        "diversity": result.diversity,
-        "information_loss": result.information_loss,
-        "frechet": result.frechet,
-        "utility": None
-        if utility is None
-        else {
-            "redetected": utility.redetected.as_dict(),
-            "pose_error_deg": _finite(utility.pose_error_deg),
-            "landmark_error": _finite(utility.landmark_error),
-        },
-        "goals": [_check(check) for check in goals_of(result)],
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _finding(finding: Finding) -> Record:
-    record: Record = {
-        "attack": finding.attack,
-        "variant": finding.variant,
-        "judge": finding.judge,
-        **finding.rate.as_dict(),
-        "chance": finding.chance,
-        "measures": dict(finding.measures),
-    }
-    if (finding.attack, finding.variant) == _CURVES_OF:
-        record["curves"] = {name: _thinned(curve) for name, curve in finding.curves.items()}
-    return record
-
-
-def _thinned(curve: NDArray[np.float64]) -> list[list[float]]:
-    rows = np.unique(np.geomspace(1, len(curve), _CURVE_POINTS).astype(int)) - 1
-    return [[round(float(value), 5) for value in curve[row]] for row in rows]
+    return record_from_result(result) | {"goals": [_check(check) for check in goals_of(result)]}

@@ -33,6 +33,9 @@ def _rendered(template: str, record: Record, charts: Sequence[Chart]) -> str:
     environment.filters["percent"] = _percent
     environment.filters["rate"] = _rate
     environment.filters["number"] = _number
+    environment.filters["one"] = lambda value: f"{value:.1f}"
+    environment.filters["two"] = lambda value: f"{value:.2f}"
+    environment.filters["goal"] = _goal
     drawn = [
         # The SVG comes from numbers and names of ours, and must not be escaped.
         {"title": chart.title, "svg": Markup(svg_from_chart(chart))}  # noqa: S704
@@ -62,6 +65,11 @@ def _number(value: float) -> str:
     if value != value:
         return "–"
     return "0" if abs(value) < 1e-9 else f"{value:.3g}"
+
+
+def _goal(value: float, goal: Record) -> str:
+    """A goal's figure in its own unit."""
+    return _percent(value) if goal["is_share"] else f"{value:.2f}"
 
 
 def _clip_charts(record: Record) -> list[Chart]:

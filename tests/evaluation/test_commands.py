@@ -9,8 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from engines.errors import KveilError
 from evaluation import commands
-from evaluation.errors import RecogniserRejected
+from evaluation.errors import EvaluationError, RecogniserRejected
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, write_people
 from tests.evaluation.test_clips import write_clip
 
@@ -82,3 +83,55 @@ def test_a_dataset_with_its_own_donors_is_written(
 def test_no_recogniser_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RecogniserRejected, match="KVEIL_EVALUATION_MODELS"):
         commands._judges([], tmp_path)
+
+
+def test_one_person_and_an_empty_folder_are_told_in_a_line(
+    app: typer.Typer, tmp_path: Path
+) -> None:
+    write_people(tmp_path / "one", people=1)
+    (tmp_path / "empty").mkdir()
+    for name, words in (("one", "1 people are too few"), ("empty", "no pictures")):
+        report = tmp_path / "r.json"
+        result = CliRunner().invoke(
+            app, ["evaluate", str(tmp_path / name), "--report", str(report)]
+        )
+        assert isinstance(result.exception, EvaluationError)
+        assert result.exception.exit_code == 3
+        assert words in str(result.exception)
+        assert "\n" not in str(result.exception)
+        assert not report.exists()
+
+
+def test_an_unknown_method_or_attack_is_told_before_the_work(
+    app: typer.Typer, tmp_path: Path
+) -> None:
+    faces = write_people(tmp_path / "faces", people=50)
+    for option, value, words in (
+        ("--method", "magic", "no method is called 'magic'"),
+        ("--attack", "A99", "no attack on faces is called A99"),
+    ):
+        arguments = ["evaluate", str(faces), option, value, "--report", str(tmp_path / "r.json")]
+        result = CliRunner().invoke(app, arguments)
+        assert isinstance(result.exception, EvaluationError)
+        assert words in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("network = ", "not a readable TOML"),
+        ('network = "x.onnx"', "missing"),
+        (
+            'network = "x.onnx"\nalignment = "arcface"\nsize = 112\ncolour = "rgb"\n'
+            "mean = 127.5\nscale = 128.0\nthreshold = 0.3\n",
+            "x.onnx",
+        ),
+    ],
+)
+def test_a_wrong_recogniser_is_told_with_its_file(tmp_path: Path, text: str, words: str) -> None:
+    toml = tmp_path / "mine.toml"
+    toml.write_text(text)
+    with pytest.raises(KveilError, match=words) as refused:
+        commands._judges([str(toml)], tmp_path)
+    assert refused.value.exit_code == 5
+    assert "\n" not in str(refused.value)

@@ -10,9 +10,11 @@ import pytest
 
 from evaluation.errors import FacesUnreadable, TooFewPeople
 from evaluation.folder import cast_people, people_in_folder, read_image
-from evaluation.protocol import Evaluation, Plan, evaluate_folder
+from evaluation.labels import TableLabeller
+from evaluation.protocol import Evaluation, Laboratory, Plan, evaluate_folder
 from evaluation.reports.folder_record import folder_record
 from evaluation.reports.page import page_from_record
+from evaluation.results import record_from_result
 from evaluation.utility import UtilityProbe
 from evaluation.verdict import controls_of, goals_of
 from tests.evaluation.fakes import PORTRAIT_FACE, PixelJudge, ScriptedFinder, write_people
@@ -20,6 +22,11 @@ from tests.evaluation.fakes import PORTRAIT_FACE, PixelJudge, ScriptedFinder, wr
 pytestmark = pytest.mark.unit
 
 FINDER = ScriptedFinder((PORTRAIT_FACE,))
+LABELLER = TableLabeller(
+    "given by people.csv",
+    {"side": ("left", "right")},
+    {"side": {person: person % 2 for person in range(90)}},
+)
 
 
 def silent(stage: str, done: int, of: int) -> None:
@@ -31,7 +38,8 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     folder = write_people(tmp_path_factory.mktemp("faces"), people=90, pictures=2)
     plan = Plan(people=36, k=3, methods=("solid", "k-Same-Pixel", "kveil"), quick=True)
     probe = UtilityProbe(FINDER, sample=10)
-    return evaluate_folder(folder, FINDER, [PixelJudge(threshold=0.7)], plan, probe, silent)
+    laboratory = Laboratory([PixelJudge(threshold=0.7)], probe, labeller=LABELLER)
+    return evaluate_folder(folder, FINDER, laboratory, plan, silent)
 
 
 def test_every_method_and_control_is_in_one_table(evaluation: Evaluation) -> None:
@@ -68,7 +76,7 @@ def test_a_run_without_kveil_passes_no_verdict_on_it(evaluation: Evaluation) -> 
 
 def test_goals_tell_a_leak_from_a_replacement(evaluation: Evaluation) -> None:
     leak = {check.text: check for check in goals_of(evaluation.results[0])}
-    assert not leak["TAR at FMR 1e-3, A1"].is_met
+    assert not leak["matched at FMR 1e-3 (TAR)"].is_met
     assert leak["identities out ÷ in"].is_met
     mean = {check.text: check for check in goals_of(evaluation.results[3])}
     assert not mean["identities out ÷ in"].is_met
@@ -79,7 +87,7 @@ def test_the_record_is_plain_json_without_faces(evaluation: Evaluation) -> None:
     text = json.dumps(record, allow_nan=False)
     assert "person0" not in text
     assert "base64" not in text
-    assert record["schema"] == "kveil.evaluation.folder/1"
+    assert record["schema"] == "kveil.evaluation.folder/2"
     assert len(text) < 1_000_000
 
 
@@ -92,6 +100,38 @@ def test_the_page_is_one_file_that_says_the_verdict_first(evaluation: Evaluation
         assert outside not in page.replace("http://www.w3.org", "").replace(
             "http://purl.org", ""
         ).replace("http://creativecommons.org", "")
+
+
+def test_every_surviving_figure_of_the_specification_is_in_the_record(
+    evaluation: Evaluation,
+) -> None:
+    record = folder_record(evaluation, "photographs")
+    mean = next(m for m in record["methods"] if m["name"] == "k-Same-Pixel")  # type: ignore[attr-defined]
+    assert {"entropy", "homogeneous", "least_values"} <= set(mean["homogeneity"][0])
+    assert {"balanced", "kappa", "guess"} <= set(mean["downstream"][0])
+    assert mean["information_loss"]
+    assert mean["utility"]["protected"]["probes"] == 10
+    attacks = {finding["attack"] for finding in mean["findings"]}
+    assert attacks >= {f"A{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13)}
+
+
+def test_the_page_explains_its_words_and_the_attacks_it_did_not_make(
+    evaluation: Evaluation,
+) -> None:
+    page = page_from_record(folder_record(evaluation, "photographs"))
+    for words in ("What the words mean", "Residual risk", "A14", "Where does it leak", "κ"):
+        assert words in page
+
+
+def test_methods_side_by_side_give_what_one_after_the_other_gives(tmp_path: Path) -> None:
+    folder = write_people(tmp_path, people=60)
+    records = []
+    for workers in (1, 3):
+        plan = Plan(24, 3, ("solid", "k-Same-Pixel"), ("A1", "A9"), workers=workers)
+        laboratory = Laboratory([PixelJudge(threshold=0.7)], UtilityProbe(FINDER, sample=5))
+        results = evaluate_folder(folder, FINDER, laboratory, plan, silent).results
+        records.append([record_from_result(replace(own, seconds=0.0)) for own in results])
+    assert records[0] == records[1]
 
 
 def test_people_are_cast_into_one_part_each(tmp_path: Path) -> None:

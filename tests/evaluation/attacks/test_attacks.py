@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evaluation.attacks.adaptive import AdaptiveRecognition, Inversion, ridge_map
-from evaluation.attacks.attack import Bench, Finding, Judge, Subjects
+from evaluation.attacks.adaptive import AdaptiveRecognition
+from evaluation.attacks.attack import Attack, Bench, Finding, Judge, Subjects
 from evaluation.attacks.candidates import Duplicates, Intersection, KnownWeights, candidate_sets
+from evaluation.attacks.inversion import Inversion
+from evaluation.attacks.learners import ridge_map
 from evaluation.attacks.linkage import Linkage
 from evaluation.attacks.membership import (
     MemberDisclosure,
@@ -20,11 +22,13 @@ from evaluation.attacks.membership import (
 )
 from evaluation.attacks.parrot import ParrotRecognition
 from evaluation.attacks.recognition import NaiveRecognition, ReverseRecognition
+from evaluation.attacks.side_channels import SideChannels
 from evaluation.attacks.templates import WholeTrack
 from evaluation.faces import Faces
 from evaluation.methods.ksame import KSamePixel
 from evaluation.methods.method import Kind, Method, Release
 from evaluation.methods.registry import fitted_maker
+from evaluation.metrics.intervals import Z999, wilson
 from evaluation.protocol import judge_from_recogniser
 from tests.evaluation.fakes import PixelJudge, painted_people
 
@@ -52,6 +56,16 @@ BENCHES = {
 }
 
 
+FOUND: dict[tuple[str, str], list[Finding]] = {}
+
+
+def findings_of(attack: Attack, bench: str) -> list[Finding]:
+    """What an attack achieves on one of the benches; run once."""
+    if (attack.id, bench) not in FOUND:
+        FOUND[attack.id, bench] = attack.run(BENCHES[bench], [JUDGE])
+    return FOUND[attack.id, bench]
+
+
 def only(findings: list[Finding], variant: str) -> Finding:
     return next(finding for finding in findings if finding.variant == variant)
 
@@ -64,18 +78,23 @@ def only(findings: list[Finding], variant: str) -> Finding:
         (ReverseRecognition(), "other photograph"),
         (ParrotRecognition(), "fresh secret"),
         (AdaptiveRecognition(), "linear map on vectors"),
+        (AdaptiveRecognition(), "best learner on everything"),
+        (Inversion(), "restored picture"),
         (WholeTrack(), "mean of a person's pictures"),
         (Linkage(), "next period"),
         (MemberDisclosure(), "any member first"),
+        (MemberDisclosure(), "any member first, same photographs"),
+        (SideChannels(), "surroundings alone"),
+        (SideChannels(), "new face alone"),
     ],
 )
 def test_an_attack_finds_untouched_people_and_spares_strangers(
-    attack: NaiveRecognition, variant: str
+    attack: Attack, variant: str
 ) -> None:
-    leak = only(attack.run(BENCHES["none"], [JUDGE]), variant)
-    spared = only(attack.run(BENCHES["random stranger"], [JUDGE]), variant)
-    assert leak.rate.rate > 0.9
-    assert spared.rate.lower <= spared.chance
+    leak = only(findings_of(attack, "none"), variant)
+    spared = only(findings_of(attack, "random stranger"), variant)
+    assert leak.rate.rate > (0.6 if attack.id == "A13" else 0.9)
+    assert wilson(spared.rate.hits, spared.rate.probes, Z999)[0] <= spared.chance
 
 
 def test_a_negative_defeats_the_naive_attacker_and_not_the_parrot() -> None:
@@ -86,14 +105,25 @@ def test_a_negative_defeats_the_naive_attacker_and_not_the_parrot() -> None:
 
 
 def test_the_adaptive_attacker_learns_what_every_face_undergoes() -> None:
-    found = AdaptiveRecognition().run(BENCHES["negative"], [JUDGE])[0]
-    assert found.rate.rate > 0.4
+    found = findings_of(AdaptiveRecognition(), "negative")
+    assert only(found, "linear map on vectors").rate.rate > 0.4
+    assert only(found, "best learner on everything").rate.rate > 0.4
 
 
-def test_the_inversion_reads_the_original_out_of_a_negative() -> None:
-    AdaptiveRecognition().run(BENCHES["negative"], [JUDGE])
-    found = Inversion().run(BENCHES["negative"], [JUDGE])[0]
+@pytest.mark.parametrize(
+    "variant", ["regression on pixels", "kernel regression on pixels", "restored picture"]
+)
+def test_the_inversion_reads_the_original_out_of_a_negative(variant: str) -> None:
+    found = only(findings_of(Inversion(), "negative"), variant)
     assert found.rate.lower > found.chance
+
+
+def test_what_is_left_around_a_new_face_is_found_and_the_new_face_is_not() -> None:
+    findings = SideChannels().run(BENCHES["kveil"], [JUDGE])
+    left, face = only(findings, "surroundings alone"), only(findings, "new face alone")
+    assert left.rate.lower > left.chance
+    assert wilson(face.rate.hits, face.rate.probes, Z999)[0] <= face.chance
+    assert 0.5 < left.measures["pixels_kept"] < 1
 
 
 def test_k_same_holds_its_bound_of_one_in_k() -> None:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluation.metrics.diversity import count_identities, identity_diversity, identity_variance
+from evaluation.metrics.diversity import (
+    count_identities,
+    identity_diversity,
+    separating_threshold,
+)
 from evaluation.metrics.flicker import flicker_ratio, warp_error_ratio
 from evaluation.metrics.frechet import frechet_distance
-from evaluation.metrics.homogeneity import attribute_entropy, l_diversity, t_closeness
-from evaluation.metrics.utility import protection_rates
+from evaluation.metrics.homogeneity import (
+    attribute_entropy,
+    homogeneity_of,
+    l_diversity,
+    t_closeness,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -30,13 +38,29 @@ def test_one_sample_is_no_distribution() -> None:
 def test_shared_faces_lose_diversity_by_k() -> None:
     originals = np.eye(100, dtype=np.float32)
     shared = np.repeat(np.eye(20, 100, dtype=np.float32), 5, axis=0)
-    assert identity_diversity(originals, shared, 0.5) == 0.2
-    assert identity_diversity(originals, originals, 0.5) == 1.0
+    assert identity_diversity(originals, shared).ratio == 0.2
+    assert identity_diversity(originals, originals).ratio == 1.0
     assert count_identities(np.zeros((0, 4), np.float32), 0.5) == 0
 
 
-def test_identities_that_wander_have_variance() -> None:
-    assert identity_variance(np.eye(4, dtype=np.float32)) == pytest.approx(0.5)
+def test_originals_are_nearly_all_told_apart_however_many_there_are() -> None:
+    random = np.random.default_rng(4)
+    people = random.normal(size=(600, 24)).astype(np.float32)
+    people /= np.linalg.norm(people, axis=1, keepdims=True)
+    for count in (60, 600):
+        own = identity_diversity(people[:count], people[:count])
+        assert own.ratio == 1.0
+        assert own.originals >= 0.99 * count
+    assert separating_threshold(people) > separating_threshold(people[:60])
+
+
+def test_strangers_drawn_with_repetition_count_once_each() -> None:
+    random = np.random.default_rng(5)
+    people = random.normal(size=(200, 64)).astype(np.float32)
+    people /= np.linalg.norm(people, axis=1, keepdims=True)
+    drawn = random.integers(0, 200, 200)
+    measured = identity_diversity(people, people[drawn]).ratio
+    assert measured == pytest.approx(len(set(drawn.tolist())) / 200, abs=0.02)
 
 
 def test_a_homogeneous_cluster_discloses_its_attribute() -> None:
@@ -49,10 +73,15 @@ def test_a_homogeneous_cluster_discloses_its_attribute() -> None:
     assert t_closeness(clusters, homogeneous) == 0.5
 
 
-def test_lost_faces_stay_in_the_denominator() -> None:
-    cosines = np.array([0.9, 0.1, 0.1, 0.1], np.float32)
-    detected = np.array([True, True, True, False])
-    assert protection_rates(cosines, detected, 0.3) == (0.25, 0.5, 0.25)
+def test_homogeneity_counts_people_and_leaves_out_who_stands_alone() -> None:
+    clusters = np.array([0, 0, 0, 1, 1, 2, -1])
+    persons = np.array([5, 5, 6, 7, 8, 9, 10])
+    values = np.array([1, 1, 0, 1, 1, 0, 1])
+    found = homogeneity_of("gender", clusters, persons, values)
+    assert found is not None
+    assert (found.clusters, found.homogeneous, found.least_values) == (2, 0.5, 1)
+    assert found.entropy == pytest.approx(0.5)
+    assert homogeneity_of("gender", np.arange(7), persons, values) is None
 
 
 def test_a_blinking_face_flickers_and_a_still_one_does_not() -> None:
