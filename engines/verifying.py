@@ -66,13 +66,13 @@ class Verdict:
 
 
 def verified(listed: Listed) -> Iterator[Verdict]:
-    """Check every network of a pack, and the hashes of its other files."""
+    """Check every network of a pack, and its other files."""
     if listed.fault:
         yield Verdict(listed.name, "", fault=listed.fault)
         return
     for name in sorted(set(listed.pack.sha256) - set(networks_of(listed))):
         try:
-            _sound_file(listed, name)
+            _refuse_unsound_table(_sound_file(listed, name))
         except EngineError as fault:
             yield Verdict(listed.name, name, fault=str(fault))
     for name in networks_of(listed):
@@ -124,6 +124,23 @@ def _refuse_unsound(content: bytes) -> None:
     for weight in weights:
         if weight.dtype.kind == "f" and not np.isfinite(weight).all():
             raise ModelRejected("the network's weights hold NaN or infinity; it is not used")
+
+
+def _refuse_unsound_table(path: Path) -> None:
+    """Tables of numbers must be that; other files are judged by their hash alone.
+
+    Raises:
+        ModelRejected: a table is damaged, or holds NaN or infinity.
+    """
+    if path.suffix != ".npz":
+        return
+    try:
+        with np.load(path, allow_pickle=False) as tables:
+            values = [tables[name] for name in tables.files]
+    except Exception as fault:  # archives and headers raise unrelated types
+        raise ModelRejected("the file is no sound table; fetch it again") from fault
+    if not all(np.isfinite(table).all() for table in values if table.dtype.kind == "f"):
+        raise ModelRejected("the table holds NaN or infinity; it is not used")
 
 
 def _judged_network(listed: Listed, name: str, content: bytes) -> Verdict:

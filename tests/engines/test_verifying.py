@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_other_hash_of_a_table_fails(tmp_path: Path) -> None:
     (folder / "donors.npz").write_bytes(b"other")
     faults = {verdict.file: verdict.fault for verdict in verified(listed_from(folder))}
     assert faults["donors.npz"]
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan])
+def test_table_must_hold_numbers(tmp_path: Path, value: float) -> None:
+    table = io.BytesIO()
+    np.savez(table, latents=np.full((1, 2, 8), value, np.float32), names=np.array(["a"]))
+    files = {"synthesis.onnx": small_generator(), "attributes.npz": table.getvalue()}
+    faults = [v.fault for v in verified(listed_from(write_pack(tmp_path / "mine", files)))]
+    assert any("NaN" in fault for fault in faults) == np.isnan(value)
+
+
+def test_damaged_table_fails(tmp_path: Path) -> None:
+    files = {"attributes.npz": b"no table"}
+    assert "no sound table" in only(write_pack(tmp_path / "mine", files)).fault
 
 
 def test_sound_detector_passes(tmp_path: Path) -> None:
