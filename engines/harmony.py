@@ -1,8 +1,9 @@
-"""Makes a painted face look taken by the same camera: its grain, its focus, at its size.
+"""Makes a painted face look taken by the same camera: its grain, its focus, its colours' edge.
 
-Two numbers are measured in the ring around the patch, never on the face: how noisy the
-picture is and how wide its edges are. They say something of the camera and nothing of the
-person, so the identity channel stays empty.
+Grain and focus are two numbers measured in the ring around the patch, never on the face: they
+say something of the camera and nothing of the person. The colours at the patch's rim are taken
+from pixels that the patch does not hide and everybody sees. So the identity channel stays
+empty.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from engines.alignment import crop_from_picture, identity_mask, moved
 from engines.patches import Patch
 from engines.pictures import BgrImage, Picture
 
-__all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
+__all__ = ["Retouch", "retouch_of", "retouched", "settled", "sized_patch"]
 
 LEAST_SIDE: Final = 32
 MOST_SIDE: Final = 256
@@ -34,6 +35,13 @@ _SECOND_BLUR: Final = 1.5
 """Blurs that tell a sharp edge, which they weaken, from a soft one, which they hardly do; px."""
 _LEAST_PIXELS: Final = 64
 _SHEET_SIDE: Final = 512
+_SETTLED_SIDE: Final = 64
+_REACHES_PX: Final = ((2.5, 1.0), (7.0, 0.3))
+"""Deviations, at 64 px, and weights with which the rim's colour spreads into the patch."""
+_FADING: Final = 0.03
+"""Weight of no correction; larger keeps the colours of the rim closer to it."""
+_MOST_SETTLED: Final = 70.0
+_HIDDEN: Final = 0.99
 _SAME_FOCUS: Final = 0.3
 _SAME_GRAIN: Final = 0.5
 
@@ -127,6 +135,40 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     if retouch.grain > _SAME_GRAIN:
         grain = _grain(patch.alpha.shape[0], seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + grain[..., None], 0, 255)
+    return Patch(pixels, patch.alpha, patch.crop_from_frame)
+
+
+def settled(picture: Picture, patch: Patch) -> Patch:
+    """Lets a patch's colours run into those around it: no step shows at the rim.
+
+    The difference of picture and patch along the feathered rim is spread into the patch,
+    fading inwards (after Pérez, Gangnet and Blake 2003, with a local mean for the membrane).
+
+    Args:
+        picture: the frame as it came.
+        patch: of any size.
+
+    Raises:
+        EngineFault: the patch is not placed by a similarity.
+    """
+    side, small = patch.alpha.shape[0], _SETTLED_SIDE
+    place = patch.crop_from_frame * np.float32(small / side)
+    around = crop_from_picture(picture, place, small).astype(np.float32)
+    size = (small, small)
+    painted = cv2.resize(patch.pixels, size, interpolation=cv2.INTER_AREA)
+    alpha = np.asarray(cv2.resize(patch.alpha, size, interpolation=cv2.INTER_AREA), np.float32)
+    reduced = Patch(np.asarray(painted, np.float32), alpha, place)
+    # Full weight in the middle of the feather; none where a hidden pixel has a part in a cell.
+    hidden = cv2.dilate((alpha > _HIDDEN).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    weight = 4 * alpha * (1 - alpha) * (_ring(picture, reduced) & ~hidden)
+    rest = (around - painted) * weight[..., None]
+    total, share = np.zeros_like(rest), np.full_like(weight, _FADING)
+    for reach, part in _REACHES_PX:
+        total += np.float32(part) * cv2.GaussianBlur(rest, (0, 0), reach)
+        share += np.float32(part) * cv2.GaussianBlur(weight, (0, 0), reach)
+    spread = np.clip(total / share[..., None], -_MOST_SETTLED, _MOST_SETTLED)
+    wide = cv2.resize(spread, (side, side), interpolation=cv2.INTER_LINEAR)
+    pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
     return Patch(pixels, patch.alpha, patch.crop_from_frame)
 
 

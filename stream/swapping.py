@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
-from engines.harmony import Retouch, retouch_of, retouched, sized_patch
+from engines.harmony import Retouch, retouch_of, retouched, settled, sized_patch
 from engines.patches import Patch, hides
 from engines.swapper import DOUBT_LIMIT, Control, Rendered
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
@@ -235,8 +235,8 @@ def _patch(rendered: Rendered, row: int, crop_from_frame: Similarity) -> Patch:
 
 
 def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch:
-    """The patch with the grain and the focus of the picture around it."""
-    patch = sized_patch(patch)
+    """The patch with the colours, the grain and the focus of the picture around it."""
+    patch = sized_patch(settled(frame.picture, patch))
     if wearer.retouch is None or frame.index - wearer.compared_frame >= _COMPARE_FRAMES:
         wearer.compared_frame = frame.index
         found = retouch_of(frame.picture, patch)

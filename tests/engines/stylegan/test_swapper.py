@@ -80,6 +80,26 @@ def test_other_pixels_with_the_same_light_change_nothing() -> None:
     assert difference.max() < 0.1
 
 
+def test_painted_face_comes_under_the_light_of_its_subject() -> None:
+    """A generator that paints everything dark is brought to the subject's brightness."""
+
+    def dark(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        noise = np.random.default_rng(2).uniform(-0.1, 0.1, (len(tensors["latents"]), 3, 64, 64))
+        return {"image": (noise - 0.4).astype(np.float32)}
+
+    bright = np.clip(CROPS // 8 + 130, 0, 255).astype(np.uint8)
+    made = made_swapper(dark).render(bright, LATENTS)
+    middle = made.pixels[:, 20:44, 20:44].mean()
+    assert abs(float(middle) - float(bright.mean())) < 12
+
+
+def test_light_changes_no_detail() -> None:
+    seen = made_swapper(painting(value=0.3)).render(CROPS // 4 + 96, LATENTS).pixels
+    other = made_swapper(painting(value=0.3)).render(CROPS // 4 + 60, LATENTS).pixels
+    ratio = (seen[0] + 1) / (other[0] + 1)
+    assert np.abs(np.diff(ratio, axis=0)).max() < 0.1
+
+
 def test_doubtful_landmarks_are_not_usable() -> None:
     made = made_swapper(painting(), spread=0.2).render(CROPS, LATENTS)
     assert not made.is_usable.any()
