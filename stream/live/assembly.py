@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from stream.engine_set import EngineSet
 from stream.errors import InputUnreadable, UsageRefused
 from stream.live.address import Gate, address_from_text
 from stream.live.backoff import Backoff
+from stream.live.bounded_detector import BoundedDetector
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.latest_picture import LatestPicture
@@ -42,6 +43,8 @@ ReplacerMaker = Callable[[Settings, str], FaceReplacer]
 _Connect = Callable[[Hear | None], Source]
 """Opens a source that gives its sound to whoever is named."""
 _NEVER_S = 1e9
+_MOST_HUNG = 4
+"""Searches that may hang before no more are begun."""
 
 
 class RunningStream:
@@ -122,6 +125,10 @@ class Assembly:
     gate: Gate
     turns: Turns
     clock: Clock
+
+    def __post_init__(self) -> None:
+        detector = BoundedDetector(self.engines.detector, self.turns.permits + _MOST_HUNG)
+        object.__setattr__(self, "engines", replace(self.engines, detector=detector))
 
     def build(self, spec: StreamSpec) -> RunningStream:
         """Builds a stream; it does not run yet.

@@ -32,6 +32,7 @@ class Turns:
         if permits < 1:
             message = f"at least one stream must be able to work, not {permits}"
             raise ValueError(message)
+        self.permits = permits
         self._free = permits
         self._now = now
         self._changed = threading.Condition()
