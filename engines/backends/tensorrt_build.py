@@ -22,6 +22,7 @@ import onnx
 from engines.backends.backend import Precision
 from engines.backends.half_precision import halved
 from engines.backends.products import without_products
+from engines.backends.stored_weights import with_plain_weights
 from engines.errors import BackendMissing, ModelRejected
 
 __all__ = [
@@ -39,7 +40,7 @@ __all__ = [
 TensorrtName = Literal["auto", "tensorrt", "tensorrt-rtx"]
 _MODULES: Final = ("tensorrt", "tensorrt_rtx")
 _WORKSPACE_BYTES: Final = 4 << 30
-_REVISION: Final = "1"
+_REVISION: Final = "2"
 """Goes up when networks are rewritten otherwise, so that older engines are built anew."""
 _LONGEST_REASON: Final = 300
 _BATCH: Final = (1, 4, 16)
@@ -208,6 +209,7 @@ def _prepared(model: bytes, request: BuildRequest) -> bytes:
     graph.graph.input.extend(inputs)
     _open_axes(inputs, request.shapes)
     del graph.graph.value_info[:]
+    with_plain_weights(graph)
     for output in graph.graph.output:
         output.type.tensor_type.ClearField("shape")
     content = bytes(graph.SerializeToString())

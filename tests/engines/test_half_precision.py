@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from engines.backends.half_precision import HalfPrecision, halved
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.products import without_products
+from engines.backends.stored_weights import with_plain_weights
 from engines.errors import ModelRejected
 from tests.engines.packs import network, small_generator
 
@@ -96,6 +97,27 @@ def test_branches_are_refused() -> None:
     )
     with pytest.raises(ModelRejected, match="branches"):
         halved(model, "fp16")
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16])
+def test_weights_kept_small_are_unfolded(kind: type[np.generic]) -> None:
+    weight = np.random.default_rng(0).integers(-9, 9, (5, 4)).astype(kind)
+    model = network(
+        [
+            helper.make_node("Cast", ["kept"], ["weight"], to=TensorProto.FLOAT),
+            helper.make_node("MatMul", ["a", "weight"], ["y"]),
+        ],
+        {"a": ["n", 5]},
+        {"y": ["n", 4]},
+        {"kept": weight},
+    )
+    made = onnx.load_model_from_string(model)
+    with_plain_weights(made)
+    assert [node.op_type for node in made.graph.node] == ["MatMul"]
+    assert [tensor.name for tensor in made.graph.initializer] == ["weight"]
+    a = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
+    wanted = run(model, a=a)["y"]
+    np.testing.assert_array_equal(run(bytes(made.SerializeToString()), a=a)["y"], wanted)
 
 
 @pytest.mark.parametrize(
