@@ -29,6 +29,7 @@ __all__ = ["EngineSet", "SwapEngines", "open_engines", "plans_for"]
 
 _LARGE_FACES_PX = 320
 _SMALL_FRAME_PX = 1280
+_TINY_FRAME_PX = 720
 _LEAST_COARSE_PX = 640
 _TILE_PX = 1920
 _MOST_STREAMS = 4
@@ -144,6 +145,17 @@ def _swap_engines(
     return SwapEngines(painter, embedder, thresholds, donors, attributes)
 
 
+def _enlarged_px(native: int) -> int:
+    """Long side at which a small frame is searched thoroughly.
+
+    >>> [_enlarged_px(native) for native in (320, 640, 960, 1920)]
+    [480, 800, 1280, 1280]
+    """
+    if native > _TINY_FRAME_PX:
+        return min(_SMALL_FRAME_PX, round(1.5 * native))
+    return max(round(1.25 * native), min(800, round(1.5 * native)))
+
+
 def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, DetectionPlan]:
     """At which scales frames of one size are searched.
 
@@ -153,7 +165,7 @@ def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, Detect
     """
     wanted = settings.detection
     native = max(height, width)
-    full_px = min(wanted.full_px, max(native, min(_SMALL_FRAME_PX, round(1.5 * native))))
+    full_px = min(wanted.full_px, max(native, _enlarged_px(native)))
     coarse_px = min(wanted.coarse_px, max(native, _LEAST_COARSE_PX))
     near_px = coarse_px if wanted.schedule == "every" else max(128, coarse_px * 2 // 3)
     return {

@@ -191,6 +191,7 @@ def _anonymizer(
     if job.kind == "image":
         schedule, tracker = DetectionSchedule(), tracker_for(settings, 0, 1.0, confirm_hits=1)
     else:
+        finder.prepare(shape.height, shape.width)
         schedule, lookahead = file_schedule(settings, shape, workers)
         tracker = tracker_for(settings, lookahead, float(shape.rate))
     cover = method_cover(settings.method)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from engines.detectors.detector import Detector
-from engines.detectors.multiscale import DetectionPlan, detect_picture
+from engines.detectors.detector import Detector, PreparedDetector
+from engines.detectors.multiscale import DetectionPlan, detect_picture, sizes_searched
 from engines.errors import EngineFault
 from engines.types import Face, Frame
 from stream.finding_memory import FindingMemory, faces_from_json, json_from_faces
@@ -87,6 +87,22 @@ class FaceFinder:
         self._failures = 0
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="detect")
         self.workers = workers
+
+    def prepare(self, height: int, width: int) -> None:
+        """Gets the detector ready for frames of this size, within the deadline.
+
+        A fault shows again when a frame is searched, and is told there.
+        """
+        detector = self._detector
+        if not isinstance(detector, PreparedDetector):
+            return
+        sizes = {
+            (min(rows, plan.tile_px), min(columns, plan.tile_px))
+            for plan in self._plans(height, width).values()
+            for rows, columns in sizes_searched(height, width, plan)
+        }
+        under_way = [self._pool.submit(detector.prepare, *size) for size in sorted(sizes)]
+        wait(under_way, self._deadline_s)
 
     def begin(self, frame: Frame, scale: Scale) -> Search:
         """Starts a search; `skip` starts none."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ def registration(before: Thumbnail, after: Thumbnail) -> tuple[float, float, flo
     (5, 0)
     """
     height, width = before.shape
-    window = np.outer(np.hanning(height + 2)[1:-1], np.hanning(width + 2)[1:-1])
+    window = _window(height, width)
     spectra = [np.fft.rfft2((p - p.mean()) * window) for p in (before, after)]
     cross = spectra[1] * np.conj(spectra[0])
     surface = np.fft.irfft2(cross / np.maximum(np.abs(cross), 1e-9), s=(height, width))
@@ -70,6 +71,12 @@ def registration(before: Thumbnail, after: Thumbnail) -> tuple[float, float, flo
     dx = (x + width // 2) % width - width // 2 + _peak_offset(row, x)
     dy = (y + height // 2) % height - height // 2 + _peak_offset(column, y)
     return dx, dy, float(surface[y, x])
+
+
+@cache
+def _window(height: int, width: int) -> NDArray[np.float64]:
+    """(h, w) Hann window, which never reaches 0."""
+    return np.outer(np.hanning(height + 2)[1:-1], np.hanning(width + 2)[1:-1])
 
 
 def _peak_offset(values: NDArray[np.float64], place: int) -> float:

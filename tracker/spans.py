@@ -62,7 +62,7 @@ class SpanSettings:
     most_move: float = 0.35
     most_resize: float = 1.3
     clear_score: float = 0.5
-    weak_score: float = 0.3
+    weak_score: float = 0.35
 
     def __post_init__(self) -> None:
         for name in self.__slots__:

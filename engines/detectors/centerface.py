@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision
 from engines.backends.networks import model_bytes, stripped
-from engines.detectors.detector import Candidates, faces_from_candidates, padded
+from engines.detectors.detector import Candidates, faces_from_candidates, padded, padded_size
 from engines.detectors.image_network import ImageNetwork, network_from_images
 from engines.errors import ModelRejected
 from engines.pictures import BgrImage
@@ -55,6 +55,10 @@ class CenterFace:
         height, width = image_bgr.shape[:2]
         candidates = candidates_from_heads(self.heads(image_bgr), min_score)
         return faces_from_candidates(candidates, height, width, _MAX_OVERLAP)
+
+    def prepare(self, height: int, width: int) -> None:
+        """Compiles the network for images of this size; see `PreparedDetector`."""
+        self._network.prepare(*padded_size(height, width, _STEP))
 
     def heads(self, image_bgr: BgrImage) -> Heads:
         """The raw answer of the network, for gates and tests."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import cv2
 import numpy as np
@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from engines.pictures import BgrImage
 from engines.types import Face
 
-__all__ = ["Candidates", "Detector", "faces_from_candidates", "kept", "padded"]
+__all__ = [
+    "Candidates",
+    "Detector",
+    "PreparedDetector",
+    "faces_from_candidates",
+    "kept",
+    "padded",
+    "padded_size",
+]
 
 Floats = NDArray[np.float32]
 
@@ -35,6 +43,18 @@ class Detector(Protocol):
         """
 
 
+@runtime_checkable
+class PreparedDetector(Protocol):
+    """A detector that takes a while to get ready for a new size of image."""
+
+    def prepare(self, height: int, width: int) -> None:
+        """Gets ready for images of this size; safe to call from several threads.
+
+        Raises:
+            EngineError: the network cannot be loaded for it.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """What a detector's heads say before overlapping boxes are thinned out.
@@ -50,14 +70,23 @@ class Candidates:
     scores: Floats
 
 
+def padded_size(height: int, width: int, step: int) -> tuple[int, int]:
+    """The next multiples of `step`.
+
+    >>> padded_size(33, 64, 32)
+    (64, 64)
+    """
+    return height + -height % step, width + -width % step
+
+
 def padded(image_bgr: BgrImage, step: int) -> BgrImage:
     """The image with black added below and to the right, up to multiples of `step`.
 
     >>> padded(np.zeros((33, 64, 3), np.uint8), 32).shape
     (64, 64, 3)
     """
-    height, width = image_bgr.shape[:2]
-    below, right = -height % step, -width % step
+    rows, columns = padded_size(image_bgr.shape[0], image_bgr.shape[1], step)
+    below, right = rows - image_bgr.shape[0], columns - image_bgr.shape[1]
     if not below and not right:
         return image_bgr
     border = cv2.copyMakeBorder(image_bgr, 0, below, 0, right, cv2.BORDER_CONSTANT)

@@ -141,6 +141,14 @@ class ImageNetwork:
         session = self._session(image_bgr.shape[0], image_bgr.shape[1])
         return session.run({_INPUT: image_bgr[None]})
 
+    def prepare(self, height: int, width: int) -> None:
+        """Compiles the network for a size.
+
+        Raises:
+            EngineError: it cannot be.
+        """
+        self._session(height, width)
+
     def _session(self, height: int, width: int) -> Session:
         """The session for a size; two sizes are compiled side by side, one size once."""
         key = (height, width)

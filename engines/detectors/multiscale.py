@@ -13,7 +13,7 @@ from engines.detectors.detector import Detector, areas_of, overlaps_of
 from engines.pictures import BgrImage, Picture
 from engines.types import Face
 
-__all__ = ["DetectionPlan", "detect_picture", "merged"]
+__all__ = ["DetectionPlan", "detect_picture", "merged", "sizes_searched"]
 
 _SAME_FACE: Final = 0.45
 _MOSTLY_INSIDE: Final = 0.7
@@ -66,7 +66,7 @@ def detect_picture(
     """
     found: list[Face] = []
     cut: list[bool] = []
-    for height, width in _sizes(picture, plan):
+    for height, width in sizes_searched(picture.height, picture.width, plan):
         image = picture.resized_bgr(height, width)
         scale = np.array([picture.width / width, picture.height / height], np.float32)
         for top, left, tile in _tiles(image, plan):
@@ -131,16 +131,19 @@ def _fused(group: Sequence[Face]) -> Face:
     return Face(np.asarray(box, np.float32), np.asarray(points, np.float32), score)
 
 
-def _sizes(picture: Picture, plan: DetectionPlan) -> list[tuple[int, int]]:
-    """Height and width of each scaled picture; scales that come out alike are one."""
-    longest = max(picture.height, picture.width)
+def sizes_searched(height: int, width: int, plan: DetectionPlan) -> list[tuple[int, int]]:
+    """Height and width of each scaled picture; scales that come out alike are one.
+
+    >>> sizes_searched(360, 640, DetectionPlan(320, also_px=(1280,)))
+    [(180, 320), (720, 1280)]
+    """
+    longest = max(height, width)
     sizes = []
     for side in (plan.long_side_px, *plan.also_px):
         scale = min(side / longest, plan.max_upscale)
-        height = max(1, round(picture.height * scale))
-        width = max(1, round(picture.width * scale))
-        if (height, width) not in sizes:
-            sizes.append((height, width))
+        scaled = max(1, round(height * scale)), max(1, round(width * scale))
+        if scaled not in sizes:
+            sizes.append(scaled)
     return sizes
 
 

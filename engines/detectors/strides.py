@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision
 from engines.backends.networks import model_bytes
-from engines.detectors.detector import Candidates, faces_from_candidates, padded
+from engines.detectors.detector import Candidates, faces_from_candidates, padded, padded_size
 from engines.detectors.image_network import ImageNetwork, network_from_images
 from engines.errors import EngineFault, ModelRejected
 from engines.pictures import BgrImage
@@ -57,6 +57,10 @@ class StridedNetwork:
         else:
             image, scale = _fitted(image_bgr, self._fixed)
         return self._network.run(image), (image.shape[0], image.shape[1]), scale
+
+    def prepare(self, height: int, width: int) -> None:
+        """Compiles the network for images of this size."""
+        self._network.prepare(*(self._fixed or padded_size(height, width, STEP)))
 
     def _is_free(self) -> bool:
         """Whether the network's cells follow the size of the image."""
@@ -119,6 +123,10 @@ class StridedDetector(ABC):
         candidates = _joined(self._levels(outputs, size, min_score), scale)
         height, width = image_bgr.shape[:2]
         return faces_from_candidates(candidates, height, width, self.max_overlap)
+
+    def prepare(self, height: int, width: int) -> None:
+        """Compiles the network for images of this size; see `PreparedDetector`."""
+        self._network.prepare(height, width)
 
     @abstractmethod
     def _levels(
