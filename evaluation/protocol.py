@@ -24,7 +24,13 @@ from evaluation.exposure import FaceFinder
 from evaluation.faces import Faces
 from evaluation.folder import Progress, cast_people, people_in_folder, subjects
 from evaluation.labels import Attribute, Labeller
-from evaluation.methods.registry import CONTROLS, QUICK, fitted_maker, method_names
+from evaluation.methods.registry import (
+    CONTROLS,
+    QUICK,
+    fitted_maker,
+    method_names,
+    variant_names,
+)
 from evaluation.methods.surrogate import SurrogateRenderer
 from evaluation.metrics.diversity import identity_diversity
 from evaluation.metrics.frechet import frechet_distance
@@ -87,7 +93,7 @@ class Plan:
             EvaluationError: there is no such method or attack.
         """
         attacks_named(self.attacks)
-        known = method_names()
+        known = [*method_names(), *variant_names()]
         unknown = [name for name in self.methods if name not in known]
         if unknown:
             message = f"no method is called {unknown[0]!r}; choose one of {', '.join(known)}"

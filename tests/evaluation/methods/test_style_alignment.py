@@ -11,13 +11,15 @@ from evaluation.methods.textures import SIDE, fundus, texture_domain
 
 pytestmark = pytest.mark.unit
 
-OTHERS = np.stack([fundus(1000 + person, 0, person % 3) for person in range(60)])
-DOMAIN = texture_domain(OTHERS, 40)
-PICTURES = np.stack([fundus(person, 0, 2) for person in range(10)])
+SMALL = 32
+OTHERS = np.stack([fundus(1000 + person, 0, person % 3, SMALL) for person in range(40)])
+DOMAIN = texture_domain(OTHERS, 24)
+PICTURES = np.stack([fundus(person, 0, 2, SMALL) for person in range(10)])
 CODES = DOMAIN.encoded(PICTURES)
 GROUPS = (np.arange(5), np.arange(5, 10))
 CENTROIDS = np.stack([CODES[rows].mean(axis=0) for rows in GROUPS])
 MEMBERS = [(PICTURES[rows].astype(np.float32), CODES[rows]) for rows in GROUPS]
+QUICK = AlignmentSettings(iterations=10, rounds=1)
 
 
 def mean_style(pictures: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> float:
@@ -27,14 +29,14 @@ def mean_style(pictures: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> f
 
 
 def test_the_style_loss_falls_and_the_total_never_rises() -> None:
-    found = align_styles(DOMAIN, CENTROIDS, MEMBERS, AlignmentSettings(content=0.5))
+    found = align_styles(DOMAIN, CENTROIDS, MEMBERS, QUICK)
     assert (found.after[:, 0] < found.before[:, 0]).all()
     assert (found.after.sum(axis=1) <= found.before.sum(axis=1)).all()
     assert found.after[:, 1].max() < 0.05
 
 
 def test_style_statistics_lie_nearer_to_the_members_than_the_centroids() -> None:
-    found = align_styles(DOMAIN, CENTROIDS, MEMBERS)
+    found = align_styles(DOMAIN, CENTROIDS, MEMBERS, QUICK)
     numbers = np.arange(2)
     wanted = mean_style(PICTURES.astype(np.float32))
     before = mean_style(DOMAIN.represented(CENTROIDS, numbers))
@@ -45,14 +47,14 @@ def test_style_statistics_lie_nearer_to_the_members_than_the_centroids() -> None
 def test_no_rounds_leave_the_centroid_and_codes_stay_within_reach() -> None:
     still = align_styles(DOMAIN, CENTROIDS, MEMBERS, AlignmentSettings(rounds=0))
     np.testing.assert_array_equal(still.codes, CENTROIDS)
-    found = align_styles(DOMAIN, CENTROIDS, MEMBERS, AlignmentSettings(content=0.0))
+    found = align_styles(DOMAIN, CENTROIDS, MEMBERS, AlignmentSettings(0.0, 10, rounds=1))
     for rows, code in zip(GROUPS, found.codes, strict=True):
         longest = np.linalg.norm(CODES[rows], axis=1).mean()
         assert np.linalg.norm(code) <= longest * 1.001
 
 
 def test_the_same_pictures_give_the_same_codes() -> None:
-    first, again = (align_styles(DOMAIN, CENTROIDS, MEMBERS).codes for _ in range(2))
+    first, again = (align_styles(DOMAIN, CENTROIDS, MEMBERS, QUICK).codes for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 
