@@ -42,7 +42,7 @@ USER kveil
 FROM ${L4T_IMAGE} AS jetson
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 KVEIL_LISTEN__HOST=0.0.0.0
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends python3-pip python3-venv libsrt1.5-gnutls tini \
+ && apt-get install --yes --no-install-recommends python3-pip python3-venv libsrt1.4-gnutls tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --groups video --home-dir /var/lib/kveil --create-home kveil
 COPY --from=wheel /wheels /wheels

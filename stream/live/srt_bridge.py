@@ -40,7 +40,7 @@ OPTIONS: Final[dict[str, tuple[int, Kind]]] = {
 """Options of an SRT URL, by the library's names and numbers; times in ms."""
 MODES: Final = ("caller", "listener", "rendezvous")
 FAILURES: Final = {
-    3: "SRT needs its library; apt-get install libsrt1.5-gnutls",
+    3: "SRT needs its library; apt-get install libsrt1.5-gnutls (or 1.4)",
     4: "an option of the SRT address has a value that SRT refuses",
     5: "nobody answers",
     6: "it refuses; check the passphrase and the stream id",
@@ -49,6 +49,8 @@ FAILURES: Final = {
 _LIBRARIES: Final = (
     "libsrt-gnutls.so.1.5",
     "libsrt-openssl.so.1.5",
+    "libsrt-gnutls.so.1.4",
+    "libsrt-openssl.so.1.4",
     "libsrt.so.1.5",
     "libsrt.so.1",
 )
