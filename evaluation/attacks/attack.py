@@ -14,7 +14,7 @@ from evaluation.methods.method import Method, Release
 from evaluation.metrics.intervals import Proportion
 from evaluation.recognisers import Embeddings, Recogniser
 
-__all__ = ["Attack", "Bench", "Finding", "Judge", "Subjects"]
+__all__ = ["Attack", "Bench", "Finding", "Judge", "Subjects", "one_picture_each"]
 
 MethodMaker = Callable[[], Method]
 
@@ -120,6 +120,16 @@ class Finding:
     chance: float
     measures: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
+def one_picture_each(probes: NDArray[np.int64], gallery: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of the first picture of every released person whom the gallery knows.
+
+    >>> one_picture_each(np.array([3, 3, 5, 7]), np.array([3, 7])).tolist()
+    [0, 3]
+    """
+    people, first = np.unique(probes, return_index=True)
+    return np.asarray(first[np.isin(people, gallery)], np.int64)
 
 
 class Attack(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.attacks.adaptive import training_release
-from evaluation.attacks.attack import Bench, Finding, Judge
+from evaluation.attacks.attack import Bench, Finding, Judge, one_picture_each
 from evaluation.attacks.learners import Map, Rows, kernel_ridge, ridge, unit
 from evaluation.attacks.pixels import small_rows
 from evaluation.attacks.recognition import finding_from_scores
@@ -66,12 +66,13 @@ class Inversion:
         if release.images.shape[1] != PORTRAIT:
             return findings
         restorer = patch_restorer(release.images, outsiders.images)
-        restored = probes.take(inside).showing(restorer.restore(bench.release.images[inside]))
+        rows = one_picture_each(probes.persons, gallery.persons)
+        restored = probes.take(rows).showing(restorer.restore(bench.release.images[rows]))
         for judge in judges:
             scores = np.asarray(restored.embed(judge.recogniser) @ judge.gallery.T, np.float32)
             findings.append(
                 finding_from_scores(
-                    self.id, "restored picture", judge, scores, persons, gallery.persons
+                    self.id, "restored picture", judge, scores, restored.persons, gallery.persons
                 )
             )
         return findings

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import identity_mask
-from evaluation.attacks.attack import Bench, Finding, Judge
+from evaluation.attacks.attack import Bench, Finding, Judge, one_picture_each
 from evaluation.attacks.recognition import finding_from_scores
 from evaluation.faces import CROP, PORTRAIT, crop_window
 from evaluation.recognisers import Embeddings
@@ -63,13 +63,12 @@ class SideChannels:
     question: ClassVar[str] = "Which part gives a person away: the surroundings or the new face?"
 
     def run(self, bench: Bench, judges: Sequence[Judge]) -> list[Finding]:
-        """Both attackers with other photographs of the people."""
-        subjects = bench.subjects
-        probes, gallery = subjects.probes, subjects.gallery
-        inside = np.isin(probes.persons, gallery.persons)
-        if not inside.any():
+        """Both attackers with other photographs of the people, one released picture each."""
+        subjects, gallery = bench.subjects, bench.subjects.gallery
+        rows = one_picture_each(subjects.probes.persons, gallery.persons)
+        if not len(rows):
             return []
-        released = bench.release.images
+        probes, released = subjects.probes.take(rows), bench.release.images[rows]
         masks = np.stack(
             [changed_region(*pair) for pair in zip(probes.images, released, strict=True)]
         )
@@ -86,7 +85,7 @@ class SideChannels:
             variants["new face alone"] = worn
         findings = []
         for variant, images in variants.items():
-            faces = probes.showing(images).take(inside)
+            faces = probes.showing(images)
             for judge in judges:
                 scores = _scores(faces.embed(judge.recogniser), judge)
                 finding = finding_from_scores(

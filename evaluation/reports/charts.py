@@ -55,6 +55,7 @@ class Chart:
         kind: lines, or labelled points.
         x_scale: of the horizontal axis.
         y_limits: ends of the vertical axis; chosen by the data when None.
+        whole_x: the horizontal axis counts, so that only whole numbers stand under it.
         x_names: words under the places 0, 1, 2… instead of numbers.
     """
 
@@ -65,6 +66,7 @@ class Chart:
     kind: Literal["lines", "points"] = "lines"
     x_scale: Literal["linear", "log"] = "linear"
     y_limits: tuple[float, float] | None = None
+    whole_x: bool = False
     x_names: Sequence[str] = ()
 
 
@@ -74,6 +76,7 @@ def svg_from_chart(chart: Chart) -> str:
 
     matplotlib.use("svg")
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     with matplotlib.rc_context({"svg.fonttype": "none", "font.size": 10}):
         figure = Figure(figsize=(5.2, 3.9), layout="constrained")
@@ -87,6 +90,8 @@ def svg_from_chart(chart: Chart) -> str:
         axes.set_ylabel(chart.y_label)
         if chart.y_limits is not None:
             axes.set_ylim(*chart.y_limits)
+        if chart.whole_x:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if chart.x_names:
             axes.set_xticks(range(len(chart.x_names)), labels=list(chart.x_names))
         axes.grid(visible=True, alpha=0.25)

@@ -42,6 +42,7 @@ def folder_view(record: Record) -> Record:
     questions = {str(a["id"]): str(a["question"]) for a in cast("list[Record]", record["attacks"])}
     columns = [column for column in _COLUMNS if any(_cell(m, *column[:2]) for m in methods)]
     return record | {
+        "headline": _headline(record),
         "columns": [
             {"attack": attack, "words": words, "question": questions.get(attack, "")}
             for attack, _, words in columns
@@ -50,6 +51,8 @@ def folder_view(record: Record) -> Record:
             {
                 "method": method,
                 "cells": [_cell(method, attack, variant) for attack, variant, _ in columns],
+                "use": _by_attribute(method, "downstream"),
+                "cluster": _by_attribute(method, "homogeneity"),
                 "naive": _naive(method),
                 "found": _cell(method, "A1", "other photograph"),
                 "worst": _worst_cell(method),
@@ -68,6 +71,21 @@ def folder_view(record: Record) -> Record:
             if method["samples"]
         ],
     }
+
+
+def _headline(record: Record) -> str:
+    """What the verdict means, in two sentences."""
+    controls = cast("list[Record]", record["controls"])
+    broken = sum(not control["holds"] for control in controls)
+    believed = (
+        f"{broken} of {len(controls)} controls fail: what those attacks found says nothing."
+        if broken
+        else f"The figures may be believed: all {len(controls)} controls hold."
+    )
+    goals = cast("list[Record]", record["goals"])
+    met = sum(bool(goal["is_met"]) for goal in goals)
+    reached = f"kveil reaches {met} of {len(goals)} goals." if goals else "kveil was not tested."
+    return f"{believed} {reached}"
 
 
 def _findings(method: Record, attack: str, variant: str | None) -> list[Record]:
@@ -118,13 +136,16 @@ def _naive(method: Record, attack: str = "A1", variant: str = "other photograph"
     }
 
 
+def _by_attribute(method: Record, kind: str) -> dict[str, Record]:
+    return {str(own["attribute"]): own for own in cast("list[Record]", method[kind])}
+
+
 def _attributes(methods: Sequence[Record]) -> list[str]:
     """Names of the attributes that any method was measured on."""
     names: dict[str, None] = {}
     for method in methods:
         for kind in ("downstream", "homogeneity"):
-            for own in cast("list[Record]", method[kind]):
-                names[str(own["attribute"])] = None
+            names |= dict.fromkeys(_by_attribute(method, kind))
     return list(names)
 
 
@@ -150,15 +171,15 @@ def folder_charts(record: Record) -> list[Chart]:
     drawn = [method for method in methods if method["name"] in _DRAWN]
     return [
         Chart(
-            "A1: match rate against false match rate",
-            "false match rate",
-            "true match rate",
+            "Another photograph: right matches against false ones",
+            "share of strangers matched (false match rate)",
+            "share of faces matched with their person",
             [*_curves(drawn, "roc"), Series("guess", _GUESS, _GUESS, dashed=True)],
             x_scale="log",
             y_limits=(-0.02, 1.02),
         ),
         Chart(
-            "A1: is the right person among the first n?",
+            "Is the right person among the first n?",
             "n",
             "share of faces",
             _curves(drawn, "cmc"),
@@ -168,7 +189,7 @@ def folder_charts(record: Record) -> list[Chart]:
         Chart(
             "Privacy against utility",
             "information loss (distance to the original)",
-            "A1 rank-1, same photograph",
+            "found with the same photograph",
             [_privacy(method) for method in methods if method["information_loss"]],
             kind="points",
         ),
@@ -239,15 +260,26 @@ def _trade_offs(rows: Sequence[Record]) -> list[Chart]:
         Chart(
             "Found at first rank over k, same photograph",
             "k",
-            "A1 rank-1",
+            "share found",
             [*(series(name, "A1", "same photograph") for name in names), bound],
+            y_limits=(-0.02, 1.02),
+            whole_x=True,
         ),
         Chart(
             "A member found first, over k",
             "k",
-            "A9",
+            "share found",
             [series(name, "A9", "any member first") for name in names],
+            y_limits=(-0.02, 1.02),
+            whole_x=True,
         ),
-        Chart("Information loss over k", "k", "distance to the original", loss),
-        Chart("Identities out ÷ in, over k", "k", "ratio", [*diversity, bound]),
+        Chart("Information loss over k", "k", "distance to the original", loss, whole_x=True),
+        Chart(
+            "Identities out ÷ in, over k",
+            "k",
+            "ratio",
+            [*diversity, bound],
+            y_limits=(-0.02, 1.05),
+            whole_x=True,
+        ),
     ]
