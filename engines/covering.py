@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from engines.types import Track
 
 __all__ = ["cover_faces"]
 
+_SURE_SCORE: Final = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class _PaintedCover:
@@ -25,13 +28,15 @@ class _PaintedCover:
         outer: top, left, height, width of the cover in the picture, px.
         inner: the same of the face's box; None where no part of it is in the picture.
         pixels: height×width×3 uint8 BGR of the cover.
-        drawn: height×width float32, 1 where the cover changes the picture.
+        drawn: height×width float32, 1 where the cover changes the picture; None: everywhere.
+        is_sure: the detector is rather sure of the face.
     """
 
     outer: tuple[int, int, int, int]
     inner: tuple[int, int, int, int] | None
     pixels: BgrImage
     drawn: NDArray[np.float32] | None
+    is_sure: bool
 
     def write(self, picture: Picture) -> None:
         """Writes the whole cover."""
@@ -54,9 +59,9 @@ class _PaintedCover:
 def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin: float) -> None:
     """Covers faces; where covers overlap, no margin lies on another face's box.
 
-    A cover is to show itself whole on its face. Where boxes overlap too, the smaller lies on
-    top: its face stands before the larger one or beside it. All covers are painted from the
-    picture as it was, so none depends on another.
+    A cover is to show itself whole on its face. Where boxes overlap too, a sure face lies above
+    a doubtful one, else the smaller on top: it stands before the larger one or beside it. All
+    covers are painted from the picture as it was, so none depends on another.
 
     Args:
         picture: edited in place.
@@ -69,7 +74,7 @@ def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin:
     """
     painted = [_painted_cover(picture, track, cover, margin) for track in tracks]
     placed = [one for one in painted if one is not None]
-    placed.sort(key=lambda one: -one.outer[2] * one.outer[3])
+    placed.sort(key=lambda one: (one.is_sure, -one.outer[2] * one.outer[3]))
     for one in placed:
         one.write(picture)
     if cover.is_partial:
@@ -104,4 +109,5 @@ def _painted_cover(
     if pixels.shape != crop.shape or pixels.dtype != np.uint8:
         raise EngineFault(f"cover {cover.name} gave {pixels.shape} {pixels.dtype}")
     drawn = (crop != pixels).any(axis=2).astype(np.float32) if cover.is_partial else None
-    return _PaintedCover(outer, sized_region(box, picture), pixels, drawn)
+    is_sure = track.face.score >= _SURE_SCORE
+    return _PaintedCover(outer, sized_region(box, picture), pixels, drawn, is_sure)

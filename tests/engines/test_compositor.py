@@ -333,6 +333,14 @@ def test_a_face_before_a_larger_one_shows_its_own_cover() -> None:
     assert (both[y0:y1, x0:x1] == alone[y0:y1, x0:x1]).all()
 
 
+def test_a_doubtful_find_within_a_sure_face_does_not_break_its_cover() -> None:
+    large = face_at(100, 100, 80)
+    small = dataclasses.replace(face_at(110, 110, 24), score=0.3)
+    both, alone = covered(track_of(large, 1), track_of(small, 2)), covered(track_of(large))
+    x0, y0, x1, y1 = large.box_px.astype(int)
+    assert (both[y0:y1, x0:x1] == alone[y0:y1, x0:x1]).all()
+
+
 def test_overlapping_covers_do_not_undo_one_another() -> None:
     """The negative of a negative would be the face."""
     face, negative = face_at(100, 100, 60), COVERS["negative"]
