@@ -58,6 +58,7 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
         halves = {
             name: model[name].astype(np.float16) if name == "basis" else model[name]
             for name in model.files
+            if name != "encoding"
         }
     np.savez(out / "texture.npz", allow_pickle=False, **halves)
     return len(chosen)

@@ -1,7 +1,10 @@
-"""Draw the synthetic donors of a pack, and fit the attribute model that bins them.
+"""Make the synthetic donors of a pack, and fit the attribute model that bins them.
 
-Codes are drawn from the Gaussian fitted to all training codes and pulled in to a typical
-norm; donors are balanced over age band and gender presentation.
+A donor mixes the codes of three photographed adults whose textures are clean (even forehead,
+no frames of glasses, even sides), is made more symmetric, and is kept if its landmarks are
+easily found on it and no training face is as near to it as real strangers' faces are to each
+other. Among those, people who look unlike each other to the pack's own embedder are chosen,
+in equal numbers over age band and gender presentation.
 """
 
 import argparse
@@ -10,25 +13,50 @@ import logging
 from pathlib import Path
 from typing import Final
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.backends.backend import Backend
+from engines.backends.openvino import OpenVino
+from engines.embedder import embedder_from_pack
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
+from engines.stylegan.shape import ShapeModel, load_shape_model, points_at_rest
+from engines.stylegan.sizes import LIGHT_SIZE
+from engines.stylegan.warp import load_texture_frame
+from engines.swapper import Control, Swapper
+from training.nearest import Nearness, nearness
+from training.sources import is_real_adult
+from training.textures import luma_of, mirrored
 
 DONORS: Final = 1024
-POOL: Final = 24_000
-PSI: Final = 1.2
-"""Spread of donors' codes, 1 being that of the training crops; smaller gives regular faces that
-resemble each other, larger ones more people and harder features."""
+POOL: Final = 5000
+MIXED: Final = 3
+"""People whose codes make one donor; more make smoother faces that resemble each other."""
+EVENNESS: Final = 3.0
+"""Concentration of the Dirichlet weights of a mixture; larger mixes more evenly."""
+SYMMETRY: Final = 0.15
+"""Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
+CLEAN_SHARE: Final = 0.85
+"""Share of crops that each test of cleanness lets pass; a smaller one makes people alike."""
+EASY_SHARE: Final = 0.85
+"""Share of the pool kept for the surest landmarks; a smaller one makes people alike."""
+STRETCH: Final = 1.25
+"""Of a donor away from the average face: a linear texture paints people weaker than they are,
+and so more alike. Larger ones have harder features."""
+YAW_LIMIT_DEG: Final = 15.0
 LAYERS: Final = 12
+BATCH: Final = 20
+DEADLINE_S: Final = 60.0
+EVEN_LIGHT: Final = (-0.1, 0.0, 0.15)
+"""Colour of the light that portraits are painted in, BGR in [-1, 1]."""
 RIDGE: Final = 3.0
-CLEAR_SHARE: Final = 0.4
-"""Share of the drawn people kept for the clearest foreheads: hair and hats painted there would
-end at the crop's edge."""
-FOREHEAD: Final = (slice(6, 24), slice(28, 68))
-"""Rows and columns of the texture."""
+FOREHEAD: Final = (slice(8, 32), slice(37, 91))
+UNDER_EYES: Final = (slice(54, 72), slice(20, 108))
+"""Rows and columns of the texture: where hair and hats, and where frames of glasses show."""
 
 Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
 
 log = logging.getLogger(__name__)
 
@@ -80,50 +108,73 @@ def fit_attributes(
     return AttributeModel(weights, values), facts
 
 
-def draw_codes(covariance: Float32, count: int, seed: int) -> Float32:
-    """Draw codes float32[count, CODE], scaled by PSI and without far outliers."""
-    random = np.random.default_rng(seed)
-    root = np.linalg.cholesky(covariance.astype(np.float64) + 1e-4 * np.eye(len(covariance)))
-    plain = random.standard_normal((count, len(covariance)))
-    norm = np.linalg.norm(plain, axis=1, keepdims=True)
-    typical = np.sqrt(len(covariance))
-    plain *= np.clip(norm, 0.9 * typical, 1.05 * typical) / norm
-    return np.asarray(plain @ root.T * PSI, np.float32)
-
-
-def has_clear_forehead(
-    codes: Float32, mean: Float32, basis: Float32, share: float = CLEAR_SHARE
-) -> npt.NDArray[np.bool_]:
-    """Whether each code is among the `share` with the most even forehead.
+def is_clean(luma: Float32, share: float = CLEAN_SHARE) -> npt.NDArray[np.bool_]:
+    """Whether a texture shows a bare, evenly lit face.
 
     Args:
-        codes: float32[N, C], texture codes first.
-        mean: float32[S, S, 3] of the texture.
-        basis: float32[T, S, S, 3].
-        share: kept, 0 to 1.
+        luma: float[N, S, S] planes of textures.
+        share: of them that each of the three tests lets pass, 0 to 1.
+
+    Returns:
+        bool[N].
     """
-    directions = basis[:, *FOREHEAD].mean(axis=-1).reshape(len(basis), -1)
-    shown = mean[FOREHEAD].mean(axis=-1).ravel() + codes[:, : len(basis)] @ directions
-    unevenness = np.abs(shown).max(axis=1)
-    return np.asarray(unevenness <= np.quantile(unevenness, share), np.bool_)
+    forehead = np.abs(luma[:, *FOREHEAD]).reshape(len(luma), -1).max(axis=1)
+    edges = np.abs(np.diff(luma[:, *UNDER_EYES], axis=1)).reshape(len(luma), -1)
+    frames = np.quantile(edges, 0.98, axis=1)
+    soft = luma.reshape(len(luma), 8, luma.shape[1] // 8, 8, -1).mean(axis=(2, 4))
+    sides = np.abs(soft - soft[:, :, ::-1])[:, 1:7, 2:6].mean(axis=(1, 2))
+    tests = [values <= np.quantile(values, share) for values in (forehead, frames, sides)]
+    return np.asarray(np.logical_and.reduce(tests), np.bool_)
 
 
-def balanced(bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
-    """Choose `count` people so that every combination of bins comes as often as it can.
+def mixtures(codes: Float32, count: int, seed: int) -> Float32:
+    """Mix MIXED people each, stretched: float32[count, C].
 
-    >>> balanced([{"a": "x"}] * 3 + [{"a": "y"}], 2).tolist()
-    [0, 3]
+    A mean of people lies nearer to the average face than they do; it is stretched back, and by
+    STRETCH beyond.
+
+    Args:
+        codes: float32[N, C] of the people, N >= MIXED.
+        count: of mixtures.
+        seed: decides them.
+    """
+    random = np.random.default_rng(seed)
+    weights = random.dirichlet([EVENNESS] * MIXED, count)
+    chosen = np.argsort(random.random((count, len(codes))), axis=1)[:, :MIXED]
+    mixed = np.einsum("nm,nmc->nc", weights, codes[chosen])
+    mixed *= STRETCH / np.linalg.norm(weights, axis=1, keepdims=True)
+    return np.asarray(mixed, np.float32)
+
+
+def evened(codes: Float32, basis: Float32, encoding: Float32, mean: Float32) -> Float32:
+    """Move texture codes float32[N, T] by SYMMETRY towards their mirrored faces."""
+    mirror = mirrored(basis) @ encoding.T
+    offset = (mirrored(mean) - mean) @ encoding.T
+    return np.asarray(codes + SYMMETRY * (codes @ mirror + offset - codes), np.float32)
+
+
+def unlike(embeddings: Float32, bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
+    """Choose people in turn from every combination of bins, each least like those before.
+
+    Args:
+        embeddings: float32[N, D], unit vectors.
+        bins: of the N people.
+        count: wanted.
+
+    >>> unlike(np.array([[1, 0], [1, 0], [0, 1]], np.float32), [{}, {}, {}], 2).tolist()
+    [0, 2]
     """
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, person in enumerate(bins):
         groups.setdefault(tuple(sorted(person.items())), []).append(index)
+    likeness = np.full(len(bins), -1.0, np.float32)
     chosen: list[int] = []
-    turn = 0
     while len(chosen) < min(count, len(bins)):
         for members in groups.values():
-            if turn < len(members) and len(chosen) < count:
-                chosen.append(members[turn])
-        turn += 1
+            if members and len(chosen) < count:
+                best = members.pop(int(np.argmin(likeness[members])))
+                chosen.append(best)
+                likeness = np.maximum(likeness, embeddings @ embeddings[best])
     return np.sort(np.array(chosen, np.int64))
 
 
@@ -140,32 +191,94 @@ def age_band(age: str) -> str:
     return next((name for limit, name in bands if years < limit), "old")
 
 
-def write(data: Path, texture: Path, out: Path, seed: int) -> dict[str, float]:
-    """Write `donors.npz` and `attributes.npz`; return accuracies and the number of donors."""
+def is_source(data: Path, held: npt.NDArray[np.bool_], shape: ShapeModel) -> npt.NDArray[np.bool_]:
+    """Which crops may lend to a donor: photographed adults who face the camera, bool[N]."""
+    yaw = shape.pose_of(np.load(data / "points.npy")).angles_deg()[:, 0]
+    return is_real_adult(data) & ~held & (np.abs(yaw) < YAW_LIMIT_DEG)
+
+
+def portraits(swapper: Swapper, shape: ShapeModel, latents: Float32) -> tuple[UInt8, Float32]:
+    """Paint people at rest in even light.
+
+    Args:
+        swapper: of the pack.
+        shape: of the pack.
+        latents: float32[N, L, 512].
+
+    Returns:
+        uint8[N, S, S, 3] BGR, and the points they were painted under, float32[N, POINTS, 3].
+    """
+    rest = points_at_rest(shape)
+    pictures, places = [], []
+    for start in range(0, len(latents), BATCH):
+        part = latents[start : start + BATCH]
+        points = np.repeat(rest, len(part), axis=0)
+        light = np.full((len(part), 2, LIGHT_SIZE, LIGHT_SIZE, 3), EVEN_LIGHT, np.float32)
+        made = swapper.paint(Control(points, light, np.zeros(len(part), np.float32)), part)
+        pictures.append(made.pixels.round().astype(np.uint8))
+        places.append(shape.swapped(points, part))
+    return np.concatenate(pictures), np.concatenate(places)
+
+
+def write(data: Path, texture: Path, out: Path, models: Path, seed: int) -> dict[str, float]:
+    """Write `donors.npz` and `attributes.npz` into a pack; return what was measured of them."""
     rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
     held = np.load(data / "split.npy")
     codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
-    with np.load(texture) as file:
-        covariance, mean, directions = file["covariance"], file["mean"], file["basis"]
+    backend = OpenVino()
+    swapper = unlisted_swapper(backend, out)
+    shape = load_shape_model(out / "shape.npz")
     model, facts = fit_attributes(codes, rows, held)
-    basis = axes(512, codes.shape[1])
-    drawn = draw_codes(covariance, POOL, seed)
-    drawn = drawn[has_clear_forehead(drawn, mean, directions)]
-    latents = (drawn @ basis.T)[:, None]
-    bins = [
-        person if {"age", "gender"} <= set(person) and person["age"] != "child" else None
-        for person in model.bins(latents)
-    ]
-    usable = [i for i, person in enumerate(bins) if person is not None]
-    chosen = [usable[i] for i in balanced([b for b in bins if b is not None], DONORS)]
-    kept = latents[chosen].astype(np.float16).astype(np.float32).repeat(LAYERS, axis=1)
+    with np.load(texture) as file:
+        mean, basis, encoding = file["mean"], file["basis"], file["encoding"]
+    sources = np.flatnonzero(is_source(data, held, shape))
+    luma = np.concatenate(
+        [
+            luma_of(mean + codes[part, : len(basis)] @ basis)
+            for part in np.array_split(sources, max(1, len(sources) // 500))
+        ]
+    )
+    clean = sources[is_clean(luma)]
+    drawn = mixtures(codes[clean], POOL, seed)
+    drawn[:, : len(basis)] = evened(drawn[:, : len(basis)], basis, encoding, mean)
+    latents = (drawn @ axes(512, codes.shape[1]).T)[:, None].astype(np.float16)
+    latents = latents.astype(np.float32).repeat(LAYERS, axis=1)
+    pictures, points = portraits(swapper, shape, latents)
+    doubt = np.concatenate(
+        [swapper.read(pictures[i : i + BATCH]).doubt for i in range(0, len(pictures), BATCH)]
+    )
+    near = nearness(pictures, points, data, models, is_real_adult(data) & ~held)
+    bins = model.bins(latents)
+    fits = doubt <= np.quantile(doubt, EASY_SHARE)
+    fits &= np.logical_and.reduce([each.is_nobody() for each in near.values()])
+    fits &= [{"age", "gender"} <= set(person) and person["age"] != "child" for person in bins]
+    usable = np.flatnonzero(fits)
+    embedder, _ = embedder_from_pack(backend, DEADLINE_S)
+    seen = np.concatenate(
+        [embedder.embed(pictures[usable[i : i + BATCH]]) for i in range(0, len(usable), BATCH)]
+    )
+    chosen = usable[unlike(seen, [bins[i] for i in usable], DONORS)]
+    log.info("%d clean people, %d usable donors, %d chosen", len(clean), len(usable), len(chosen))
+    _save(out, latents[chosen], [bins[i] for i in chosen], model)
+    for name, each in near.items():
+        facts |= Nearness(each.drawn[chosen], each.real).facts(name)
+    cv2.imwrite(str(data / "donors.png"), _sheet(pictures[chosen[:: max(1, len(chosen) // 96)]]))
+    return facts | {"donors": float(len(chosen))}
+
+
+def _sheet(pictures: UInt8) -> UInt8:
+    rows = pictures[: len(pictures) // 16 * 16].reshape(-1, 16, *pictures.shape[1:])
+    return np.concatenate([np.concatenate(list(row), axis=1) for row in rows])
+
+
+def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:
     arrays: dict[str, npt.NDArray[np.generic]] = {
         "format": np.array("kveil donors 1"),
-        "latents": kept,
+        "latents": latents,
         "mean": np.zeros((LAYERS, 512), np.float32),
     }
     for name, values in model.values.items():
-        found = [(bins[i] or {}).get(name, "") for i in chosen]
+        found = [person.get(name, "") for person in bins]
         arrays[f"attribute.{name}"] = np.array(
             [values.index(value) if value else -1 for value in found], np.int16
         )
@@ -174,7 +287,17 @@ def write(data: Path, texture: Path, out: Path, seed: int) -> dict[str, float]:
     parts = {f"weights.{k}": v for k, v in model.weights.items()}
     parts |= {f"values.{k}": np.array(v) for k, v in model.values.items()}
     np.savez_compressed(out / "attributes.npz", allow_pickle=False, **parts)
-    return facts | {"donors": float(len(chosen))}
+
+
+def unlisted_swapper(backend: Backend, folder: Path) -> Swapper:
+    """Open the networks of a pack that has no manifest yet."""
+    geometry = folder / "shape.npz"
+    return Swapper(
+        backend.load(folder / "landmarker.onnx"),
+        backend.load(folder / "generator.onnx"),
+        load_shape_model(geometry),
+        load_texture_frame(geometry),
+    )
 
 
 def main() -> None:
@@ -183,10 +306,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
+    parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=20261121)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    facts = write(args.data, args.texture, args.out, args.seed)
+    facts = write(args.data, args.texture, args.out, args.models, args.seed)
     (args.out / "donors.json").write_text(json.dumps(facts))
     log.info("%s", facts)
 

@@ -23,14 +23,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.stylegan.pack import bundled_pack
-from engines.stylegan.sizes import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE, UV_SIZE
+from engines.stylegan.sizes import (
+    CHROMA_SIZE,
+    LIGHT_SIZE,
+    MAP_CHANNELS,
+    MAP_SIZE,
+    TEXTURE_SIZE,
+    UV_SIZE,
+)
 from training.checkpoint import load_full, load_small
 from training.landmarker import SIZE, Landmarker
 from training.networks import (
     CODE,
     LATENT,
     TEXTURE_CODES,
-    TEXTURE_SIZE,
     Generator,
     ModulatedConv,
     contrast_from_field,
@@ -39,8 +45,11 @@ from training.networks import (
     latents_from_codes,
     light_from_images,
 )
+from training.textures import YCC_FROM_RGB
 
 OPSET: Final = 18
+DIRECTIONS: Final = 1_000_000
+"""A matrix of at least so many numbers holds texture directions."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -50,17 +59,16 @@ log = logging.getLogger(__name__)
 class CropEncoder(nn.Module):
     """Crop, place of its texture and identity shape to w+ latents float[N, L, LATENT].
 
-    Takes `image` float[N, 3, 128, 128] RGB in [-1, 1], `place` float[N, 96, 96, 2] in crop
+    Takes `image` float[N, 3, 128, 128] RGB in [-1, 1], `place` float[N, 128, 128, 2] in crop
     units and `shape` float[N, J].
     """
 
     def __init__(self, arrays: dict[str, Float32], layers: int) -> None:
         super().__init__()
         self.layers = layers
-        rows = torch.from_numpy(arrays["basis"]).permute(0, 3, 1, 2).flatten(1)
-        sigma = torch.from_numpy(arrays["sigma"])[:, None]
-        self.register_buffer("rows", rows / sigma.square())
-        self.register_buffer("mean", torch.from_numpy(arrays["mean"]).permute(2, 0, 1).flatten())
+        self.register_buffer("rows", torch.from_numpy(arrays["encoding"].T.copy()))
+        self.register_buffer("mean", torch.from_numpy(arrays["mean"]))
+        self.register_buffer("ycc", torch.from_numpy(YCC_FROM_RGB)[:, :, None, None].clone())
         self.register_buffer("centre", torch.from_numpy(arrays["shape_centre"]))
         self.register_buffer("spread", torch.from_numpy(arrays["shape_spread"]))
         self.register_buffer("inside", torch.from_numpy(arrays["inside"])[None, None])
@@ -74,7 +82,10 @@ class CropEncoder(nn.Module):
         inside = self.inside.expand(texture.shape[0], -1, -1, -1)
         field = field_from_light(light_from_images(texture, inside), inside)
         texture = (texture - field) / contrast_from_field(field)
-        seen = (texture.flatten(1) - self.mean) @ self.rows.T
+        planes = functional.conv2d(texture, self.ycc)
+        chroma = functional.avg_pool2d(planes[:, 1:], TEXTURE_SIZE // CHROMA_SIZE)
+        vector = torch.cat([planes[:, :1].flatten(1), chroma.flatten(1)], dim=1)
+        seen = (vector - self.mean) @ self.rows
         count = CODE - TEXTURE_CODES
         own = (shape[:, :count] - self.centre) / self.spread
         codes = torch.cat([seen, own], dim=1).clamp(-4.0, 4.0)
@@ -99,25 +110,60 @@ def onnx_from_module(
             opset_version=OPSET,
             dynamo=False,
         )
-    return with_half_weights(onnx.load_from_string(buffer.getvalue()))
+    return with_small_weights(onnx.load_from_string(buffer.getvalue()))
 
 
-def with_half_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Keep large float32 weights as float16 behind a Cast; runtimes fold it on load."""
-    casts = []
-    for weight in model.graph.initializer:
+def with_small_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Keep large float32 weights as float16, and directions of textures as int8 with a scale.
+
+    Runtimes widen them once, on load.
+    """
+    graph = model.graph
+    widening: list[onnx.NodeProto] = []
+    for weight in list(graph.initializer):
         if weight.data_type != TensorProto.FLOAT or np.prod(weight.dims) < 256:
             continue
-        half = numpy_helper.to_array(weight).astype(np.float16)
-        name = weight.name
-        weight.CopyFrom(numpy_helper.from_array(half, f"{name}_half"))
-        casts.append(helper.make_node("Cast", [f"{name}_half"], [name], to=TensorProto.FLOAT))
-    nodes = [*casts, *model.graph.node]
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
+        name, values = weight.name, numpy_helper.to_array(weight)
+        if values.ndim == 2 and values.size >= DIRECTIONS:
+            kept = _in_bytes(graph, name, values)
+        else:
+            kept = values.astype(np.float16)
+        weight.CopyFrom(numpy_helper.from_array(kept, f"{name}_kept"))
+        widening.append(helper.make_node("Cast", [f"{name}_kept"], [name], to=TensorProto.FLOAT))
+    nodes = [*widening, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
     model.producer_name, model.producer_version, model.doc_string = "kveil", "", ""
     onnx.checker.check_model(model)
     return model
+
+
+def _in_bytes(graph: onnx.GraphProto, name: str, values: Float32) -> npt.NDArray[np.int8]:
+    """Round a matrix to int8, one scale per direction, and put the scale beside its product.
+
+    The scale multiplies the codes, not the matrix: OpenVINO 2026 takes a scaled int8 matrix for
+    compressed weights, and computes their product wrongly for one row and not at all in bf16.
+
+    Raises:
+        ValueError: the matrix is not used in exactly one product.
+    """
+    direction_axis = int(np.argmin(values.shape))
+    scale = np.abs(values).max(axis=1 - direction_axis, keepdims=True) / 127.0
+    graph.initializer.append(numpy_helper.from_array(scale.reshape(1, -1), f"{name}_scale"))
+    users = [place for place, node in enumerate(graph.node) if name in node.input]
+    if len(users) != 1 or graph.node[users[0]].op_type != "MatMul":
+        raise ValueError(f"{name} must be used in one matrix product to be kept as int8")
+    product = graph.node[users[0]]
+    if direction_axis == 0:
+        scaled = helper.make_node("Mul", [product.input[0], f"{name}_scale"], [f"{name}_scaled"])
+        product.input[0] = f"{name}_scaled"
+        graph.node.insert(users[0], scaled)
+    else:
+        result = product.output[0]
+        product.output[0] = f"{name}_plain"
+        scaled = helper.make_node("Mul", [f"{name}_plain", f"{name}_scale"], [result])
+        graph.node.insert(users[0] + 1, scaled)
+    return np.asarray(np.round(values / scale), np.int8)
 
 
 def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, dict[str, float]]:

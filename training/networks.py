@@ -18,19 +18,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.stylegan.sizes import (
+    CHROMA_SIZE,
     CONTRAST_CEILING,
     CONTRAST_FLOOR,
     LIGHT_SIZE,
     LIGHT_SPREAD,
     MAP_CHANNELS,
     MAP_SIZE,
+    SHAPE_CODES,
     SOFT_KERNEL,
+    TEXTURE_SIZE,
 )
+from training.textures import LENGTH, LUMA, RGB_FROM_YCC
 
 LATENT: Final = 512
-TEXTURE_CODES: Final = 128
-TEXTURE_SIZE: Final = 96
-CODE: Final = 144
+TEXTURE_CODES: Final = 384
+CODE: Final = TEXTURE_CODES + SHAPE_CODES
 """Size of a person's code: texture coefficients, then identity shape coefficients."""
 CONTROL_CHANNELS: Final = MAP_CHANNELS + 2 + 3
 """Maps, place on the texture, base picture."""
@@ -188,23 +191,30 @@ class TexturedBase(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        flat = 3 * TEXTURE_SIZE * TEXTURE_SIZE
         self.register_buffer("axes", latent_axes())
-        self.register_buffer("mean", torch.zeros(flat))
-        self.register_buffer("basis", torch.zeros(TEXTURE_CODES, flat))
+        self.register_buffer("mean", torch.zeros(LENGTH))
+        self.register_buffer("basis", torch.zeros(TEXTURE_CODES, LENGTH))
+        self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
 
     def set_texture(self, mean: Tensor, basis: Tensor) -> None:
-        """Take a texture model: float[S, S, 3] and float[TEXTURE_CODES, S, S, 3]."""
-        self.mean.copy_(mean.permute(2, 0, 1).flatten())
-        self.basis.copy_(basis.permute(0, 3, 1, 2).flatten(1))
+        """Take a texture model: float[LENGTH] and float[TEXTURE_CODES, LENGTH]."""
+        self.mean.copy_(mean)
+        self.basis.copy_(basis)
+
+    def texture(self, codes: Tensor) -> Tensor:
+        """float[N, >= TEXTURE_CODES] -> float[N, 3, TEXTURE_SIZE, TEXTURE_SIZE] RGB."""
+        vector = self.mean + codes[:, :TEXTURE_CODES] @ self.basis
+        luma = vector[:, :LUMA].reshape(-1, 1, TEXTURE_SIZE, TEXTURE_SIZE)
+        chroma = vector[:, LUMA:].reshape(-1, 2, CHROMA_SIZE, CHROMA_SIZE)
+        planes = torch.cat([luma, resized(chroma, TEXTURE_SIZE)], dim=1)
+        return functional.conv2d(planes, self.rgb)
 
     def forward(
         self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor, size: int
     ) -> Tensor:
         """Return float[N, 3, size, size] RGB; arguments as the generator's."""
         codes = latents.float().mean(dim=1) @ self.axes
-        texture = self.mean + codes[:, :TEXTURE_CODES] @ self.basis
-        texture = texture.reshape(-1, 3, TEXTURE_SIZE, TEXTURE_SIZE)
+        texture = self.texture(codes)
         grid = resized(uv.float(), size).permute(0, 2, 3, 1) * 2 - 1
         base = functional.grid_sample(
             texture, grid, mode="bilinear", padding_mode="border", align_corners=False

@@ -85,6 +85,33 @@ def _aligned(picture: UInt8, label: MeshLabeller) -> UInt8:
     return np.asarray(made, np.uint8)
 
 
+def expression_gain(total: Float32, people: list[Float32]) -> Float32:
+    """Least-squares estimate of movement from the expression part of one picture.
+
+    People at rest differ in the expression directions as well. With `between` their covariance
+    and the rest of `total` that of movement, movement is best told by
+    (total - between) total^-1 (Wiener).
+
+    Args:
+        total: float32[K, K], covariance over pictures of many people.
+        people: per person float32[M, K], several pictures each.
+
+    Returns:
+        float32[K, K].
+
+    >>> still = [np.full((3, 1), value, np.float32) for value in (-1.0, 0.0, 1.0)]
+    >>> expression_gain(np.array([[2.0]], np.float32), still).tolist()
+    [[0.5]]
+    """
+    within = np.mean([np.cov(faces.T).reshape(total.shape) for faces in people], axis=0)
+    means = np.stack([faces.mean(axis=0) for faces in people])
+    pictures = np.mean([len(faces) for faces in people])
+    between = np.cov(means.T).reshape(total.shape) - within / pictures
+    sizes, axes = np.linalg.eigh(total - between)
+    movement = (axes * np.maximum(sizes, 0.0)) @ axes.T
+    return np.asarray(movement @ np.linalg.inv(total), np.float32)
+
+
 def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
     """Fit the model's arrays; the latent's share starts at zero."""
     shapes, mean = canonical_faces(points)
@@ -95,6 +122,13 @@ def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
         flat_own = own.reshape(len(own), -1)
         changes.append(flat_own - flat_own.mean(axis=0))
     expression, sigma = directions_from_shapes(np.concatenate(changes), EXPRESSIONS)
+    own_parts = [
+        (canonical_faces(faces, mean)[0] - mean).reshape(len(faces), -1) for faces in people
+    ]
+    gain = expression_gain(
+        np.cov((flat @ expression.T).T), [part @ expression.T for part in own_parts]
+    )
+    log.info("kept of the expression directions: %s", np.round(np.diag(gain), 2))
     rest = without_directions(flat, expression)
     identity, spread = directions_from_shapes(rest - rest.mean(axis=0), IDENTITIES)
     explained = 1 - without_directions(rest, identity).var() / flat.var()
@@ -105,6 +139,7 @@ def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
     return {
         "mean": mean,
         "expression": expression,
+        "expression_gain": gain,
         "identity": identity,
         "from_latent": np.zeros((513, IDENTITIES), np.float32),
         "identity_limit": spread * LIMIT_SIGMA,

@@ -8,7 +8,6 @@ regression; new people are drawn from the Gaussian fitted to the codes without i
 """
 
 import argparse
-import json
 import logging
 from pathlib import Path
 from typing import Final
@@ -31,7 +30,7 @@ from engines.stylegan.shape import (
     movement_features,
     pose_from_points,
 )
-from engines.stylegan.sizes import BORDER, SOFT_SIZE, UV_SIZE
+from engines.stylegan.sizes import BORDER, SOFT_SIZE, TEXTURE_SIZE, UV_SIZE
 from engines.stylegan.topology import MESH_POINTS
 from engines.stylegan.warp import (
     TextureFrame,
@@ -39,10 +38,14 @@ from engines.stylegan.warp import (
     owners,
     uv_from_points,
 )
-from training.networks import CODE, TEXTURE_CODES, TEXTURE_SIZE
+from training.networks import CODE, TEXTURE_CODES
+from training.sources import is_real_adult, sharpness_of
+from training.textures import LENGTH, LUMA, vector_from_texture, weights_from_inside
 
 FIT_CROPS: Final = 7000
 YAW_LIMIT_DEG: Final = 25.0
+CHROMA_SHARE: Final = 0.7
+"""Of the colour in directions: most of it is the colour of a lamp, not of a person."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -74,6 +77,23 @@ def texture_from_crop(
     return (texture - field) / contrast_from_field(field)
 
 
+def warped(
+    data: Path, images: UInt8, points: Float32, frame: TextureFrame, inside: Float32
+) -> npt.NDArray[np.float16]:
+    """Warp every crop onto the canonical face, float16[N, LENGTH]; write `uv.npy`."""
+    owner = owners(frame.points, frame.triangles, TEXTURE_SIZE)
+    textures = np.empty((len(images), LENGTH), np.float16)
+    shape_uv = (len(images), UV_SIZE, UV_SIZE, 2)
+    uv = np.lib.format.open_memmap(data / "uv.npy", "w+", np.float16, shape_uv)
+    for i in range(len(images)):
+        texture = texture_from_crop(images[i], points[i], frame, owner, inside)
+        textures[i] = vector_from_texture(texture)
+        uv[i] = uv_from_points(points[i], frame)
+    uv.flush()
+    log.info("%d textures", len(images))
+    return textures
+
+
 def principal_directions(data: Float32, count: int) -> tuple[Float32, Float32]:
     """Randomised range finder (Halko et al. 2011): rows and deviations of centred data."""
     random = np.random.default_rng(0)
@@ -84,12 +104,6 @@ def principal_directions(data: Float32, count: int) -> tuple[Float32, Float32]:
     basis, _ = np.linalg.qr(probe)
     _, spread, rows = np.linalg.svd(basis.T @ data, full_matrices=False)
     return rows[:count].copy(), (spread[:count] / np.sqrt(len(data))).astype(np.float32)
-
-
-def sharpness_of(data: Path) -> Float32:
-    """Sharpness of every crop as its table states it, float32[N]."""
-    rows = json.loads((data / "names.json").read_text())
-    return np.array([float(row["sharpness"]) for row in rows], np.float32)
 
 
 def regression(features: Float32, codes: Float32, untouched: int) -> Float32:
@@ -111,28 +125,21 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     pose = pose_from_points(points, arrays["mean"])
     yaw = pose.angles_deg()[:, 0]
     frame = frame_from_points(points[~held])
-    owner = owners(frame.points, frame.triangles, TEXTURE_SIZE)
-    textures = np.empty((len(images), TEXTURE_SIZE, TEXTURE_SIZE, 3), np.float16)
     inside = softened(oval_from_points(frame.points, SOFT_SIZE), TEXTURE_SIZE)
-    shape_uv = (len(images), UV_SIZE, UV_SIZE, 2)
-    uv = np.lib.format.open_memmap(data / "uv.npy", "w+", np.float16, shape_uv)
-    for i in range(len(images)):
-        textures[i] = texture_from_crop(images[i], points[i], frame, owner, inside)
-        uv[i] = uv_from_points(points[i], frame)
-    uv.flush()
-    log.info("%d textures", len(images))
-    good = np.flatnonzero(~held & (np.abs(yaw) < YAW_LIMIT_DEG))
+    textures = warped(data, images, points, frame, inside)
+    good = np.flatnonzero(~held & (np.abs(yaw) < YAW_LIMIT_DEG) & is_real_adult(data))
     chosen = good[np.argsort(-sharpness_of(data)[good], kind="stable")[:FIT_CROPS]]
-    sample = textures[np.sort(chosen)].reshape(len(chosen), -1).astype(np.float32)
+    weight = weights_from_inside(inside)
+    sample = textures[np.sort(chosen)].astype(np.float32)
     mean = sample.mean(axis=0)
-    sample -= mean
+    sample = (sample - mean) * weight
     rows, sigma = principal_directions(sample, TEXTURE_CODES)
     held_part = 1 - np.square(sigma).sum() / (np.square(sample).sum() / len(sample))
     log.info("texture: %.1f %% of the variance left out", held_part * 100)
     del sample
     codes = np.empty((len(images), CODE), np.float32)
     for start in range(0, len(images), 512):
-        part = textures[start : start + 512].reshape(-1, mean.size).astype(np.float32) - mean
+        part = (textures[start : start + 512].astype(np.float32) - mean) * weight
         codes[start : start + 512, :TEXTURE_CODES] = part @ rows.T / sigma
     flat = (canonical_from_points(points, pose) - arrays["mean"]).reshape(len(points), -1)
     own = flat @ arrays["identity"][: CODE - TEXTURE_CODES].T
@@ -149,12 +156,14 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     log.info("movement explains %.1f %% of the codes", 100 * shift[good].var() / codes[good].var())
     np.save(data / "movement.npy", shift.astype(np.float32))
     covariance = np.cov((codes - shift)[good].T)
+    basis = rows * sigma[:, None] / weight
+    basis[:, LUMA:] *= CHROMA_SHARE
     np.savez(
         out,
         allow_pickle=False,
-        mean=mean.reshape(TEXTURE_SIZE, TEXTURE_SIZE, 3),
-        basis=(rows * sigma[:, None]).reshape(-1, TEXTURE_SIZE, TEXTURE_SIZE, 3),
-        sigma=sigma,
+        mean=mean,
+        basis=basis,
+        encoding=rows * weight / sigma[:, None],
         inside=inside,
         frame_points=frame.points,
         triangles=frame.triangles,

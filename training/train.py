@@ -265,9 +265,16 @@ class Trainer:
         log.info("resumed at %d crops", self.crops)
 
     def _take(self, weights: dict[str, Tensor]) -> None:
-        """Load what fits: a network of another size keeps the layers that both have."""
+        """Load what fits: a network of another size keeps the layers that both have.
+
+        The texture is the one at hand, not the one that the run began with.
+        """
         own = self.nets.state_dict()
-        fits = {k: v for k, v in weights.items() if k in own and own[k].shape == v.shape}
+        fits = {
+            k: v
+            for k, v in weights.items()
+            if k in own and own[k].shape == v.shape and ".base." not in k
+        }
         self.nets.load_state_dict(own | fits)
 
     def _set_lr(self) -> None:

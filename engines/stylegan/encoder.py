@@ -8,14 +8,12 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.stylegan.shape import ShapeModel
+from engines.stylegan.sizes import SHAPE_CODES, TEXTURE_SIZE
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
 from engines.swapper import Swapper, fed_from_crop
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
-TEXTURE_SIZE = 96
-CODES = 16
-"""Identity shape directions that the latent holds."""
 
 
 class LatentEncoder:
@@ -23,8 +21,8 @@ class LatentEncoder:
 
     Args:
         swapper: reads the landmarks.
-        encoder: `image` float32[N, 3, 128, 128] RGB in [-1, 1], `place` float32[N, 96, 96, 2]
-            crop units, `shape` float32[N, 16] -> `latents` float32[N, L, 512].
+        encoder: `image` float32[N, 3, 128, 128] RGB in [-1, 1], `place` float32[N, 128, 128, 2]
+            crop units, `shape` float32[N, 24] -> `latents` float32[N, L, 512].
         shape: takes the identity out of landmarks.
         frame: the face on which textures are stored.
     """
@@ -50,6 +48,6 @@ class LatentEncoder:
         fed = {
             "image": np.stack([fed_from_crop(crop) for crop in crops]),
             "place": np.stack(place),
-            "shape": np.ascontiguousarray(own[:, :CODES]),
+            "shape": np.ascontiguousarray(own[:, :SHAPE_CODES]),
         }
         return self._encoder.run(fed)["latents"]

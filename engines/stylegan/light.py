@@ -3,6 +3,8 @@
 Taken apart, a red wall does not redden a cheek, and dark hair does not darken a forehead.
 """
 
+from typing import Final
+
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,17 @@ from engines.stylegan.sizes import (
 )
 
 Float32 = npt.NDArray[np.float32]
+
+
+def _levelling() -> Float32:
+    """Least-squares plane through the cells of a grid, as a matrix on them."""
+    step = np.linspace(-1.0, 1.0, LIGHT_SIZE)
+    y, x = np.meshgrid(step, step, indexing="ij")
+    plane = np.stack([np.ones(x.size), x.ravel(), y.ravel()], axis=1)
+    return np.asarray(plane @ np.linalg.pinv(plane), np.float32)
+
+
+_LEVELLING: Final = _levelling()
 
 
 def softened(oval: Float32, size: int) -> Float32:
@@ -48,6 +61,25 @@ def light_from_picture(picture: Float32, inside: Float32) -> Float32:
     np.True_
     """
     return np.stack([_cells(picture, inside), _cells(picture, 1.0 - inside)])
+
+
+def levelled(light: Float32) -> Float32:
+    """Reduce the face's light to its mean colour and a slope: float32[..., 2, 4, 4, C].
+
+    The cells of a face know its eye sockets, beard and brows; a slope knows the lamp. The
+    surroundings' cells stay.
+
+    >>> spot = np.zeros((2, LIGHT_SIZE, LIGHT_SIZE, 1), np.float32)
+    >>> spot[:, 0, 0] = 1.0
+    >>> np.round(levelled(spot)[:, 0, :, 0], 2)
+    array([[0.29, 0.21, 0.14, 0.06],
+           [1.  , 0.  , 0.  , 0.  ]], dtype=float32)
+    """
+    shape = (*light.shape[:-4], LIGHT_SIZE * LIGHT_SIZE, light.shape[-1])
+    face = _LEVELLING @ light[..., 0, :, :, :].reshape(shape)
+    result = light.copy()
+    result[..., 0, :, :, :] = face.reshape(light[..., 0, :, :, :].shape)
+    return result
 
 
 def field_from_light(light: Float32, inside: Float32) -> Float32:

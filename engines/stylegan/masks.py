@@ -12,7 +12,9 @@ from engines.stylegan.topology import OVAL_SLICE
 FEATHER: Final = 0.07
 """Width of the feathered rim as a share of the crop's side; wider hides seams and shows
 more of the original around the face."""
-_GROWTH: Final = 0.012
+_GROWTH: Final = 0.05
+"""How far beyond the outlines alpha stays 1, as a share of the side; wider hides the hairline
+and the jaw, which tell people apart, and shows more painted surroundings."""
 
 Float32 = npt.NDArray[np.float32]
 

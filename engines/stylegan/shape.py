@@ -40,6 +40,9 @@ _RIGID: Final[npt.NDArray[np.int64]] = np.r_[
 
 
 FEATURE_LIMIT: Final = 3.0
+_EYES_APART: Final = 0.4
+_BETWEEN_EYES: Final = (0.5, 0.37)
+"""The kveil crop's, in shares of its side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,9 @@ class ShapeModel:
     Attributes:
         mean: float32[MESH_POINTS, 3], canonical.
         expression: float32[K, MESH_POINTS * 3], orthonormal rows.
+        expression_gain: float32[K, K], what is kept of the expression part of one picture.
+            Faces at rest differ in these directions too: this is the least-squares estimate
+            of the movement alone (Wiener), given how people at rest vary.
         identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
         from_latent: float32[513, J], affine map from the mean w of a w+ latent.
         identity_limit: float32[J], largest magnitude that a surrogate may take.
@@ -83,6 +89,7 @@ class ShapeModel:
 
     mean: Float32
     expression: Float32
+    expression_gain: Float32
     identity: Float32
     from_latent: Float32
     identity_limit: Float32
@@ -98,6 +105,11 @@ class ShapeModel:
         """Return the expression part of posed points, float32[N, K]."""
         shape = canonical_from_points(points, pose) - self.mean
         return np.asarray(shape.reshape(len(points), -1) @ self.expression.T, np.float32)
+
+    def movement_of(self, points: Float32, pose: Pose) -> Float32:
+        """Return what of the expression part is movement rather than person, float32[N, K]."""
+        found = self.expression_of(points, pose) @ self.expression_gain.T
+        return np.asarray(found, np.float32)
 
     def identity_of(self, points: Float32, pose: Pose) -> Float32:
         """Return the identity part of posed points, float32[N, J]."""
@@ -121,7 +133,7 @@ class ShapeModel:
             float32[N, L, 512].
         """
         pose = self.pose_of(points)
-        features = movement_features(self.expression_of(points, pose), pose)
+        features = movement_features(self.movement_of(points, pose), pose)
         standard = (features - self.feature_mean) / self.feature_spread
         shift = np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT) @ self.feature_latent
         return np.asarray(latents + shift[:, None], np.float32)
@@ -137,7 +149,7 @@ class ShapeModel:
             float32[N, POINTS, 3], crop units.
         """
         pose = self.pose_of(points)
-        parts = self.expression_of(points, pose) @ self.expression
+        parts = self.movement_of(points, pose) @ self.expression
         parts = parts + self.identity_from_latents(latents) @ self.identity
         canonical = self.mean + parts.reshape(len(points), MESH_POINTS, 3)
         made = np.empty_like(points)
@@ -199,6 +211,22 @@ def points_from_canonical(canonical: Float32, pose: Pose) -> Float32:
     return np.asarray(turned + pose.centre[:, None], np.float32)
 
 
+def points_at_rest(model: ShapeModel) -> Float32:
+    """The mean face in the middle of the kveil crop, looking at the camera.
+
+    Returns:
+        float32[1, POINTS, 3], crop units.
+    """
+    pose = Pose(
+        np.eye(3, dtype=np.float32)[None],
+        np.array([_EYES_APART], np.float32),
+        np.array([[*_BETWEEN_EYES, 0.0]], np.float32),
+    )
+    mesh = points_from_canonical(model.mean[None], pose)
+    pupils = [mesh[:, eye].mean(axis=1) for eye in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    return np.concatenate([mesh, np.stack(pupils, axis=1)], axis=1)
+
+
 def load_shape_model(path: Path) -> ShapeModel:
     """Read the arrays of a shape model.
 
@@ -215,6 +243,7 @@ def load_shape_model(path: Path) -> ShapeModel:
     fits = (
         parts["mean"].shape == (MESH_POINTS, 3)
         and parts["expression"].shape[1:] == (flat,)
+        and parts["expression_gain"].shape == (len(parts["expression"]),) * 2
         and parts["identity"].shape[1:] == (flat,)
         and parts["from_latent"].shape == (513, count)
         and parts["identity_limit"].shape == (count,)

@@ -33,3 +33,9 @@ BORDER: Final[tuple[tuple[float, float], ...]] = tuple(
     if x in (-0.2, 1.2) or y in (-0.2, 1.2)
 )
 """Fixed points around the crop, so that its background has a place on the texture too."""
+TEXTURE_SIZE: Final = 128
+"""Height and width of a person's texture, px."""
+CHROMA_SIZE: Final = 32
+"""Height and width of its chroma planes, px."""
+SHAPE_CODES: Final = 24
+"""Identity shape directions that a latent holds."""

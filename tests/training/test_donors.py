@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from training.donors import PSI, age_band, axes, balanced, draw_codes, fit_classifier
+from training.donors import STRETCH, age_band, axes, fit_classifier, is_clean, mixtures, unlike
 
 pytestmark = pytest.mark.unit
 
@@ -20,16 +20,31 @@ def test_axes_are_orthonormal() -> None:
     assert np.allclose(found.T @ found, np.eye(144), atol=1e-5)
 
 
-def test_drawn_codes_keep_the_covariance_and_no_outlier() -> None:
-    codes = draw_codes(np.eye(144, dtype=np.float32), 4000, 1)
-    assert np.linalg.norm(codes, axis=1).max() < 1.06 * 12 * PSI
-    assert 0.9 < codes.std() < 1.4
+def test_mixtures_are_as_spread_as_they_should_be() -> None:
+    people = np.random.default_rng(0).standard_normal((500, 40)).astype(np.float32)
+    made = mixtures(people, 2000, 1)
+    assert made.std() == pytest.approx(STRETCH, rel=0.05)
+    assert np.array_equal(made, mixtures(people, 2000, 1))
 
 
-def test_rare_bins_are_taken_first() -> None:
+def test_shadowed_side_and_hair_are_not_clean() -> None:
+    luma = np.random.default_rng(0).normal(0, 0.02, (40, 128, 128)).astype(np.float32)
+    luma[0, 8:32, 40:60] = 0.9
+    luma[1, 32:96, 32:64] = 0.8
+    luma[2, 60, 20:108] = 0.9
+    assert not is_clean(luma, 0.9)[:3].any()
+    assert is_clean(luma, 0.9).sum() >= 25
+
+
+def test_lookalikes_are_chosen_last_and_rare_bins_first() -> None:
+    random = np.random.default_rng(0)
+    seen = random.standard_normal((100, 16)).astype(np.float32)
+    seen /= np.linalg.norm(seen, axis=1, keepdims=True)
+    seen[1] = seen[0]
     bins = [{"gender": "female"}] * 90 + [{"gender": "male"}] * 10
-    chosen = balanced(bins, 20)
+    chosen = unlike(seen, bins, 20)
     assert (chosen >= 90).sum() == 10
+    assert not {0, 1} <= set(chosen.tolist())
 
 
 def test_separable_bins_are_learnt() -> None:

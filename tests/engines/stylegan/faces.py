@@ -67,6 +67,7 @@ def shape_model(seed: int = 0) -> ShapeModel:
     return ShapeModel(
         mean=canonical_mean(),
         expression=basis[:2],
+        expression_gain=np.array([[0.8, 0.0], [0.0, 0.6]], np.float32),
         identity=basis[2:],
         from_latent=(random.standard_normal((513, 3)) * 0.002).astype(np.float32),
         identity_limit=np.full(3, 0.3, np.float32),

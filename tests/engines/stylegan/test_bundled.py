@@ -129,7 +129,7 @@ def ranges(role: str) -> dict[str, ShapeRange]:
             "uv": (2, 128, 128),
         },
         "landmarker": {"image": (3, 128, 128)},
-        "encoder": {"image": (3, 128, 128), "place": (96, 96, 2), "shape": (16,)},
+        "encoder": {"image": (3, 128, 128), "place": (128, 128, 2), "shape": (24,)},
     }
     return {
         name: ShapeRange((1, *shape), (4, *shape), (16, *shape))

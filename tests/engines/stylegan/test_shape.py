@@ -89,3 +89,11 @@ def test_file_without_arrays_is_rejected(tmp_path: Path) -> None:
     path.write_bytes(b"not an archive")
     with pytest.raises(ModelRejected):
         load_shape_model(path)
+
+
+def test_resting_difference_is_damped_and_its_gain_kept() -> None:
+    model = shape_model()
+    moved = drawn_face()[None] * 1.0
+    pose = model.pose_of(moved)
+    seen = model.expression_of(moved, pose)
+    assert np.allclose(model.movement_of(moved, pose), seen @ model.expression_gain.T, atol=1e-6)

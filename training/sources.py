@@ -1,0 +1,31 @@
+"""What the table of prepared crops says of them: who is photographed, and how sharply."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+ADULT: Final = 16
+"""Years."""
+
+Float32 = npt.NDArray[np.float32]
+
+
+def is_real_adult(data: Path) -> npt.NDArray[np.bool_]:
+    """Which crops show a photographed person of at least ADULT years, bool[N].
+
+    Children and generated people resemble each other: directions found on them make people
+    who do too.
+    """
+    rows = json.loads((data / "names.json").read_text())
+    return np.array(
+        [row["source"] == "utkface" and float(row["age"] or 0) >= ADULT for row in rows], np.bool_
+    )
+
+
+def sharpness_of(data: Path) -> Float32:
+    """Sharpness of every crop as its table states it, float32[N]."""
+    rows = json.loads((data / "names.json").read_text())
+    return np.array([float(row["sharpness"]) for row in rows], np.float32)
