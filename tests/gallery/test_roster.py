@@ -133,3 +133,40 @@ def test_faulty_buffer_can_be_planted() -> None:
     roster = Roster(SETTINGS, MemoryStore(), SecretRing.ephemeral(), make_buffer=Buffer)
     roster.catch_up()
     assert json.dumps(roster.buffer.states()) == "[0, 0]"
+
+
+class CountingStore(MemoryStore):
+    """Counts the calls of each kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    def append(self, window: str, after: int, entry: bytes) -> bool:
+        self.calls.append("append")
+        return super().append(window, after, entry)
+
+    def read(self, window: str, after: int, limit: int = 1000) -> list[bytes]:
+        self.calls.append("read")
+        return super().read(window, after, limit)
+
+
+def test_newcomer_and_known_person_cost_one_call_of_the_store_each() -> None:
+    store = CountingStore()
+    roster = Roster(SETTINGS, store, SecretRing.ephemeral())
+    roster.enrol(look(2), "", ())
+    store.calls.clear()
+    assert roster.enrol(look(3), "", ()).is_new
+    assert store.calls == ["append"]
+    store.calls.clear()
+    assert not roster.enrol(look(3), "", ()).is_new
+    assert store.calls == ["read"]
+
+
+def test_worker_that_is_behind_reads_and_decides_anew() -> None:
+    store, ring = MemoryStore(), SecretRing.ephemeral()
+    fast, slow = Roster(SETTINGS, store, ring), Roster(SETTINGS, store, ring)
+    slow.enrol(look(2), "", ())
+    first = fast.enrol(look(3), "", ())
+    late = slow.enrol(look(3), "", ())
+    assert (first.is_new, late.is_new, late.record) == (True, False, first.record)
