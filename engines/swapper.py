@@ -22,7 +22,7 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import POINTS
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
-__all__ = ["DOUBT_LIMIT", "Control", "Rendered", "Swapper"]
+__all__ = ["DOUBT_LIMIT", "Control", "Rendered", "Swapper", "light_from_crop"]
 
 LANDMARK_SIZE: Final = 128
 DOUBT_LIMIT: Final = 0.035
@@ -105,7 +105,9 @@ class Swapper:
         fed = np.stack([fed_from_crop(crop) for crop in crops])
         out = self._landmarker.run({"image": fed})
         points = out["points"].reshape(-1, POINTS, 3)
-        light = np.stack([_light(crop, face) for crop, face in zip(crops, points, strict=True)])
+        light = np.stack(
+            [light_from_crop(crop, face) for crop, face in zip(crops, points, strict=True)]
+        )
         doubt = np.where(self._is_in_reach(points), out["spread"][:, 0], np.inf)
         return Control(points, light, doubt.astype(np.float32))
 
@@ -184,7 +186,13 @@ def fed_from_crop(crop: UInt8) -> Float32:
     return crop[:, :, ::-1].transpose(2, 0, 1).astype(np.float32) / 127.5 - 1.0
 
 
-def _light(crop: UInt8, points: Float32) -> Float32:
+def light_from_crop(crop: UInt8, points: Float32) -> Float32:
+    """Read the light off a crop, BGR float32[2, 4, 4, 3] in [-1, 1].
+
+    Args:
+        crop: uint8[S, S, 3] BGR, S a multiple of 4.
+        points: float32[POINTS, 3] of its face, in units of this crop.
+    """
     picture = crop.astype(np.float32) / 127.5 - 1.0
     inside = softened(oval_from_points(points, SOFT_SIZE), crop.shape[0])
     return levelled(light_from_picture(picture, inside))

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import EYES, Similarity, crop_from_picture, kveil_from_landmarks, moved
-from engines.swapper import Control, Rendered
+from engines.swapper import Control, Rendered, light_from_crop
 from engines.types import Face, Frame
-from stream.control_track import Look, Steady, look_from_points
+from stream.control_track import (
+    PAINTED_EYES,
+    Look,
+    crop_with_eyes,
+    look_from_points,
+    painted_points,
+)
 
 __all__ = ["ControlReader", "Painter"]
 
@@ -63,13 +69,21 @@ class ControlReader:
             if _is_off(look, one, self._painter.size)
         ]
         if off:
-            again = [_crop_of(looks[row], self._painter.size) for row in off]
+            again = [crop_with_eyes(looks[row].motion, EYES, self._painter.size) for row in off]
             for row, look in zip(off, self._read([frames[row] for row in off], again), strict=True):
                 looks[row] = look
         return [
-            look if _is_of(look, face) else replace(look, doubt=np.inf)
-            for look, (_, face) in zip(looks, wanted, strict=True)
+            self._lit(look, frame) if _is_of(look, face) else replace(look, doubt=np.inf)
+            for look, (frame, face) in zip(looks, wanted, strict=True)
         ]
+
+    def _lit(self, look: Look, frame: Frame) -> Look:
+        """The look with the light of the crop that will be painted, wider than the one read."""
+        size = self._painter.size
+        crop = crop_from_picture(
+            frame.picture, crop_with_eyes(look.motion, PAINTED_EYES, size), size
+        )
+        return replace(look, light=light_from_crop(crop, painted_points(look.shape)))
 
     def _read(self, frames: Sequence[Frame], maps: Sequence[Similarity]) -> list[Look]:
         size = self._painter.size
@@ -90,10 +104,6 @@ class ControlReader:
             )
             for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
         ]
-
-
-def _crop_of(look: Look, size: int) -> Similarity:
-    return Steady(look.shape, look.light, look.doubt, look.motion).crop_from_frame(size)
 
 
 def _is_off(look: Look, crop_from_frame: Similarity, size: int) -> bool:

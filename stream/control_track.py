@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import EYES, Similarity, inverse_of, moved
+from engines.alignment import Similarity, inverse_of, moved
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 from tracker.one_euro import OneEuro
 
-__all__ = ["REACH_S", "ControlTrack", "Look", "Steady", "eyes_of", "look_from_points"]
+__all__ = ["PAINTED_EYES", "REACH_S", "ControlTrack", "Look", "Steady", "crop_with_eyes"]
+__all__ += ["eyes_of", "look_from_points", "painted_points"]
 
 HOLD_S: Final = 0.5
 """Time that a face must be followed again before its cover is lifted; longer flips less."""
@@ -31,8 +32,11 @@ REACH_S: Final = 0.14
 _SLACK_S: Final = 0.005
 _MOST_FRAMES: Final = 8
 _LEAST_FITTED: Final = 4
-_EYE_DISTANCE: Final = float(EYES[1, 0] - EYES[0, 0])
-_MIDDLE: Final = EYES.mean(axis=0).astype(np.float32)
+PAINTED_EYES: Final = np.array([[0.335, 0.40], [0.665, 0.40]], np.float32)
+"""Where the eyes lie in the crop that is painted: a fifth closer together than in the kveil
+crop, so that the chin of a long face, the jaw of a turned one and the forehead lie inside."""
+_EYE_DISTANCE: Final = float(PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
+_MIDDLE: Final = PAINTED_EYES.mean(axis=0)
 
 Float32 = NDArray[np.float32]
 
@@ -76,13 +80,30 @@ class Steady:
     motion: Float32
 
     def crop_from_frame(self, size: int) -> Similarity:
-        """Map from the frame to a kveil crop of side `size` px."""
-        x, y, a, b = (float(value) for value in self.motion)
-        square = max(a * a + b * b, 1e-6)
-        scale = size * _EYE_DISTANCE / square
-        linear = np.array([[a, b], [-b, a]]) * scale
-        shift = _MIDDLE * size - linear @ np.array([x, y])
-        return np.hstack([linear, shift[:, None]]).astype(np.float32)
+        """Map from the frame to a crop of side `size` px with the eyes at `PAINTED_EYES`."""
+        return crop_with_eyes(self.motion, PAINTED_EYES, size)
+
+
+def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:
+    """Map from the frame to a crop of side `size` px.
+
+    Args:
+        motion: float32[4], see `Look`.
+        eyes: (2, 2) where the eyes shall lie, on one level, in units of the crop.
+        size: side of the crop, px.
+    """
+    x, y, a, b = (float(value) for value in motion)
+    scale = size * float(eyes[1, 0] - eyes[0, 0]) / max(a * a + b * b, 1e-6)
+    linear = np.array([[a, b], [-b, a]]) * scale
+    shift = eyes.mean(axis=0) * size - linear @ np.array([x, y])
+    return np.hstack([linear, shift[:, None]]).astype(np.float32)
+
+
+def painted_points(shape: Float32) -> Float32:
+    """Landmarks in units of the painted crop, float32[POINTS, 3], of a `Look`'s shape."""
+    points = shape * np.float32(_EYE_DISTANCE)
+    points[:, :2] += _MIDDLE
+    return points
 
 
 def look_from_points(
@@ -197,9 +218,7 @@ class ControlTrack:
             weights = _parabola_weights(steps)
             motion = _fitted([one.motion for one in near], weights, own.motion, _NOISE * size)
             shape = _fitted([one.shape for one in near], weights, own.shape, _NOISE)
-        points = shape * np.float32(_EYE_DISTANCE)
-        points[:, :2] += _MIDDLE
-        return Steady(points, light, min(own.doubt, self.limit), motion)
+        return Steady(painted_points(shape), light, min(own.doubt, self.limit), motion)
 
 
 def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:

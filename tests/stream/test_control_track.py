@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.alignment import EYES, moved
-from stream.control_track import ControlTrack, Look, Steady, eyes_of, look_from_points
+from engines.alignment import moved
+from stream.control_track import PAINTED_EYES, ControlTrack, Look, Steady, eyes_of, look_from_points
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
@@ -75,15 +75,15 @@ def test_quick_blink_is_not_smoothed_away() -> None:
     assert told is not None
     assert still is not None
     moved_by = (told.points - still.points)[60:76, 1].mean()
-    assert moved_by > 0.8 * 0.15 * (EYES[1, 0] - EYES[0, 0])
+    assert moved_by > 0.8 * 0.15 * (PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
 
 
 def test_crop_puts_the_eyes_in_their_place() -> None:
     one = followed([look(0)])[0]
     assert one is not None
     eyes = np.array([[80, 80], [120, 80]], np.float32)
-    assert np.allclose(moved(one.crop_from_frame(SIZE), eyes), EYES * SIZE, atol=1e-3)
-    assert np.allclose(eyes_of(one.points), EYES, atol=1e-5)
+    assert np.allclose(moved(one.crop_from_frame(SIZE), eyes), PAINTED_EYES * SIZE, atol=1e-3)
+    assert np.allclose(eyes_of(one.points), PAINTED_EYES, atol=1e-5)
 
 
 def test_points_come_back_to_where_they_were_read() -> None:
