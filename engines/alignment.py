@@ -6,6 +6,7 @@ at (0.5, 0.5); `crop_from_frame` takes a point of the frame to a point of the cr
 
 from __future__ import annotations
 
+import cmath
 from typing import Final
 
 import cv2
@@ -78,21 +79,25 @@ def similarity_from_points(
     >>> similarity_from_points(points, points * 2 + 1)[0, [0, 2]].tolist()
     [2.0, 1.0]
     """
-    start, end = np.asarray(source, np.float64), np.asarray(target, np.float64)
-    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+    # As complex numbers: on a handful of points arrays would cost several times as much.
+    start = [complex(x, y) for x, y in np.asarray(source, np.float64).tolist()]
+    end = [complex(x, y) for x, y in np.asarray(target, np.float64).tolist()]
+    start_mean, end_mean = sum(start) / len(start), sum(end) / len(end)
+    if not (cmath.isfinite(start_mean) and cmath.isfinite(end_mean)):
         raise EngineFault("face landmarks are not finite; the face cannot be aligned")
-    start_mean, end_mean = start.mean(0), end.mean(0)
-    from_mean, to_mean = start - start_mean, end - end_mean
-    # In the plane the optimum is the complex least-squares ratio: a + ib = Σ conj(s)·t / Σ |s|².
-    spread = float((from_mean**2).sum())
+    # In the plane the optimum is the least-squares ratio Σ conj(s)·t / Σ |s|².
+    spread, ratio = 0.0, 0j
+    for before, after in zip(start, end, strict=True):
+        away = before - start_mean
+        spread += away.real**2 + away.imag**2
+        ratio += away.conjugate() * (after - end_mean)
     if spread < _LEAST_SPREAD_PX**2:
         raise EngineFault("face landmarks coincide; the face cannot be aligned")
-    along = float((from_mean * to_mean).sum()) / spread
-    across = float((from_mean[:, 0] * to_mean[:, 1] - from_mean[:, 1] * to_mean[:, 0]).sum())
-    across /= spread
-    linear = np.array([[along, -across], [across, along]])
-    shift = end_mean - linear @ start_mean
-    return np.hstack([linear, shift[:, None]]).astype(np.float32)
+    ratio /= spread
+    shift = end_mean - ratio * start_mean
+    return np.array(
+        [[ratio.real, -ratio.imag, shift.real], [ratio.imag, ratio.real, shift.imag]], np.float32
+    )
 
 
 def kveil_from_landmarks(landmarks_px: Landmarks, size: int) -> Similarity:
@@ -138,9 +143,11 @@ def inverse_of(similarity: Similarity) -> Similarity:
     >>> inverse_of(there).tolist()
     [[0.5, 0.0, -2.0], [0.0, 0.5, -3.0]]
     """
-    linear = np.linalg.inv(similarity[:, :2].astype(np.float64))
-    shift = -linear @ similarity[:, 2].astype(np.float64)
-    return (np.hstack([linear, shift[:, None]]) + 0.0).astype(np.float32)
+    (a, b, x), (c, d, y) = similarity.astype(np.float64).tolist()
+    size = a * d - b * c
+    a, b, c, d = d / size, -b / size, -c / size, a / size
+    # Adding 0 makes -0 a 0.
+    return np.array([[a, b, 0.0 - a * x - b * y], [c, d, 0.0 - c * x - d * y]], np.float32) + 0
 
 
 def moved(similarity: Similarity, points: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -182,6 +182,8 @@ class CutDetector:
         cut_level: smallest mean grey difference of a cut.
         memory: what an earlier detector remembered, to continue it.
         thumbnails: the thumbnails of `memory.thumbnail_frames`.
+        tells_turn: also register pictures that are too alike for a cut; without, `turn` is
+            not told of these, and half the time is saved.
 
     Attributes:
         memory: enough, with those thumbnails, to continue elsewhere.
@@ -192,7 +194,10 @@ class CutDetector:
         cut_level: float,
         memory: CutMemory | None = None,
         thumbnails: Mapping[int, Thumbnail] | None = None,
+        *,
+        tells_turn: bool = True,
     ) -> None:
+        self._tells_turn = tells_turn
         self.memory = memory or CutMemory()
         self._level = cut_level
         self._thumbnails = dict(thumbnails or {})
@@ -217,7 +222,7 @@ class CutDetector:
             memory.calm_frame = None
             self._begin(frame, None)
             return Sight(memory.scene, None, (0.0, 0.0), 255.0)
-        motion, change, alike = registered_change(last, thumbnail)
+        motion, change, alike = self._change(last, thumbnail)
         since = self._flash_end(frame, thumbnail)
         if since is None and self._is_cut(change, alike):
             self._begin(frame, last_frame)
@@ -228,6 +233,16 @@ class CutDetector:
         before, memory.motion = memory.motion, (motion[0] / width, motion[1] / height)
         turn = (memory.motion[0] - before[0], memory.motion[1] - before[1])
         return Sight(memory.scene, since, turn, change)
+
+    def _change(
+        self, last: Thumbnail, thumbnail: Thumbnail
+    ) -> tuple[tuple[float, float], float, float]:
+        """See `registered_change`, which never finds more change than there is without it."""
+        if not self._tells_turn:
+            still = difference(last, thumbnail)
+            if still <= self._level:
+                return (0.0, 0.0), still, 1.0
+        return registered_change(last, thumbnail)
 
     def _is_cut(self, change: float, alike: float) -> bool:
         recent = self.memory.recent

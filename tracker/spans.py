@@ -98,7 +98,7 @@ class KeySchedule:
 
     def __init__(self, settings: SpanSettings | None = None, cut_level: float = 14.0) -> None:
         self.settings = settings or SpanSettings()
-        self._cuts = CutDetector(cut_level)
+        self._cuts = CutDetector(cut_level, tells_turn=False)
         self._thumbnail: NDArray[np.uint8] | None = None
         self._frame = 0
         self._scene = 0
