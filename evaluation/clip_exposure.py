@@ -80,6 +80,7 @@ class ClipExposure:
         strangers: matches and pairs of a face with another face's cover, by recogniser.
         blank: matches and pairs of a face with a frame of one colour, by recogniser.
         controls_hold: the planted leak was found and the blank frame was not.
+        every: frames from one that was compared to the next.
     """
 
     clip: str
@@ -89,6 +90,7 @@ class ClipExposure:
     strangers: Mapping[str, tuple[int, int]]
     blank: Mapping[str, tuple[int, int]]
     controls_hold: bool
+    every: int = 1
 
     def bare(self, alarms: Sequence[FalseAlarm] = ()) -> list[FaceFrame]:
         """The bare face-frames that are no known false alarms."""
@@ -135,6 +137,7 @@ def read_exposure(path: Path) -> ClipExposure:
         strangers=_pairs(values["strangers"]),
         blank=_pairs(values["blank"]),
         controls_hold=values["controls_hold"],
+        every=values.get("every", 1),
     )
 
 
@@ -148,6 +151,7 @@ def measure_clip_exposure(
     finder: FaceFinder,
     judges: Sequence[Recogniser],
     *,
+    every: int = 1,
     keep: Keep | None = None,
 ) -> ClipExposure:
     """Runs A12 with its controls on one pair of clips.
@@ -157,6 +161,7 @@ def measure_clip_exposure(
         anonymized: what was made of it.
         finder: detector for the originals.
         judges: recognisers that took no part in making the anonymized clip.
+        every: frames from one that is compared to the next; 1 compares all.
         keep: gets every sighting, for contact sheets.
 
     Raises:
@@ -164,7 +169,8 @@ def measure_clip_exposure(
         FacesUnreadable: one of them is no clip.
         EngineFault: a network failed.
     """
-    exposure = measure_exposure(paired(original, anonymized), finder, judges, keep=keep)
+    pairs = (pair for pair in paired(original, anonymized) if pair.index % every == 0)
+    exposure = measure_exposure(pairs, finder, judges, keep=keep)
     same = paired(original, original)
     controls = run_clip_controls(same, finder, judges, floors=exposure.floors)
     return ClipExposure(
@@ -175,6 +181,7 @@ def measure_clip_exposure(
         {judge.name: exposure.strangers.get(judge.name, (0, 0)) for judge in judges},
         {judge.name: _counts(controls.cover, judge) for judge in judges},
         controls.hold(judges),
+        every,
     )
 
 

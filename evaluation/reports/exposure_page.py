@@ -55,7 +55,7 @@ def _row(
     bare = (len(clip.bare()), len(clip.bare(alarms)))
     cells = [
         name,
-        str(clip.frames),
+        str(clip.frames) if clip.every == 1 else f"{clip.frames}, 1 in {clip.every}",
         str(total),
         _both(bare),
         _shared(max(own), total),
