@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,10 @@ from evaluation.methods.surrogate import worn
 from gallery.secrets import KeyedRandom
 
 __all__ = ["ChannelSwap", "Ranking", "StyleIdGenerator", "blocks_of", "chosen_channels"]
-__all__ += ["rank_blocks", "targets_of"]
+__all__ += ["LAYER_LIKE", "block_size", "rank_blocks", "targets_of"]
+
+LAYER_LIKE: Final = 18
+"""Blocks that the channels are cut into where they play the layers of the paper's StyleGAN."""
 
 Bools = NDArray[np.bool_]
 
@@ -46,6 +49,15 @@ class Ranking:
     size: int
     order: NDArray[np.int64]
     scores: NDArray[np.float64]
+
+
+def block_size(channels: int) -> int:
+    """Channels of a block that plays a layer.
+
+    >>> block_size(144)
+    8
+    """
+    return -(-channels // LAYER_LIKE)
 
 
 def blocks_of(channels: int, size: int) -> list[Bools]:
@@ -110,26 +122,30 @@ class ChannelSwap:
     Attributes:
         generator: encodes, renders and ranks.
         share: of the channels that is exchanged, 0…1; more hides more and keeps less.
-        size: channels per block.
+        size: channels per block; an eighteenth of them when None.
     """
 
     generator: StyleIdGenerator
     share: float = 0.5
-    size: int = 8
+    size: int | None = None
     name: str = "StyleID channels"
     kind: Kind = "mean"
     _ranking: Ranking | None = None
 
     def fit(self, donors: Faces) -> None:
         """Ranks the blocks, on synthetic people."""
-        self._ranking = rank_blocks(self.generator, self.size)
+        self._ranking = self._ranked()
 
     @property
     def chosen(self) -> Bools:
         """(C,) the channels that are exchanged."""
         if self._ranking is None:
-            self._ranking = rank_blocks(self.generator, self.size)
+            self._ranking = self._ranked()
         return chosen_channels(self._ranking, round(self.share * self._ranking.channels))
+
+    def _ranked(self) -> Ranking:
+        size = self.size or block_size(self.generator.directions.count)
+        return rank_blocks(self.generator, size)
 
     def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """Each person's latent with a random target's best channels."""

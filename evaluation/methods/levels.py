@@ -21,6 +21,7 @@ from evaluation.methods.attribute_control import corrected, read_values
 from evaluation.methods.channels import (
     Ranking,
     StyleIdGenerator,
+    block_size,
     chosen_channels,
     rank_blocks,
     targets_of,
@@ -37,7 +38,6 @@ __all__ = ["LEVELS", "Level", "TunableStyleId", "dealt_values", "least_channels"
 
 Level = Literal["low", "medium", "high"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)
-_BLOCK: Final = 8
 _PAIRS: Final = 12
 _CROWD: Final = 512
 _L_MIN: Final = 1.5
@@ -193,11 +193,10 @@ def least_channels(generator: LevelledGenerator) -> NDArray[np.bool_]:
     Beyond: the mean identity distance reaches Γ, that of two vectors whose cosine is the
     embedder's threshold. All channels, where even they do not.
     """
-    ranking: Ranking = rank_blocks(generator, _BLOCK, _PAIRS)
-    choices = [
-        chosen_channels(ranking, channels)
-        for channels in range(_BLOCK, ranking.channels + _BLOCK, _BLOCK)
-    ]
+    size = block_size(generator.directions.count)
+    ranking: Ranking = rank_blocks(generator, size, _PAIRS)
+    counts = range(size, ranking.channels + size, size)
+    choices = [chosen_channels(ranking, channels) for channels in counts]
     swaps = [code_swap(generator.directions, choice) for choice in choices]
     distance = score_swaps(generator, swaps, _PAIRS).identity.mean(axis=1)
     wanted = float(np.sqrt(2 - 2 * generator.match))

@@ -63,6 +63,8 @@ class AlignmentSettings:
         grid: patches along each side; 1 compares whole pictures (the ablation).
         is_free: whether a patch may find its style elsewhere (Eq. 3).
         reach: largest length of a code, as a multiple of its members' mean length.
+        directions: the first, strongest ones along which a code may move; the others change
+            too little of the picture to be worth their time.
     """
 
     content: float = 0.5
@@ -72,6 +74,7 @@ class AlignmentSettings:
     grid: int = GRID
     is_free: bool = True
     reach: float = 1.0
+    directions: int = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +131,8 @@ def align_styles(
         for centroid, picture, (sources, codes) in zip(centroids, pictures, members, strict=True)
     ]
     before = np.array([cluster.losses for cluster in clusters])
-    slopes = _features(domain, domain.directions.change)
-    contents = content_vectors(domain.directions.change)
+    change = domain.directions.change[: settings.directions]
+    slopes, contents = _features(domain, change), content_vectors(change)
     for _ in range(settings.rounds):
         aims = _descended(clusters, slopes, contents, settings)
         _accept(domain, settings, clusters, aims)
@@ -210,9 +213,9 @@ def _totals(
     settings: AlignmentSettings,
 ) -> tuple[NDArray[np.float64], Float32]:
     """Eq. 5 of every cluster in the linear picture, and its slope along the codes."""
-    flat = slopes.reshape(len(slopes), -1)
-    features = (moved @ flat).reshape(len(moved), *slopes.shape[1:])
-    thumbs = moved @ contents
+    flat, free = slopes.reshape(len(slopes), -1), moved[:, : len(slopes)]
+    features = (free @ flat).reshape(len(moved), *slopes.shape[1:])
+    thumbs = free @ contents
     losses, style_slopes, content_slopes = [], [], []
     for cluster, pairs, seen, thumb in zip(clusters, matched, features, thumbs, strict=True):
         style, style_slope = style_loss(pairs, cluster.features + seen, settings.grid)
@@ -220,15 +223,16 @@ def _totals(
         losses.append(_weighed(settings, (style, content)))
         style_slopes.append(style_slope.reshape(-1))
         content_slopes.append(content_slope)
-    gradient = (1 - settings.content) * (np.stack(style_slopes) @ flat.T)
-    gradient += settings.content * (np.stack(content_slopes) @ contents.T)
-    return np.array(losses), np.asarray(gradient, np.float32)
+    gradient = np.zeros_like(moved)
+    gradient[:, : len(slopes)] = (1 - settings.content) * (np.stack(style_slopes) @ flat.T)
+    gradient[:, : len(slopes)] += settings.content * (np.stack(content_slopes) @ contents.T)
+    return np.array(losses), gradient
 
 
 def _matches(
     clusters: list[_Cluster], moved: Float32, slopes: Float32, settings: AlignmentSettings
 ) -> list[Aligned]:
-    features = np.tensordot(moved, slopes, axes=1)
+    features = np.tensordot(moved[:, : len(slopes)], slopes, axes=1)
     return [
         _matched(cluster.sources, cluster.features + seen, settings)
         for cluster, seen in zip(clusters, features, strict=True)

@@ -12,7 +12,6 @@ from evaluation.methods.masked import AREAS
 from evaluation.recognisers import Recogniser
 from evaluation.reproduction.markdown import cells, joined, rule, share, spread
 from evaluation.reproduction.styleid_tables import (
-    BLOCK,
     DistanceRow,
     WindowRow,
     block_rows,
@@ -26,7 +25,7 @@ __all__ = ["best_window", "layer_section", "styleid_section"]
 
 _LENGTHS: Final = (1, 2, 3, 4, 6)
 _PAIRS: Final = 8
-_BLOCK_SIZES: Final = (2, 8, 32)
+_BLOCK_SIZES: Final = (8, 32, 128)
 _SHARES: Final = (0.1, 0.25, 0.5, 0.75)
 _CORRELATED: Final = 48
 _TABLE_1: Final = {
@@ -80,8 +79,7 @@ def layer_section(rows: Sequence[WindowRow]) -> str:
         "when consecutive layers are swapped. In the paper layers 5–7 of 18 are best (about "
         "0.25), and 5, 7 and 9 singly. This generator gives every layer the same latent, so "
         "its w+ layers are interchangeable; coarse and fine lie in the directions of that "
-        f"latent instead, ordered by how much they change the picture and taken {BLOCK} at a "
-        "time.",
+        "latent instead, ordered by how much they change the picture and cut into 18 blocks.",
     ]
     for kind in ("blocks", "layers"):
         own = [one for one in rows if one.kind == kind]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.attribute_control import corrected, read_values
-from evaluation.methods.channels import chosen_channels, rank_blocks
+from evaluation.methods.channels import block_size, chosen_channels, rank_blocks
 from evaluation.methods.disentanglement import code_swap, layer_swap, score_swaps
 from evaluation.methods.generated import GeneratedSurrogates
 from evaluation.methods.looks import look_names
@@ -32,8 +32,6 @@ __all__ = [
     "window_rows",
 ]
 
-BLOCK: Final = 8
-"""Channels that play one layer."""
 _SECRET: Final = b"the reproduction's secret, of no further use"
 
 
@@ -42,7 +40,7 @@ class WindowRow:
     """Swapping `length` consecutive layers or blocks from `start` on (Fig. 3a).
 
     Attributes:
-        kind: `layers` of w+, or `blocks` of eight channels.
+        kind: `layers` of w+, or `blocks` of channels that play them.
         start: first that is swapped.
         length: how many.
         identity: mean identity distance (Eq. 1), 0…2.
@@ -63,10 +61,9 @@ def window_rows(
 ) -> list[WindowRow]:
     """Every window of the given lengths, over w+ layers and over blocks of channels."""
     directions = generator.directions
-    layers, blocks = generator.swapper.layers, -(-directions.count // BLOCK)
-    number = np.arange(directions.count) // BLOCK
+    number = _blocks(directions.count)
     rows = []
-    for kind, count in (("layers", layers), ("blocks", blocks)):
+    for kind, count in (("layers", generator.swapper.layers), ("blocks", int(number[-1]) + 1)):
         windows = [
             (start, length)
             for length in lengths
@@ -91,6 +88,11 @@ def window_rows(
             )
         ]
     return rows
+
+
+def _blocks(channels: int) -> NDArray[np.int64]:
+    """(C,) number of the block in which each channel lies."""
+    return np.arange(channels) // block_size(channels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def correlation_rows(
 ) -> list[tuple[str, float]]:
     """Fig. 19: Pearson correlation of identity distance with each look's change, largest first."""
     directions = generator.directions
-    number = np.arange(directions.count) // BLOCK
+    number = _blocks(directions.count)
     window = (number >= start) & (number < start + length)
     found = score_swaps(generator, [code_swap(directions, window)], pairs)
     identity, changes = found.identity[0], found.changes[0]
