@@ -197,6 +197,7 @@ class _Soak:
         while time.monotonic() - start < self._options.minutes * 60:
             never.wait(_SAMPLE_S)
             samples.append(_sample(time.monotonic() - start))
+            self._note(samples[-1])
             self._latency_s = max(
                 self._latency_s, *(one.live.counters.latency().p50_s for one in streams)
             )
@@ -208,6 +209,13 @@ class _Soak:
         for one in streams:
             self._stopped(one)
         return samples
+
+    def _note(self, sample: Sample) -> None:
+        """Writes a sample down at once, so that a long run can be watched."""
+        if self._options.samples is None:
+            return
+        with self._options.samples.open("a") as file:
+            file.write(json.dumps(asdict(sample)) + "\n")
 
     def _started(self, assembly: Assembly, number: int) -> RunningStream:
         name = f"soak-{number}"
@@ -248,6 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--method", default="solid")
     parser.add_argument("--source", default="", help="an address instead of the pattern")
     parser.add_argument("--sink", default="", help="an address instead of HLS in a folder")
+    parser.add_argument("--samples", type=Path, help="file to append each sample to, as JSON")
     options = parser.parse_args(arguments)
     keep_memory_flat()
     with tempfile.TemporaryDirectory() as folder:
