@@ -21,11 +21,11 @@ from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
 from engines.embedder import embedder_from_pack
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
-from engines.stylegan.shape import ShapeModel, load_shape_model, points_at_rest
-from engines.stylegan.sizes import LIGHT_SIZE
+from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
-from engines.swapper import Control, Swapper
+from engines.swapper import Swapper
 from training.nearest import Nearness, nearness
+from training.portraits import BATCH, portraits
 from training.sources import is_real_adult
 from training.textures import luma_of, mirrored
 
@@ -46,10 +46,7 @@ STRETCH: Final = 1.25
 and so more alike. Larger ones have harder features."""
 YAW_LIMIT_DEG: Final = 15.0
 LAYERS: Final = 12
-BATCH: Final = 20
 DEADLINE_S: Final = 60.0
-EVEN_LIGHT: Final = (-0.1, 0.0, 0.15)
-"""Colour of the light that portraits are painted in, BGR in [-1, 1]."""
 RIDGE: Final = 3.0
 FOREHEAD: Final = (slice(8, 32), slice(37, 91))
 UNDER_EYES: Final = (slice(54, 72), slice(20, 108))
@@ -197,29 +194,6 @@ def is_source(data: Path, held: npt.NDArray[np.bool_], shape: ShapeModel) -> npt
     return is_real_adult(data) & ~held & (np.abs(yaw) < YAW_LIMIT_DEG)
 
 
-def portraits(swapper: Swapper, shape: ShapeModel, latents: Float32) -> tuple[UInt8, Float32]:
-    """Paint people at rest in even light.
-
-    Args:
-        swapper: of the pack.
-        shape: of the pack.
-        latents: float32[N, L, 512].
-
-    Returns:
-        uint8[N, S, S, 3] BGR, and the points they were painted under, float32[N, POINTS, 3].
-    """
-    rest = points_at_rest(shape)
-    pictures, places = [], []
-    for start in range(0, len(latents), BATCH):
-        part = latents[start : start + BATCH]
-        points = np.repeat(rest, len(part), axis=0)
-        light = np.full((len(part), 2, LIGHT_SIZE, LIGHT_SIZE, 3), EVEN_LIGHT, np.float32)
-        made = swapper.paint(Control(points, light, np.zeros(len(part), np.float32)), part)
-        pictures.append(made.pixels.round().astype(np.uint8))
-        places.append(shape.swapped(points, part))
-    return np.concatenate(pictures), np.concatenate(places)
-
-
 def write(data: Path, texture: Path, out: Path, models: Path, seed: int) -> dict[str, float]:
     """Write `donors.npz` and `attributes.npz` into a pack; return what was measured of them."""
     rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
@@ -241,8 +215,8 @@ def write(data: Path, texture: Path, out: Path, models: Path, seed: int) -> dict
     clean = sources[is_clean(luma)]
     drawn = mixtures(codes[clean], POOL, seed)
     drawn[:, : len(basis)] = evened(drawn[:, : len(basis)], basis, encoding, mean)
-    latents = (drawn @ axes(512, codes.shape[1]).T)[:, None].astype(np.float16)
-    latents = latents.astype(np.float32).repeat(LAYERS, axis=1)
+    halves = (drawn @ axes(512, codes.shape[1]).T)[:, None].astype(np.float16)
+    latents = halves.astype(np.float32).repeat(LAYERS, axis=1)
     pictures, points = portraits(swapper, shape, latents)
     doubt = np.concatenate(
         [swapper.read(pictures[i : i + BATCH]).doubt for i in range(0, len(pictures), BATCH)]

@@ -32,9 +32,12 @@ from engines.stylegan.topology import (
     NOSE_BRIDGE_SLICE,
 )
 from engines.swapper import Swapper
+from training.portraits import portraits
 
 MIN_SCORE: Final = 0.6
 BATCH: Final = 20
+PORTRAITS: Final = 1000
+"""Donors painted at rest in even light, to be found again."""
 CANVAS: Final = 512
 
 Float32 = npt.NDArray[np.float32]
@@ -156,6 +159,8 @@ def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str
     wanted = shape.swapped(labels[:count], chosen)
     pictures, blends = painted(swapper, crops[:count], chosen)
     facts: dict[str, float] = {"samples": count}
+    everybody, _ = portraits(swapper, shape, latents[:PORTRAITS])
+    facts["redetected_portraits"] = redetected(backend, models, everybody)
     facts["redetected"] = redetected(backend, models, pictures)
     facts["redetected_blended"] = redetected(backend, models, blends)
     facts["redetected_real"] = redetected(backend, models, crops[:count])

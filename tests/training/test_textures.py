@@ -21,7 +21,7 @@ def test_vector_gives_its_smooth_texture_back() -> None:
 
 
 def test_mirrored_vector_is_that_of_the_mirrored_texture() -> None:
-    texture = np.random.default_rng(0).uniform(-1, 1, (TEXTURE_SIZE, TEXTURE_SIZE, 3))
-    texture = texture.astype(np.float32)
+    random = np.random.default_rng(0)
+    texture = random.uniform(-1, 1, (TEXTURE_SIZE, TEXTURE_SIZE, 3)).astype(np.float32)
     wanted = vector_from_texture(np.ascontiguousarray(texture[:, ::-1]))
     assert np.allclose(mirrored(vector_from_texture(texture)), wanted, atol=1e-5)
