@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 
 from config.settings import Settings, Tracking
 from engines.backends.choice import choose_backend
+from engines.compositor import Composite
 from engines.detectors.multiscale import detect_picture
-from engines.pictures import picture_from_bgr
+from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face, Frame
 from evaluation.clips import FramePair
 from evaluation.exposure import FaceFinder, Sighting, measure_exposure, size_label
@@ -136,8 +137,8 @@ def pairs(clip: Path, chosen: argparse.Namespace) -> Iterator[FramePair]:
             picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
             frame = Frame(picture, round(number / rate * 90_000), Fraction(1, 90_000), number)
             waiting.append(picture.bgr().copy())
-            yield from paired(waiting, list(anonymizer.push(frame)))
-        yield from paired(waiting, list(anonymizer.flush()))
+            yield from paired(waiting, anonymizer.push(frame))
+        yield from paired(waiting, anonymizer.flush())
         anonymizer.close()
 
 
@@ -151,7 +152,7 @@ def shrunken(decoded: av.VideoFrame, side: int, number: int) -> av.VideoFrame:
     return av.VideoFrame.from_ndarray(canvas, "bgr24").reformat(format="yuv420p")
 
 
-def paired(waiting: list, finished: list) -> Iterator[FramePair]:
+def paired(waiting: list[BgrImage], finished: Sequence[Composite]) -> Iterator[FramePair]:
     """The finished frames beside their originals."""
     for composite in finished:
         yield FramePair(composite.index, waiting.pop(0), composite.picture.bgr(), None)
