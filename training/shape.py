@@ -116,18 +116,11 @@ def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
     """Fit the model's arrays; the latent's share starts at zero."""
     shapes, mean = canonical_faces(points)
     flat = (shapes - mean).reshape(len(shapes), -1)
-    changes = []
-    for faces in people:
-        own, _ = canonical_faces(faces, mean)
-        flat_own = own.reshape(len(own), -1)
-        changes.append(flat_own - flat_own.mean(axis=0))
-    expression, sigma = directions_from_shapes(np.concatenate(changes), EXPRESSIONS)
-    own_parts = [
-        (canonical_faces(faces, mean)[0] - mean).reshape(len(faces), -1) for faces in people
-    ]
-    gain = expression_gain(
-        np.cov((flat @ expression.T).T), [part @ expression.T for part in own_parts]
-    )
+    own = [(canonical_faces(faces, mean)[0] - mean).reshape(len(faces), -1) for faces in people]
+    changes = np.concatenate([part - part.mean(axis=0) for part in own])
+    expression, sigma = directions_from_shapes(changes, EXPRESSIONS)
+    total = np.asarray(np.cov((flat @ expression.T).T), np.float32)
+    gain = expression_gain(total, [np.asarray(part @ expression.T, np.float32) for part in own])
     log.info("kept of the expression directions: %s", np.round(np.diag(gain), 2))
     rest = without_directions(flat, expression)
     identity, spread = directions_from_shapes(rest - rest.mean(axis=0), IDENTITIES)
