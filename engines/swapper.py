@@ -193,9 +193,9 @@ def light_from_crop(crop: UInt8, points: Float32) -> Float32:
         crop: uint8[S, S, 3] BGR, S a multiple of 4.
         points: float32[POINTS, 3] of its face, in units of this crop.
     """
-    picture = crop.astype(np.float32) / 127.5 - 1.0
-    inside = softened(oval_from_points(points, SOFT_SIZE), crop.shape[0])
-    return levelled(light_from_picture(picture, inside))
+    small = _reduced(crop.astype(np.float32))
+    inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
+    return levelled(light_from_picture(small / 127.5 - 1.0, inside))
 
 
 def _relight(pixels: Float32, light: Float32, points: Float32) -> None:
@@ -209,11 +209,24 @@ def _relight(pixels: Float32, light: Float32, points: Float32) -> None:
         light: float32[2, 4, 4, 3] BGR in [-1, 1], of face and surroundings.
         points: float32[POINTS, 3] of the painted face, crop units.
     """
-    inside = softened(oval_from_points(points, SOFT_SIZE), pixels.shape[0])
-    found = levelled(light_from_picture(pixels / 127.5 - 1.0, inside))
+    small = _reduced(pixels)
+    inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
+    found = levelled(light_from_picture(small / 127.5 - 1.0, inside))
     wanted, painted = (field_from_light(one, inside) + _DARKEST for one in (light, found))
     gain = np.clip(wanted / np.maximum(painted, 0.01), 1.0 / _MOST_GAIN, _MOST_GAIN)
-    np.clip(pixels * gain, 0.0, 255.0, out=pixels)
+    if small is not pixels:
+        side = (pixels.shape[1], pixels.shape[0])
+        gain = np.asarray(cv2.resize(gain, side, interpolation=cv2.INTER_LINEAR), np.float32)
+    np.multiply(pixels, gain, out=pixels)
+    np.clip(pixels, 0.0, 255.0, out=pixels)
+
+
+def _reduced(picture: Float32) -> Float32:
+    """The picture itself, or averaged down to what light needs."""
+    if picture.shape[0] <= SOFT_SIZE:
+        return picture
+    small = cv2.resize(picture, (SOFT_SIZE, SOFT_SIZE), interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.float32)
 
 
 def _light_planes(light: Float32) -> Float32:

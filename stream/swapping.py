@@ -236,6 +236,8 @@ def _patch(rendered: Rendered, row: int, crop_from_frame: Similarity) -> Patch:
 
 def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch:
     """The patch with the colours, the grain and the focus of the picture around it."""
+    if not np.isfinite(patch.pixels).all():
+        return patch  # for the compositor to refuse
     patch = sized_patch(settled(frame.picture, patch))
     if wearer.retouch is None or frame.index - wearer.compared_frame >= _COMPARE_FRAMES:
         wearer.compared_frame = frame.index
