@@ -7,7 +7,6 @@ generator's layers all hold the same latent, so a channel of one layer means lit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.disentanglement import ScoringGenerator, code_swap, score_swaps
-from evaluation.methods.latents import LatentGenerator
+from evaluation.methods.latents import LatentGenerator, targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
-from gallery.secrets import KeyedRandom
 
 __all__ = ["ChannelSwap", "Ranking", "StyleIdGenerator", "blocks_of", "chosen_channels"]
-__all__ += ["LAYER_LIKE", "block_size", "rank_blocks", "targets_of"]
+__all__ += ["LAYER_LIKE", "block_size", "rank_blocks"]
 
 LAYER_LIKE: Final = 18
 """Blocks that the channels are cut into where they play the layers of the paper's StyleGAN."""
@@ -102,15 +100,6 @@ def chosen_channels(ranking: Ranking, channels: int) -> Bools:
             break
         chosen |= blocks[int(block)]
     return chosen
-
-
-def targets_of(
-    generator: LatentGenerator, persons: Sequence[int] | NDArray[np.int64], secret: bytes, use: str
-) -> NDArray[np.float32]:
-    """A random synthetic target for each person, the same over his pictures: (N, L, 512)."""
-    people, index = np.unique(np.asarray(persons), return_inverse=True)
-    drawn = KeyedRandom(secret, use).sample(generator.donors, len(people))
-    return generator.latents(drawn)[index]
 
 
 @dataclass(slots=True)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from engines.backends.backend import Backend, Session
 from engines.errors import ModelMissing, ModelRejected
 from evaluation.faces import Faces, crop_window
-from evaluation.methods.channels import targets_of
 from evaluation.methods.fusion import networks_folder
 from evaluation.methods.ksalsa import DirectedGenerator
+from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
 

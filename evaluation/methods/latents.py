@@ -20,7 +20,7 @@ from gallery.clustering.hierarchical import HierarchicalClustering
 from gallery.clustering.partition import ClusteringAlgorithm
 from gallery.secrets import KeyedRandom
 
-__all__ = ["LatentGenerator", "LatentMix", "LayerSwap"]
+__all__ = ["LatentGenerator", "LatentMix", "LayerSwap", "targets_of"]
 
 
 class LatentGenerator(Protocol):
@@ -40,6 +40,19 @@ class LatentGenerator(Protocol):
         self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(N, S, S, 3) float32 patches and (N, S, S) float32 alphas."""
+
+
+def targets_of(
+    generator: LatentGenerator, persons: NDArray[np.int64], secret: bytes, use: str
+) -> NDArray[np.float32]:
+    """A random synthetic target for each person, the same over his pictures: (N, L, 512).
+
+    The draw depends on the person's number alone, so that parts of a data set that are
+    released one after the other do not begin with the same targets.
+    """
+    people, index = np.unique(persons, return_inverse=True)
+    drawn = [KeyedRandom(secret, use, int(person)).integer(generator.donors) for person in people]
+    return generator.latents(np.array(drawn, np.int64))[index]
 
 
 @dataclass(slots=True)
@@ -101,10 +114,8 @@ class LayerSwap:
         """Each person's latent with a random donor's identity layers."""
         crops = faces.images[:, *crop_window()]
         own = self.generator.encoded(crops)
-        people, index = np.unique(faces.persons, return_inverse=True)
-        random = KeyedRandom(secret, "layers")
-        chosen = random.sample(self.generator.donors, len(people))[index]
-        swapped = self._swapped(own, self.generator.latents(chosen))
+        targets = targets_of(self.generator, faces.persons, secret, "layers")
+        swapped = self._swapped(own, targets)
         images = worn(faces.images, *self.generator.painted(crops, swapped))
         return replace(alone(images), latents=swapped)
 

@@ -24,9 +24,9 @@ from evaluation.methods.channels import (
     block_size,
     chosen_channels,
     rank_blocks,
-    targets_of,
 )
 from evaluation.methods.disentanglement import code_swap, score_swaps
+from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
 from gallery.clustering.partition import Partition
@@ -122,13 +122,15 @@ class TunableStyleId:
         if people < self.k:
             message = f"{people} people cannot hide among {self.k}; release more"
             raise TooFewPeople(message)
-        seed = KeyedRandom(secret, "level clusters").integer(2**31)
+        # Each part of a data set deals its own cards.
+        own = KeyedRandom(secret, "level part", int(persons.min())).token(32)
+        seed = KeyedRandom(own, "level clusters").integer(2**31)
         nothing = np.zeros((len(persons), 1), np.float32)
         partition = RandomClustering().partition(nothing, self.k, seed, persons)
         if self._crowd is None:
             synthetic = self.generator.latents(np.arange(_CROWD))
             self._crowd = read_values(self.generator.looks, synthetic)
-        wanted = dealt_values(self._crowd, partition, secret)
+        wanted = dealt_values(self._crowd, partition, own)
         made = self._corrected(targets, wanted)
         self.diversity = {}
         shown = read_values(self.generator.looks, made)

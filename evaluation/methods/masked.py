@@ -25,8 +25,8 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 from evaluation.faces import Faces, crop_window
-from evaluation.methods.channels import targets_of
 from evaluation.methods.ksalsa import DirectedGenerator
+from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engines.stylegan.latents import LayerWindow
 from evaluation.errors import EvaluationError
-from evaluation.methods.latents import LatentMix, LayerSwap
+from evaluation.methods.latents import LatentMix, LayerSwap, targets_of
 from evaluation.methods.registry import method_named
 from tests.evaluation.fakes import painted_people
 
@@ -68,3 +68,14 @@ def test_a_persons_pictures_share_their_donor() -> None:
 def test_without_a_generator_the_method_is_refused() -> None:
     with pytest.raises(EvaluationError, match="model pack"):
         method_named("StyleID layers", 5)
+
+
+def test_parts_released_one_after_the_other_get_different_targets() -> None:
+    first, second = FACES.take(np.arange(8)), FACES.take(np.arange(8, 16))
+    everybody = targets_of(Mirror(donors=10**6), FACES.persons, b"s" * 32, "layers")
+    parts = [
+        targets_of(Mirror(donors=10**6), part.persons, b"s" * 32, "layers")
+        for part in (first, second)
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts), everybody[:16])
+    assert not np.array_equal(parts[0], parts[1])
