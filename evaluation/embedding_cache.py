@@ -78,6 +78,6 @@ class CachedRecogniser:
 def _key(image: NDArray[np.uint8], points: Landmarks) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(image.shape).encode())
-    digest.update(np.ascontiguousarray(image))
-    digest.update(np.ascontiguousarray(points, np.float32))
+    digest.update(np.ascontiguousarray(image).data)
+    digest.update(np.ascontiguousarray(points, np.float32).data)
     return digest.digest()

@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -253,7 +255,7 @@ def _all_done(run: _Run, jobs: Sequence[_Job], progress: Progress) -> dict[str, 
     found = {job.key: journal.finished[job.key] for job in jobs if job.key in journal.finished}
     left = [job for job in jobs if job.key not in found]
     run.prepare()
-    with ThreadPoolExecutor(run.plan.at_once) as pool:
+    with _few_threads_each(run.plan.at_once), ThreadPoolExecutor(run.plan.at_once) as pool:
         try:
             for job, result in zip(left, pool.map(run.one, left), strict=True):
                 done += 1
@@ -265,6 +267,17 @@ def _all_done(run: _Run, jobs: Sequence[_Job], progress: Progress) -> dict[str, 
             pool.shutdown(cancel_futures=True)
             raise
     return found
+
+
+def _few_threads_each(workers: int) -> AbstractContextManager[object]:
+    """Shares the cores: matrix products of methods side by side would crowd each other out."""
+    if find_spec("threadpoolctl") is None:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    cores = len(os.sched_getaffinity(0))
+    limits: AbstractContextManager[object] = threadpool_limits(max(1, cores // workers))
+    return limits
 
 
 @dataclass(slots=True)

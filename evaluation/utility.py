@@ -129,7 +129,7 @@ class UtilityProbe:
 
 
 def _digest(crops: NDArray[np.uint8]) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(crops), digest_size=16).hexdigest()
+    return hashlib.blake2b(np.ascontiguousarray(crops).data, digest_size=16).hexdigest()
 
 
 def _mean_of(
