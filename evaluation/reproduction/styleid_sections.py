@@ -23,11 +23,11 @@ from evaluation.reproduction.styleid_tables import (
 
 __all__ = ["best_window", "layer_section", "styleid_section"]
 
-_LENGTHS: Final = (1, 2, 3, 4, 6)
-_PAIRS: Final = 8
+_LENGTHS: Final = (1, 2, 3, 4)
+_PAIRS: Final = 6
 _BLOCK_SIZES: Final = (8, 32, 128)
 _SHARES: Final = (0.1, 0.25, 0.5, 0.75)
-_CORRELATED: Final = 48
+_CORRELATED: Final = 32
 _TABLE_1: Final = {
     "strangers": "1.25 ± 0.10",
     "StyleID eyes": "0.28 ± 0.08",
