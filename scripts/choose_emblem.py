@@ -1,36 +1,43 @@
 #!/usr/bin/env python3
 """Chooses nobody's face for the solid cover, and writes its relief.
 
-    scripts/choose_emblem.py CLIP… [--candidates 120] [--write engines/weights/nobody.png]
+    scripts/choose_emblem.py FACES.tar… [--candidates 120] [--write engines/weights/nobody.png]
 
-Candidates are mixtures of the bundled donors, seen from the front. Each is laid over the faces
-that a detector finds in the clips, in place and misplaced in thirteen ways, and judged by how
-many of those original faces a recogniser takes for it. The clips are used for choosing: report
-what the cover reaches on others.
+Candidates are mixtures of the bundled donors, seen from the front. Each is laid over a crop in
+place and misplaced in thirteen ways, and judged by how like it the *product's own* embedder finds
+faces that were shrunk and blurred until they can hardly be told apart. FACES.tar holds kveil
+crops, 256 px, of the faces that the product's networks were trained on: no recogniser and no
+picture that judges a cover takes part.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import tarfile
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import ARCFACE_SIZE
+from engines.alignment import similarity_from_points, to_integer_centres
 from engines.backends.openvino import OpenVino
-from evaluation.clips import decoded
-from evaluation.exposure import face_size_px
-from evaluation.finders import finder_from_models
+from engines.embedder import FaceEmbedder, embedder_from_pack
+from engines.emblem import EMBLEM_POINTS
 from evaluation.methods.generated import surrogates_from_pack
-from evaluation.recognisers import OnnxRecogniser, models_folder, recognisers_from_names
 
-EVERY = 18
-EYES_APART = 35.24 / ARCFACE_SIZE
-MIDDLE = (56 / ARCFACE_SIZE, 70 / ARCFACE_SIZE)
+SIZE = 128
+KVEIL_POINTS = np.array([[0.30, 0.37], [0.70, 0.37], [0.5, 0.6], [0.36, 0.8], [0.64, 0.8]])
+SMALL_PX = (16, 48)
+"""Least and largest width of a shrunk face."""
+FACE_SHARE = 0.65
+"""Width of a face's box over that of its kveil crop."""
+MOST_BLUR_PX = 1.2
+"""Largest standard deviation of the blur of a shrunk face."""
+DEADLINE_S = 60.0
 MISPLACED: tuple[dict[str, float], ...] = (
     {},
     {"scale": 0.75},
@@ -52,43 +59,51 @@ MISPLACED: tuple[dict[str, float], ...] = (
 def main() -> int:
     """Prints the best candidates and writes the first."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("clips", type=Path, nargs="+")
+    parser.add_argument("faces", type=Path, nargs="+", help="tar files of kveil crops")
     parser.add_argument("--candidates", type=int, default=120)
+    parser.add_argument("--crops", type=int, default=600, help="faces of each file")
     parser.add_argument("--write", type=Path)
     chosen = parser.parse_args()
-    backend, models = OpenVino(), models_folder()
-    judges = recognisers_from_names([], backend, models)
-    originals = [embedded(clip, judges, models) for clip in chosen.clips]
+    backend = OpenVino()
+    embedder, _ = embedder_from_pack(backend, DEADLINE_S)
+    small = np.concatenate([list(shrunk_faces(file, chosen.crops)) for file in chosen.faces])
+    faces = embedded(embedder, small)
     painter = surrogates_from_pack(backend)
     numbers = np.arange(0, 2 * chosen.candidates, 2)
     reliefs = [relief_of(image) for image in painter.neutral(painter.latents(numbers))]
-    matched = [matched_share(relief, originals, judges) for relief in reliefs]
-    order = np.argsort(matched)
-    print("mixture · share of original faces taken for it, over all places")
+    alike = np.array([likeness(embedder, one, faces) for one in reliefs])
+    order = np.argsort(alike, kind="stable")
+    print(f"mixture · its mean cosine to {len(faces)} faces, over all places")
     for place in order[:10]:
-        print(f"{numbers[place]} · {matched[place]:.4f}")
-    print(f"median of {len(numbers)} · {np.median(matched):.4f}")
+        print(f"{numbers[place]} · {alike[place]:.3f}")
+    print(f"median of {len(numbers)} · {np.median(alike):.3f} · most {alike.max():.3f}")
     if chosen.write:
         cv2.imwrite(str(chosen.write), reliefs[order[0]], [cv2.IMWRITE_PNG_COMPRESSION, 9])
     return 0
 
 
-def embedded(
-    clip: Path, judges: Sequence[OnnxRecogniser], models: Path
-) -> list[NDArray[np.float32]]:
-    """Original faces of every 18th frame, (N, D) for each recogniser."""
-    finder = finder_from_models(OpenVino(), models)[0]
-    rows: list[list[NDArray[np.float32]]] = [[] for _ in judges]
-    for index, still in enumerate(decoded(clip)):
-        if index % EVERY:
-            continue
-        points = [
-            face.landmarks_px for face in finder.find(still.image) if face_size_px(face) >= 16
-        ]
-        for judge, row in zip(judges, rows, strict=True):
-            if points:
-                row.append(judge.embed([still.image] * len(points), points))
-    return [np.concatenate(row) for row in rows]
+def shrunk_faces(file: Path, most: int) -> Iterator[NDArray[np.uint8]]:
+    """Crops of a tar file, 128×128×3 uint8 BGR, each as if its face had been 16 to 48 px wide."""
+    chance = np.random.default_rng(0)
+    with tarfile.open(file) as shard:
+        members = (member for member in shard if member.isfile())
+        for member in islice(members, most):
+            content = shard.extractfile(member)
+            assert content is not None
+            crop = cv2.imdecode(np.frombuffer(content.read(), np.uint8), cv2.IMREAD_COLOR)
+            assert crop is not None, member.name
+            width = round(float(chance.uniform(*SMALL_PX)) / FACE_SHARE)
+            little = cv2.resize(crop, (width, width), interpolation=cv2.INTER_AREA)
+            blur = float(chance.uniform(0.1, MOST_BLUR_PX))
+            little = cv2.GaussianBlur(little, (0, 0), blur)
+            large = cv2.resize(little, (SIZE, SIZE), interpolation=cv2.INTER_LINEAR)
+            yield np.asarray(large, np.uint8)
+
+
+def embedded(embedder: FaceEmbedder, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Unit vectors of (N, 128, 128, 3) crops, (N, D), made a few at a time."""
+    parts = [crops[start : start + 16] for start in range(0, len(crops), 16)]
+    return np.concatenate([embedder.embed(part) for part in parts])
 
 
 def relief_of(image: NDArray[np.float32], size: int = 128) -> NDArray[np.uint8]:
@@ -106,18 +121,12 @@ def relief_of(image: NDArray[np.float32], size: int = 128) -> NDArray[np.uint8]:
     return np.asarray(np.rint(255 * depth * (1 - fade**2 * (3 - 2 * fade))), np.uint8)
 
 
-def matched_share(
-    relief: NDArray[np.uint8],
-    originals: Sequence[Sequence[NDArray[np.float32]]],
-    judges: Sequence[OnnxRecogniser],
+def likeness(
+    embedder: FaceEmbedder, relief: NDArray[np.uint8], faces: NDArray[np.float32]
 ) -> float:
-    """Share of originals that match the relief; the mean over places, judges and clips."""
-    crops = np.stack([laid(relief, **place) for place in MISPLACED])
-    shares = []
-    for number, judge in enumerate(judges):
-        vectors = judge.embed_crops(crops)
-        shares += [float((rows[number] @ vectors.T > judge.threshold).mean()) for rows in originals]
-    return float(np.mean(shares))
+    """Mean cosine of the relief to faces, (N, D), over all places."""
+    vectors = embedded(embedder, np.stack([laid(relief, **place) for place in MISPLACED]))
+    return float((faces @ vectors.T).mean())
 
 
 def laid(
@@ -128,16 +137,18 @@ def laid(
     turn_deg: float = 0.0,
     narrow: float = 1.0,
 ) -> NDArray[np.uint8]:
-    """The relief in a recogniser's crop, 112×112×3, in place or off by fractions of the crop."""
-    size = ARCFACE_SIZE
-    factor = EYES_APART * size / (0.4 * len(relief)) * scale
+    """The relief in a kveil crop, 128×128×3, in place or off by fractions of the crop."""
+    there = similarity_from_points(EMBLEM_POINTS * len(relief), KVEIL_POINTS * SIZE)
     angle = np.deg2rad(turn_deg)
-    linear = factor * np.array(
+    change = scale * np.array(
         [[np.cos(angle) * narrow, -np.sin(angle)], [np.sin(angle) * narrow, np.cos(angle)]]
     )
-    middle = np.array([0.5, 0.55]) * len(relief)
-    shift = (np.array(MIDDLE) + np.array([right, down])) * size - linear @ middle
-    crop = cv2.warpAffine(relief, np.hstack([linear, shift[:, None]]), (size, size))
+    middle = KVEIL_POINTS.mean(0) * SIZE
+    moved = np.array([right, down]) * SIZE
+    linear = change @ there[:, :2]
+    shift = change @ (there[:, 2] - middle) + middle + moved
+    placed = to_integer_centres(np.hstack([linear, shift[:, None]]).astype(np.float32))
+    crop = cv2.warpAffine(relief, placed, (SIZE, SIZE))
     return np.repeat(np.asarray(crop, np.uint8)[..., None], 3, axis=2)
 
 

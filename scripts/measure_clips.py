@@ -6,8 +6,8 @@
 CLIPS holds original clips. WORK gets, for each clip, the anonymized one, the report of
 `kveil anonymize`, what the attacker's detector found in the original, the attack's figures and
 a sheet of what was exposed. Whatever is there is not made again: a stopped run goes on. The
-thresholds by size come from the originals of all clips, last. `--only` measures some clips and
-prints their figures without the page.
+thresholds by size come from the originals of all clips, last. `--only` measures some clips, and
+without `--page` prints their figures at the nominal thresholds alone.
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ def main() -> int:
     rows += [(f"{clip.name}, deface", figures) for clip, figures in theirs]
     nominal = {judge.name: judge.threshold for judge in judges}
     alarms = read_alarms(chosen.alarms)
-    if chosen.only:
+    if chosen.only and not chosen.page:
         own = {
             name: [SizeThreshold(0, float("inf"), v, 0, 0, 0, False)] for name, v in nominal.items()
         }
         print(exposure_table(rows, nominal, own, alarms))
         return 0
-    calibrated = thresholds(lab, clips)
+    calibrated = thresholds(lab, wanted)
     parts = [exposure_table(rows, nominal, calibrated, alarms)]
     parts += [threshold_table(nominal, calibrated), false_alarm_table(alarms)]
     print("\n\n".join(parts))
     if chosen.page:
         write_page(chosen.page, parts)
-    whole = all(lab_frames(lab, clip) for clip in clips)
+    whole = all(lab_frames(lab, clip) for clip in wanted)
     return 0 if whole and not any(figures.bare(alarms) for _, figures in ours) else 1
 
 
@@ -147,17 +147,21 @@ def lab_frames(lab: Laboratory, clip: Path) -> bool:
 
 def thresholds(lab: Laboratory, clips: Sequence[Path]) -> dict[str, list[SizeThreshold]]:
     """Thresholds by size of every recogniser, from the originals of all clips."""
-    kept = lab.work / "thresholds.json"
-    if not kept.exists():
+    kept, names = lab.work / "thresholds.json", [clip.name for clip in clips]
+    rows = json.loads(kept.read_text()) if kept.exists() else {}
+    if rows.get("clips") != names:
         faces = OriginalFaces(lab.finder, lab.judges)
         for number, clip in enumerate(clips):
             faces.finder = lab.cached(clip)
             faces.add_clip(number, decoded(clip))
         found = {judge.name: faces.thresholds(judge) for judge in lab.judges}
         rows = {name: [asdict(one) for one in some] for name, some in found.items()}
-        kept.write_text(json.dumps(rows))
-    rows = json.loads(kept.read_text())
-    return {name: [SizeThreshold(**one) for one in some] for name, some in rows.items()}
+        kept.write_text(json.dumps(rows | {"clips": names}))
+    return {
+        name: [SizeThreshold(**one) for one in some]
+        for name, some in rows.items()
+        if name != "clips"
+    }
 
 
 def read_alarms(path: Path) -> list[FalseAlarm]:
