@@ -35,8 +35,8 @@ def silent(stage: str, done: int, of: int) -> None:
 
 @pytest.fixture(scope="module")
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    folder = write_people(tmp_path_factory.mktemp("faces"), people=90, pictures=2)
-    plan = Plan(people=36, k=3, methods=("solid", "k-Same-Pixel", "kveil"), quick=True)
+    folder = write_people(tmp_path_factory.mktemp("faces"), people=90, pictures=3)
+    plan = Plan(people=36, k=3, methods=("solid", "k-Same-Pixel", "kveil"), quick=True, workers=1)
     probe = UtilityProbe(FINDER, sample=10)
     laboratory = Laboratory([PixelJudge(threshold=0.7)], probe, labeller=LABELLER)
     return evaluate_folder(folder, FINDER, laboratory, plan, silent)
