@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evaluation.exposure import FaceFinder
     from evaluation.finders import FrameFinder, PortraitFinder
     from evaluation.protocol import Plan
-    from evaluation.recognisers import OnnxRecogniser
+    from evaluation.recognisers import Recogniser
     from evaluation.reports.clip_record import Record
 
 __all__ = ["dataset", "evaluate"]
@@ -52,7 +52,7 @@ def evaluate(
     ] = None,
     recogniser: Annotated[
         list[str] | None,
-        typer.Option(help="TOML of a recogniser, or a preset's name; may be repeated."),
+        typer.Option(help="TOML of a recogniser, a preset's name or `dlib`; may be repeated."),
     ] = None,
     models: Annotated[
         Path | None, typer.Option(help="Folder of the presets' networks and of the detector.")
@@ -147,11 +147,16 @@ def _require_extra() -> None:
         raise ExtraMissing(message)
 
 
-def _judges(names: list[str], models: Path | None) -> list[OnnxRecogniser]:
+def _judges(names: list[str], models: Path | None) -> list[Recogniser]:
     from engines.backends.openvino import OpenVino
+    from evaluation.dlib_recogniser import DLIB, dlib_recogniser
     from evaluation.recognisers import models_folder, recognisers_from_names
 
-    return recognisers_from_names(names, OpenVino(), models_folder(models))
+    judges: list[Recogniser] = [dlib_recogniser()] if DLIB in names else []
+    others = [name for name in names if name != DLIB]
+    if others or not judges:
+        judges = [*recognisers_from_names(others, OpenVino(), models_folder(models)), *judges]
+    return judges
 
 
 def _finders(models: Path | None) -> tuple[FrameFinder, PortraitFinder]:
@@ -166,7 +171,7 @@ def _evaluate_clips(
     original: Path,
     anonymized: Path,
     finder: FaceFinder,
-    judges: list[OnnxRecogniser],
+    judges: list[Recogniser],
     sheet: Path | None,
     models: Path | None,
 ) -> Record:
@@ -188,7 +193,7 @@ def _evaluate_clips(
 def _evaluate_folder(
     source: Path,
     finder: FaceFinder,
-    judges: list[OnnxRecogniser],
+    judges: list[Recogniser],
     plan: Plan,
     models: Path | None,
     labels: Path | None,

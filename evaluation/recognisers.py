@@ -259,6 +259,6 @@ def recognisers_from_names(
 def network_hash(judge: Recogniser) -> str:
     """SHA-256 of a judge's network for the report; empty where it has no file."""
     inner = getattr(judge, "inner", judge)
-    if not isinstance(inner, OnnxRecogniser):
-        return ""
-    return hashlib.sha256(inner.description.network.read_bytes()).hexdigest()
+    known = inner.description.network if isinstance(inner, OnnxRecogniser) else None
+    network = known or getattr(inner, "network", None)
+    return hashlib.sha256(network.read_bytes()).hexdigest() if network is not None else ""
