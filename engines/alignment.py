@@ -7,6 +7,7 @@ at (0.5, 0.5); `crop_from_frame` takes a point of the frame to a point of the cr
 from __future__ import annotations
 
 import cmath
+import math
 from typing import Final
 
 import cv2
@@ -205,17 +206,17 @@ def sized_region(box: NDArray[np.floating], picture: Picture) -> tuple[int, int,
     Raises:
         EngineFault: the box is not finite.
     """
-    if not np.isfinite(box).all():
+    x0, y0, x1, y1 = (float(value) for value in box)
+    if not all(map(math.isfinite, (x0, y0, x1, y1))):
         raise EngineFault("a face box is not finite; cover the whole frame")
     if not is_visible(box, picture):
         return None
     down, right = picture.grid
     limit_x, limit_y = picture.width, picture.height
-    left = int(np.floor(max(float(box[0]), 0.0) / right)) * right
-    top = int(np.floor(max(float(box[1]), 0.0) / down)) * down
-    end_x = int(np.ceil(min(float(box[2]), limit_x) / right)) * right
-    end_y = int(np.ceil(min(float(box[3]), limit_y) / down)) * down
-    end_x, end_y = min(end_x, limit_x), min(end_y, limit_y)
+    left = math.floor(max(x0, 0.0) / right) * right
+    top = math.floor(max(y0, 0.0) / down) * down
+    end_x = min(math.ceil(min(x1, limit_x) / right) * right, limit_x)
+    end_y = min(math.ceil(min(y1, limit_y) / down) * down, limit_y)
     if end_x <= left or end_y <= top:
         return None
     return top, left, end_y - top, end_x - left

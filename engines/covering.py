@@ -80,7 +80,8 @@ def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin:
     if cover.is_partial:
         return
     for one in placed:
-        if any(_meet(one.outer, other.outer) for other in placed if other is not one):
+        inner = one.inner
+        if inner and any(_meet(inner, other.outer) for other in placed if other is not one):
             one.write_inner(picture)
 
 

@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, inverse_of, similarity_from_points, to_integer_centres
+from engines.alignment import Similarity, similarity_from_points, to_integer_centres
 from engines.errors import EngineFault, ModelMissing
 from engines.types import Box, Landmarks
 
@@ -41,6 +41,7 @@ _SIDES: Final = (0.9, 1.5)
 _INNER: Final = 0.3
 """Share of the box at each end in which the middle of the relief may not lie."""
 _RELIEF: Final = Path(__file__).parent / "weights" / "nobody.png"
+_MIDDLE: Final = 0.5 + 0.5j
 _SMALLEST_PX: Final = 16
 _FINENESS: Final = 0.75
 """Least size of the relief over its size in the picture; larger is sharper and aliases more."""
@@ -65,17 +66,24 @@ def emblem_from_face(box: Box, landmarks: Landmarks) -> Similarity:
     >>> (np.array([50.0, 60.0]) @ there[:, :2].T + there[:, 2]).round(1).tolist()
     [0.5, 0.6]
     """
-    low, high = box[:2].astype(np.float64), box[2:].astype(np.float64)
-    frame_from_emblem = _from_landmarks(landmarks)
-    if frame_from_emblem is None:
-        frame_from_emblem = similarity_from_points(EMBLEM_POINTS, low + _TYPICAL * (high - low))
-    linear = frame_from_emblem[:, :2].astype(np.float64)
-    middle = linear @ np.array([0.5, 0.5]) + frame_from_emblem[:, 2]
-    side, longest = float(np.hypot(*linear[:, 0])), float((high - low).max())
-    linear *= min(max(side, _SIDES[0] * longest), _SIDES[1] * longest) / side
-    middle = np.clip(middle, low + _INNER * (high - low), high - _INNER * (high - low))
-    shift = middle - linear @ np.array([0.5, 0.5])
-    return inverse_of(np.hstack([linear, shift[:, None]]).astype(np.float32))
+    x0, y0, x1, y1 = (float(value) for value in box)
+    width, height = x1 - x0, y1 - y0
+    placed = _from_landmarks(landmarks)
+    if placed is None:
+        typical = np.array([x0, y0]) + _TYPICAL * np.array([width, height])
+        placed = similarity_from_points(EMBLEM_POINTS, typical)
+    # In complex numbers, as `engines.alignment` does: z → turn·z + shift.
+    (a, _, across), (b, _, down) = placed.astype(np.float64).tolist()
+    turn, longest = complex(a, b), max(width, height)
+    middle = turn * _MIDDLE + complex(across, down)
+    turn *= min(max(abs(turn), _SIDES[0] * longest), _SIDES[1] * longest) / abs(turn)
+    x = min(max(middle.real, x0 + _INNER * width), x1 - _INNER * width)
+    y = min(max(middle.imag, y0 + _INNER * height), y1 - _INNER * height)
+    back = 1 / turn
+    home = _MIDDLE - back * complex(x, y)
+    return np.array(
+        [[back.real, -back.imag, home.real], [back.imag, back.real, home.imag]], np.float32
+    )
 
 
 def placed_emblem(height: int, width: int, box: Box, landmarks: Landmarks) -> NDArray[np.uint8]:

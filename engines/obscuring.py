@@ -7,6 +7,7 @@ a new h×w×3 uint8 BGR array.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import cv2
@@ -227,14 +228,14 @@ def _middle(box: Box, height: int, width: int) -> tuple[slice, slice]:
 
 def _central(low: float, high: float, limit: int) -> slice:
     quarter = (high - low) / 4
-    start = min(max(int(np.floor(low + quarter)), 0), limit - 1)
-    end = max(min(int(np.ceil(high - quarter)), limit), start + 1)
+    start = min(max(math.floor(low + quarter), 0), limit - 1)
+    end = max(min(math.ceil(high - quarter), limit), start + 1)
     return slice(start, end)
 
 
 def _finite_box(box: Box, height: int, width: int) -> tuple[float, float, float, float]:
     x0, y0, x1, y1 = (float(value) for value in box)
-    is_usable = all(np.isfinite([x0, y0, x1, y1])) and x1 > x0 and y1 > y0
+    is_usable = all(map(math.isfinite, (x0, y0, x1, y1))) and x1 > x0 and y1 > y0
     return (x0, y0, x1, y1) if is_usable else (0.0, 0.0, float(width), float(height))
 
 
@@ -287,7 +288,7 @@ def _black_or_white(crop: BgrImage) -> BgrImage:
 
 
 def _mean_difference(image: BgrImage, other: BgrImage) -> float:
-    return float(np.mean(cv2.mean(cv2.absdiff(image, other))[:3]))
+    return float(cv2.norm(image, other, cv2.NORM_L1)) / image.size
 
 
 def _ramp_between(dark: tuple[int, int, int], light: tuple[int, int, int]) -> NDArray[np.uint8]:
