@@ -97,7 +97,7 @@ def _painted_cover(
     box = track.face.box_px.astype(np.float64)
     if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
         raise EngineFault("a face box is not finite or empty; cover the whole frame")
-    outer = sized_region(grown_box(box, max(margin, 1.0)), picture)
+    outer = sized_region(grown_box(box, max(margin, 1.0), track.face.landmarks_px), picture)
     if outer is None:
         return None
     crop = picture.region_bgr(*outer)

@@ -7,6 +7,7 @@ recognisable, if not to the eye then to software, and say so in `warning`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -19,6 +20,13 @@ from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
 __all__ = ["COVERS", "DEFAULT_COVER", "Cover", "NamedCover", "cover_named", "grown_box"]
+
+
+_TURNED: Final = (0.3, 0.45)
+"""Distance of the nose from the middle of the box, over its width, of a head that begins to
+hide an ear and of one seen from the side."""
+_BEHIND: Final = 0.6
+"""Widths of the box by which the cover of a head seen from the side reaches behind it."""
 
 
 class Painter(Protocol):
@@ -93,16 +101,19 @@ class NamedCover:
         return self.painter(crop, landmarks, whole if box is None else box)
 
 
-def grown_box(box: NDArray[np.floating], margin: float) -> Box:
+def grown_box(box: NDArray[np.floating], margin: float, landmarks: Landmarks | None = None) -> Box:
     """The region that a cover takes: the box grown, with room for forehead and chin.
 
     Detectors box a face from brows or hairline to lips or chin, each in its own way; the
-    top therefore gains more than the bottom.
+    top therefore gains more than the bottom. Of a head seen from the side they box what lies
+    before the ear; ear and back of the head identify as well, so that side gains most.
 
     Args:
         box: (4,) x0 y0 x1 y1 px.
         margin: width of the region over width of the box; larger hides more hair and
             ears, smaller shows more of the scene. At least 1.
+        landmarks: (5, 2) px, of which the nose tells whether the head is turned; None or not
+            finite: not turned.
 
     Returns:
         (4,) float32 x0 y0 x1 y1 px.
@@ -113,7 +124,15 @@ def grown_box(box: NDArray[np.floating], margin: float) -> Box:
     x0, y0, x1, y1 = (float(value) for value in box)
     width, height, extra = x1 - x0, y1 - y0, (margin - 1) / 2
     top, bottom = (extra + 0.10) * height, (extra + 0.05) * height
-    return np.array([x0 - extra * width, y0 - top, x1 + extra * width, y1 + bottom], np.float32)
+    behind_left = behind_right = 0.0
+    if landmarks is not None and landmarks.shape == (5, 2) and math.isfinite(landmarks[2, 0]):
+        nose = (float(landmarks[2, 0]) - (x0 + x1) / 2) / width
+        from_front, from_side = _TURNED
+        turned = min(max((abs(nose) - from_front) / (from_side - from_front), 0.0), 1.0)
+        behind_left = _BEHIND * turned * width if nose > 0 else 0.0
+        behind_right = _BEHIND * turned * width if nose < 0 else 0.0
+    left, right = extra * width + behind_left, extra * width + behind_right
+    return np.array([x0 - left, y0 - top, x1 + right, y1 + bottom], np.float32)
 
 
 def cover_named(name: str) -> NamedCover:

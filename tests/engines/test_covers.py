@@ -153,6 +153,26 @@ def test_region_has_more_room_at_the_forehead_than_at_the_chin() -> None:
     assert 100 - y0 > y1 - 220 > 0.15 * 120
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_region_of_a_head_seen_from_the_side_reaches_behind_it(side: int) -> None:
+    box = np.array([100.0, 100.0, 200.0, 220.0])
+    landmarks = landmarks_in(120, 100) + np.float32(100)
+    landmarks[2, 0] = 150 + 45 * side
+    x0, _, x1, _ = grown_box(box, 1.3, landmarks)
+    behind, before = (100 - x0, x1 - 200) if side > 0 else (x1 - 200, 100 - x0)
+    assert behind == pytest.approx(75)
+    assert before == pytest.approx(15)
+
+
+def test_region_of_a_head_turned_a_little_or_unknown_stays_as_it_is() -> None:
+    box = np.array([100.0, 100.0, 200.0, 220.0])
+    landmarks = landmarks_in(120, 100) + np.float32(100)
+    landmarks[2, 0] = 170
+    unknown = np.full((5, 2), np.nan, np.float32)
+    for points in (landmarks, unknown):
+        assert (grown_box(box, 1.3, points) == grown_box(box, 1.3)).all()
+
+
 def test_eyes_are_hidden_by_bar_and_t_and_the_nose_by_t_alone() -> None:
     crop = np.full((100, 100, 3), 200, np.uint8)
     landmarks = landmarks_in(100, 100)
