@@ -18,12 +18,13 @@ from evaluation.faces import crop_window
 from evaluation.labels import Attribute
 from evaluation.metrics.intervals import Proportion, clustered
 
-__all__ = ["DownstreamUse", "cohens_kappa", "downstream_use", "gradient_features"]
+__all__ = ["LEAST_FACES", "DownstreamUse", "cohens_kappa", "downstream_use", "gradient_features"]
 
 _SIDE: Final = 64
 _CELL: Final = 8
 _DIRECTIONS: Final = 9
-_LEAST_FACES: Final = 20
+LEAST_FACES: Final = 20
+"""Faces with a known label, below which nothing is learnt or judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def gradient_features(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def downstream_use(
-    release: NDArray[np.uint8],
+    release: NDArray[np.float32],
     labels: Sequence[Attribute],
     test: NDArray[np.float32],
     test_labels: Sequence[Attribute],
@@ -83,7 +84,7 @@ def downstream_use(
     """Trains on a release and tests on originals of other people, per attribute.
 
     Args:
-        release: (N, S, S, 3) uint8 BGR anonymized faces.
+        release: (N, D) `gradient_features` of anonymized faces.
         labels: of these faces, as of their originals.
         test: (M, D) features of originals.
         test_labels: of these, in the same order of attributes.
@@ -91,16 +92,15 @@ def downstream_use(
     """
     from sklearn.linear_model import RidgeClassifier
 
-    features = gradient_features(release)
     uses = []
     for known, wanted in zip(labels, test_labels, strict=True):
         train, judged = known.values >= 0, wanted.values >= 0
-        if min(int(train.sum()), int(judged.sum())) < _LEAST_FACES:
+        if min(int(train.sum()), int(judged.sum())) < LEAST_FACES:
             continue
         if len(np.unique(known.values[train])) < 2 or len(np.unique(wanted.values[judged])) < 2:
             continue
         model = RidgeClassifier(alpha=1.0, class_weight="balanced")
-        model.fit(features[train], known.values[train])
+        model.fit(release[train], known.values[train])
         answers = np.asarray(model.predict(test[judged]), np.int64)
         truth = wanted.values[judged]
         uses.append(

@@ -133,7 +133,9 @@ def table_rows(
     for name in methods:
         method = fitted_maker(name, k, faces.take(lenders), renderer)()
         release = method.anonymize(faces.take(train), _SECRET)
-        rows[name] = downstream_use(release.images, known, features, wanted, tested)
+        rows[name] = downstream_use(
+            gradient_features(release.images), known, features, wanted, tested
+        )
     return rows
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.attacks.attack import Finding
+from evaluation.attributes_kept import AttributeKept
 from evaluation.downstream import DownstreamUse
 from evaluation.metrics.diversity import Diversity
 from evaluation.metrics.homogeneity import Homogeneity
@@ -39,6 +40,7 @@ class MethodResult:
         frechet: distance to the originals in each judge's space.
         homogeneity: what its clusters disclose, by attribute.
         downstream: what can be learnt from its release, by attribute.
+        kept: which attributes its faces still show.
         seconds: time to anonymize the probes once.
         samples: a strip of outputs as JPEG in base64, when allowed.
         failure: why the method could not run; empty when it did.
@@ -54,6 +56,7 @@ class MethodResult:
     frechet: dict[str, float] = field(default_factory=dict)
     homogeneity: list[Homogeneity] = field(default_factory=list)
     downstream: list[DownstreamUse] = field(default_factory=list)
+    kept: list[AttributeKept] = field(default_factory=list)
     seconds: float = 0.0
     samples: str = ""
     failure: str = ""
@@ -76,6 +79,7 @@ def record_from_result(result: MethodResult) -> Record:
         "downstream": [
             asdict(use) | {"accuracy": use.accuracy.as_dict()} for use in result.downstream
         ],
+        "attributes": [asdict(own) | {"same": own.same.as_dict()} for own in result.kept],
         "utility": None if utility is None else _utility_record(utility),
         "samples": result.samples,
     }
@@ -101,6 +105,7 @@ def result_from_record(record: Record) -> MethodResult:
         dict(numbers["frechet"]),
         [Homogeneity(**own) for own in cast("list[dict[str, object]]", record["homogeneity"])],  # type: ignore[arg-type]
         [_use(own) for own in _records(record["downstream"])],
+        [_kept(own) for own in _records(record["attributes"])],
         cast(float, record["seconds"]),
         str(record["samples"]),
         str(record["failure"]),
@@ -118,6 +123,11 @@ def _diversity_record(diversity: Diversity) -> Record:
 def _use(record: Record) -> DownstreamUse:
     values = cast("dict[str, object]", dict(record))
     return DownstreamUse(**(values | {"accuracy": _proportion(cast(Record, values["accuracy"]))}))  # type: ignore[arg-type]
+
+
+def _kept(record: Record) -> AttributeKept:
+    values = cast("dict[str, object]", dict(record))
+    return AttributeKept(**(values | {"same": _proportion(cast(Record, values["same"]))}))  # type: ignore[arg-type]
 
 
 def _utility_record(utility: Utility) -> Record:

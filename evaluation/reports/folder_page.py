@@ -53,6 +53,7 @@ def folder_view(record: Record) -> Record:
                 "cells": [_cell(method, attack, variant) for attack, variant, _ in columns],
                 "use": _by_attribute(method, "downstream"),
                 "cluster": _by_attribute(method, "homogeneity"),
+                "shown": _by_attribute(method, "attributes"),
                 "naive": _naive(method),
                 "found": _cell(method, "A1", "other photograph"),
                 "worst": _worst_cell(method),
@@ -144,7 +145,7 @@ def _attributes(methods: Sequence[Record]) -> list[str]:
     """Names of the attributes that any method was measured on."""
     names: dict[str, None] = {}
     for method in methods:
-        for kind in ("downstream", "homogeneity"):
+        for kind in ("downstream", "homogeneity", "attributes"):
             names |= dict.fromkeys(_by_attribute(method, kind))
     return list(names)
 

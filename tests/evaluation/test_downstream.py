@@ -26,11 +26,11 @@ def striped(values: NDArray[np.int64]) -> NDArray[np.uint8]:
 TRAIN, TEST = RANDOM.integers(0, 2, 60), RANDOM.integers(0, 2, 40)
 LABELS = [Attribute("stripes", ("upright", "lying"), TRAIN)]
 TEST_LABELS = [Attribute("stripes", ("upright", "lying"), TEST)]
-FEATURES = gradient_features(striped(TEST))
+TRAINING, FEATURES = gradient_features(striped(TRAIN)), gradient_features(striped(TEST))
 
 
 def test_untouched_faces_teach_everything() -> None:
-    (use,) = downstream_use(striped(TRAIN), LABELS, FEATURES, TEST_LABELS, np.arange(40))
+    (use,) = downstream_use(TRAINING, LABELS, FEATURES, TEST_LABELS, np.arange(40))
     assert use.balanced > 0.95
     assert use.kappa > 0.9
     assert (use.trained_on, use.accuracy.probes) == (60, 40)
@@ -38,7 +38,9 @@ def test_untouched_faces_teach_everything() -> None:
 
 def test_covered_faces_teach_nothing() -> None:
     covered = np.full((60, 192, 192, 3), 128, np.uint8)
-    (use,) = downstream_use(covered, LABELS, FEATURES, TEST_LABELS, np.arange(40))
+    (use,) = downstream_use(
+        gradient_features(covered), LABELS, FEATURES, TEST_LABELS, np.arange(40)
+    )
     assert use.balanced == pytest.approx(0.5, abs=0.15)
     assert abs(use.kappa) < 0.3
 
@@ -46,7 +48,7 @@ def test_covered_faces_teach_nothing() -> None:
 def test_unknown_labels_are_left_out_and_too_few_are_not_judged() -> None:
     known = np.where(np.arange(60) < 15, TRAIN, -1)
     labels = [Attribute("stripes", ("upright", "lying"), known)]
-    assert downstream_use(striped(TRAIN), labels, FEATURES, TEST_LABELS, np.arange(40)) == []
+    assert downstream_use(TRAINING, labels, FEATURES, TEST_LABELS, np.arange(40)) == []
 
 
 def test_agreement_by_luck_counts_nothing() -> None:

@@ -109,6 +109,7 @@ def test_every_surviving_figure_of_the_specification_is_in_the_record(
     mean = next(m for m in record["methods"] if m["name"] == "k-Same-Pixel")  # type: ignore[attr-defined]
     assert {"entropy", "homogeneous", "least_values"} <= set(mean["homogeneity"][0])
     assert {"balanced", "kappa", "guess"} <= set(mean["downstream"][0])
+    assert {"same", "kappa", "shift"} <= set(mean["attributes"][0])
     assert mean["information_loss"]
     assert mean["utility"]["protected"]["probes"] == 10
     attacks = {finding["attack"] for finding in mean["findings"]}

@@ -55,7 +55,7 @@ def test_a_stopped_run_goes_on_with_the_next_method_to_the_same_figures(
         fitted.append(name)
         return make(name, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("evaluation.protocol.fitted_maker", counted)
+    monkeypatch.setattr("evaluation.method_runs.fitted_maker", counted)
     resumed = evaluated(folder, going_on)
     assert "none" not in fitted
     again = [replace(result, seconds=0.0) for result in resumed.results]
