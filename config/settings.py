@@ -87,6 +87,8 @@ class Privacy(Section):
     """While fewer than k real people are known: a donor surrogate, counted, or a cover."""
     scope: Literal["track", "session", "camera", "forever"] = "session"
     """How long a person keeps a surrogate; wider is more useful and more linkable."""
+    surroundings: Literal["soft", "sharp"] = "soft"
+    """Blurs hair and outline around a synthetic face, which identify people too, or leaves them."""
     strict: bool = False
     """Ends with status 6 when a promise could not be kept, instead of reporting it."""
     label: bool = True

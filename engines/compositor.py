@@ -20,7 +20,8 @@ from engines.covers import DEFAULT_COVER, Cover
 from engines.errors import EngineFault
 from engines.patches import Patch, Placed, defect_of, placed_patch
 from engines.pictures import Layout, Picture
-from engines.types import Frame, Track, TrackState
+from engines.surroundings import softened
+from engines.types import Box, Frame, Track, TrackState
 
 __all__ = [
     "DEFAULT_MARGIN",
@@ -241,7 +242,26 @@ def _edit(
             to_cover.append(track)
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
     cover_faces(picture, to_cover, cover, margin)
+    swapped = [one.track for one in outcomes if one.result == "swapped"]
+    _soften(picture, tracks, {number: patches[number] for number in swapped}, margin)
     return tuple(outcomes)
+
+
+def _soften(
+    picture: Picture, tracks: Sequence[Track], patches: Mapping[int, Patch], margin: float
+) -> None:
+    """Blurs what is around the swapped faces, last: by now no bare face can run into it."""
+    boxes = {track.id: _widened(track.face.box_px, margin) for track in tracks}
+    for number, patch in patches.items():
+        others = [box for other, box in boxes.items() if other != number]
+        soft = softened(picture, patch, others)
+        if soft is not None:
+            picture.blend(soft.top, soft.left, soft.pixels, soft.alpha)
+
+
+def _widened(box: Box, margin: float) -> Box:
+    middle, half = (box[:2] + box[2:]) / 2, (box[2:] - box[:2]) / 2 * np.float32(margin)
+    return np.concatenate([middle - half, middle + half])
 
 
 def _swapped_or_cause(

@@ -8,7 +8,7 @@ empty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final
 
@@ -16,9 +16,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture, identity_mask, moved
+from engines.alignment import crop_from_picture, identity_mask
 from engines.patches import Patch
 from engines.pictures import BgrImage, Picture
+from engines.surroundings import inside_of
 
 __all__ = ["Retouch", "retouch_of", "retouched", "settled", "sized_patch"]
 
@@ -96,7 +97,8 @@ def sized_patch(patch: Patch) -> Patch:
     way = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR
     alpha = np.asarray(cv2.resize(patch.alpha, (side, side), interpolation=way), np.float32)
     alpha[_oval(side)] = 1.0
-    return Patch(pixels, alpha, patch.crop_from_frame * np.float32(side / size))
+    place = patch.crop_from_frame * np.float32(side / size)
+    return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
 
 
 def retouch_of(picture: Picture, patch: Patch) -> Retouch:
@@ -137,7 +139,7 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     if retouch.grain > _SAME_GRAIN:
         grain = _grain(patch.alpha.shape[0], seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + grain[..., None], 0, 255)
-    return Patch(pixels, patch.alpha, patch.crop_from_frame)
+    return replace(patch, pixels=pixels)
 
 
 def settled(picture: Picture, patch: Patch) -> Patch:
@@ -171,17 +173,12 @@ def settled(picture: Picture, patch: Patch) -> Patch:
     spread = np.clip(total / share[..., None], -_MOST_SETTLED, _MOST_SETTLED)
     wide = cv2.resize(spread, (side, side), interpolation=cv2.INTER_LINEAR)
     pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
-    return Patch(pixels, patch.alpha, patch.crop_from_frame)
+    return replace(patch, pixels=pixels)
 
 
 def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:
     """Pixels of the crop that the patch leaves visible and that lie inside the frame."""
-    side = patch.alpha.shape[0]
-    width, height = picture.width, picture.height
-    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float64)
-    outline = np.clip(moved(patch.crop_from_frame, corners), -(2**14), 2**14)
-    inside = np.zeros((side, side), np.uint8)
-    cv2.fillConvexPoly(inside, np.round(outline).astype(np.int32), 1)
+    inside = inside_of(picture, patch.crop_from_frame, patch.alpha.shape[0])
     # Two pixels off the frame's edge, where the measures would see the black beyond it.
     inside = np.asarray(cv2.erode(inside, np.ones((5, 5), np.uint8)), np.uint8)
     return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)

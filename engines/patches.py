@@ -23,11 +23,12 @@ from engines.alignment import (
 from engines.pictures import Picture
 from engines.types import Face
 
-__all__ = ["Patch", "Placed", "defect_of", "hides", "placed_patch"]
+__all__ = ["Patch", "Placed", "defect_of", "hides", "placed_patch", "warped_patch"]
 
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
 _OPAQUE: Final = 1 - 1e-3
+_LEAST_CORNERS: Final = 3
 _LEAST_HIDDEN: Final = 0.85
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
@@ -42,11 +43,14 @@ class Patch:
         pixels: S×S×3 float32 BGR, 0…255.
         alpha: S×S float32, 1 on the whole identity oval, falling to 0 outside it.
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
+        outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
+            one, what is around the face is softened, see `engines.surroundings`.
     """
 
     pixels: NDArray[np.float32]
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
+    outline: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ def defect_of(patch: Patch) -> str:
         return "patch is not finite"
     if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
         return "patch is not placed by a similarity"
+    if patch.outline is not None and not _is_outline(patch.outline):
+        return "patch has no proper outline"
     inside = identity_mask(size)
     if float(np.clip(pixels[inside], 0, 255).std(axis=0).max()) < _LEAST_VARIATION:
         return "patch is blank"
@@ -108,20 +114,35 @@ def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
     """
     if not hides(face, patch):
         return "patch does not lie over the face"
+    placed = warped_patch(picture, patch)
+    if placed is None:
+        return "face is outside the frame"
+    size, (height, width) = patch.alpha.shape[0], placed.alpha.shape
+    local = shifted(patch.crop_from_frame, placed.left, placed.top)
+    x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
+    distance = identity_distance(moved(local, np.stack([x, y], -1)), size)
+    # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
+    reach = 0.71 * _scale(local) / (size * min(IDENTITY_AXES))
+    placed.alpha[distance <= 1 + reach] = 1
+    return placed
+
+
+def warped_patch(picture: Picture, patch: Patch) -> Placed | None:
+    """The patch in the window of the frame that it falls on; None where that is outside.
+
+    Args:
+        picture: gives size and grid; not changed.
+        patch: of any alpha, placed by a similarity.
+    """
     size = patch.alpha.shape[0]
     corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
     seen = moved(inverse_of(patch.crop_from_frame), corners)
     region = sized_region(np.concatenate([seen.min(0), seen.max(0)]), picture)
     if region is None:
-        return "face is outside the frame"
+        return None
     top, left, height, width = region
     local = shifted(patch.crop_from_frame, left, top)
     pixels, alpha = _warped(patch, local, height, width)
-    x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
-    distance = identity_distance(moved(local, np.stack([x, y], -1)), size)
-    # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
-    reach = 0.71 * _scale(local) / (size * min(IDENTITY_AXES))
-    alpha[distance <= 1 + reach] = 1
     return Placed(top, left, pixels, np.clip(alpha, 0, 1))
 
 
@@ -180,6 +201,12 @@ def _is_opaque_at(points_px: NDArray[np.floating], patch: Patch) -> NDArray[np.b
     inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
     rows, columns = rows.clip(0, size - 1), columns.clip(0, size - 1)
     return np.asarray(inside & (patch.alpha[rows, columns] >= _OPAQUE), np.bool_)
+
+
+def _is_outline(outline: NDArray[np.float32]) -> bool:
+    if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < _LEAST_CORNERS:
+        return False
+    return bool(np.isfinite(outline).all())
 
 
 def _scale(similarity: Similarity) -> float:

@@ -19,7 +19,7 @@ from engines.stylegan.light import field_from_light, levelled, light_from_pictur
 from engines.stylegan.masks import alpha_from_points
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
-from engines.stylegan.topology import POINTS
+from engines.stylegan.topology import OVAL_SLICE, POINTS
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
 __all__ = ["DOUBT_LIMIT", "Control", "Rendered", "Swapper", "light_from_crop"]
@@ -62,11 +62,13 @@ class Rendered:
     Attributes:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
+        outline: float32[N, M, 2] of the painted faces, crop units.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
 
     pixels: Float32
     alpha: Float32
+    outline: Float32
     is_usable: npt.NDArray[np.bool_]
 
 
@@ -143,7 +145,7 @@ class Swapper:
                 for old, new in zip(control.points, points, strict=True)
             ]
         )
-        return Rendered(pixels, alpha, self._followed(control))
+        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], self._followed(control))
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.

@@ -13,12 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, inverse_of, moved
-from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
+from engines.alignment import Similarity
+from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, painted_points
 from tracker.one_euro import OneEuro
 
-__all__ = ["PAINTED_EYES", "REACH_S", "ControlTrack", "Look", "Steady", "crop_with_eyes"]
-__all__ += ["eyes_of", "look_from_points", "painted_points"]
+__all__ = ["REACH_S", "ControlTrack", "Steady"]
 
 HOLD_S: Final = 0.5
 """Time that a face must be followed again before its cover is lifted; longer flips less."""
@@ -32,35 +31,7 @@ REACH_S: Final = 0.14
 _SLACK_S: Final = 0.005
 _MOST_FRAMES: Final = 8
 _LEAST_FITTED: Final = 4
-PAINTED_EYES: Final = np.array([[0.335, 0.40], [0.665, 0.40]], np.float32)
-"""Where the eyes lie in the crop that is painted: a fifth closer together than in the kveil
-crop, so that the chin of a long face, the jaw of a turned one and the forehead lie inside."""
-_EYE_DISTANCE: Final = float(PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
-_MIDDLE: Final = PAINTED_EYES.mean(axis=0)
-
 Float32 = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What was read of one face in one frame.
-
-    Attributes:
-        index: number of the frame.
-        time_s: its time, seconds.
-        motion: float32[4] of the frame: place between the eyes, and the vector from one eye
-            to the other, px.
-        shape: float32[POINTS, 3] landmarks in distances of the eyes, around that place.
-        light: float32[2, 4, 4, 3].
-        doubt: expected error of the landmarks, crop units; infinite where not to be followed.
-    """
-
-    index: int
-    time_s: float
-    motion: Float32
-    shape: Float32
-    light: Float32
-    doubt: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,66 +53,6 @@ class Steady:
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px with the eyes at `PAINTED_EYES`."""
         return crop_with_eyes(self.motion, PAINTED_EYES, size)
-
-
-def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:
-    """Map from the frame to a crop of side `size` px.
-
-    Args:
-        motion: float32[4], see `Look`.
-        eyes: (2, 2) where the eyes shall lie, on one level, in units of the crop.
-        size: side of the crop, px.
-    """
-    x, y, a, b = (float(value) for value in motion)
-    scale = size * float(eyes[1, 0] - eyes[0, 0]) / max(a * a + b * b, 1e-6)
-    linear = np.array([[a, b], [-b, a]]) * scale
-    shift = eyes.mean(axis=0) * size - linear @ np.array([x, y])
-    return np.hstack([linear, shift[:, None]]).astype(np.float32)
-
-
-def painted_points(shape: Float32) -> Float32:
-    """Landmarks in units of the painted crop, float32[POINTS, 3], of a `Look`'s shape."""
-    points = shape * np.float32(_EYE_DISTANCE)
-    points[:, :2] += _MIDDLE
-    return points
-
-
-def look_from_points(
-    index: int,
-    time_s: float,
-    points: Float32,
-    crop_from_frame: Similarity,
-    size: int,
-    light: Float32,
-    doubt: float,
-) -> Look:
-    """Carries landmarks from their crop into the frame, motion and shape apart.
-
-    Args:
-        index: number of the frame.
-        time_s: its time, seconds.
-        points: float32[POINTS, 3], crop units.
-        crop_from_frame: map of that crop.
-        size: its side, px.
-        light: float32[2, 4, 4, 3].
-        doubt: expected error of the points, crop units.
-    """
-    eyes = eyes_of(points)
-    middle, across = eyes.mean(axis=0), eyes[1] - eyes[0]
-    length = max(float(np.hypot(*across)), 1e-4)
-    cosine, sine = across / length
-    turned = (points[:, :2] - middle) @ np.array([[cosine, -sine], [sine, cosine]], np.float32)
-    shape = np.concatenate([turned, points[:, 2:]], axis=1) / np.float32(length)
-    seen = moved(inverse_of(crop_from_frame), eyes * size)
-    motion = np.concatenate([seen.mean(axis=0), seen[1] - seen[0]]).astype(np.float32)
-    return Look(index, time_s, motion, shape.astype(np.float32), light, doubt)
-
-
-def eyes_of(points: Float32) -> Float32:
-    """Middles of both eyes, float32[2, 2], of float32[POINTS, >=2]."""
-    left = points[EYE_LEFT_SLICE, :2].mean(axis=0)
-    right = points[EYE_RIGHT_SLICE, :2].mean(axis=0)
-    return np.stack([left, right]).astype(np.float32)
 
 
 @dataclass(slots=True)

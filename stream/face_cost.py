@@ -119,7 +119,10 @@ def _measured(
     crops = np.stack([crop_from_picture(decoded, one, size)] * count)
     control = painter.read(crops)
     rendered = painter.paint(control, latents)
-    patches = {n: Patch(rendered.pixels[n], rendered.alpha[n], one) for n in range(count)}
+    patches = {
+        n: Patch(rendered.pixels[n], rendered.alpha[n], one, rendered.outline[n])
+        for n in range(count)
+    }
 
     def reading() -> None:
         painter.read(np.stack([crop_from_picture(decoded, one, size) for _ in range(count)]))

@@ -73,7 +73,7 @@ def run_file(
         if gallery is not None:
             ends.callback(gallery.end, job.source.name)
         progress.begin(job.source.name, source.shape.frames)
-        replacer = _replacer(job, engines, gallery)
+        replacer = _replacer(job, settings, engines, gallery)
         _run(job, settings, engines, replacer, report, source, sink, progress)
     report.output = FileIdentity(
         name=job.target.name,
@@ -115,11 +115,14 @@ def _run(
             report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
 
 
-def _replacer(job: Job, engines: EngineSet, gallery: Gallery | None) -> FaceReplacer:
+def _replacer(
+    job: Job, settings: Settings, engines: EngineSet, gallery: Gallery | None
+) -> FaceReplacer:
     if engines.swap is None or gallery is None:
         return CoverEveryFace()
     lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
-    return SwapEveryFace(engines.swap.painter, engines.swap.embedder, lender)
+    softens = settings.privacy.surroundings == "soft"
+    return SwapEveryFace(engines.swap.painter, engines.swap.embedder, lender, softens=softens)
 
 
 def _refuse_broken_promises(replacer: FaceReplacer) -> None:

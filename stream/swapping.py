@@ -14,14 +14,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
+from engines.alignment import crop_from_picture, kveil_from_landmarks
+from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, settled, sized_patch
 from engines.patches import Patch, hides
-from engines.swapper import DOUBT_LIMIT, Control, Rendered
+from engines.swapper import DOUBT_LIMIT, Control
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
 from gallery.errors import EmbeddingsRejected
 from gallery.people import SharpestMean
-from stream.control_reading import ControlReader, Painter
 from stream.control_track import REACH_S, ControlTrack, Steady
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
@@ -77,13 +77,17 @@ class SwapEveryFace:
         painter: control and generator.
         embedder: tells people apart.
         source: lends the surrogates.
+        softens: whether the surroundings of a swapped face are blurred.
     """
 
-    def __init__(self, painter: Painter, embedder: Embedder, source: SurrogateSource) -> None:
+    def __init__(
+        self, painter: Painter, embedder: Embedder, source: SurrogateSource, *, softens: bool = True
+    ) -> None:
         self._painter = painter
         self._embedder = TrackEmbedder(embedder, painter.size)
         self._reader = ControlReader(painter)
         self._source = source
+        self._softens = softens
         self._wearers: dict[int, _Wearer] = {}
         self._ahead: FacesAhead | None = None
 
@@ -143,7 +147,9 @@ class SwapEveryFace:
             np.stack([latent for _, _, latent, _ in ready]),
         )
         for row, (track, wearer, _, steady) in enumerate(ready):
-            patch = _patch(rendered, row, steady.crop_from_frame(self._painter.size))
+            place = steady.crop_from_frame(self._painter.size)
+            outline = rendered.outline[row] if self._softens else None
+            patch = Patch(rendered.pixels[row], rendered.alpha[row], place, outline)
             if rendered.is_usable[row] and hides(track.face, patch):
                 patches[track.id] = _retouched(patch, frame, track.id, wearer)
             else:
@@ -230,15 +236,11 @@ def _joined(steady: Sequence[Steady]) -> Control:
     )
 
 
-def _patch(rendered: Rendered, row: int, crop_from_frame: Similarity) -> Patch:
-    return Patch(rendered.pixels[row], rendered.alpha[row], crop_from_frame)
-
-
 def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch:
-    """The patch with the colours, the grain and the focus of the picture around it."""
+    """The patch with the grain and the focus of the picture, and where it stays sharp its colours."""
     if not np.isfinite(patch.pixels).all():
         return patch  # for the compositor to refuse
-    patch = sized_patch(settled(frame.picture, patch))
+    patch = sized_patch(patch if patch.outline is not None else settled(frame.picture, patch))
     if wearer.retouch is None or frame.index - wearer.compared_frame >= _COMPARE_FRAMES:
         wearer.compared_frame = frame.index
         found = retouch_of(frame.picture, patch)

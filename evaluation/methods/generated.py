@@ -22,6 +22,7 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Control, Swapper
 from evaluation.faces import Faces
 from evaluation.methods.directions import LatentDirections, directions_from_latents
+from evaluation.methods.dressing import dressed
 from evaluation.methods.remembered import Remembered
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors, surrogate_latent
 from gallery.secrets import KeyedRandom
@@ -92,11 +93,9 @@ class GeneratedSurrogates:
         """(N, L, 512) float32 mixtures."""
         return np.stack([self._latent(int(index)) for index in chosen])
 
-    def wear(
-        self, crops: NDArray[np.uint8], chosen: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Renders mixtures over people, `_BATCH` at a time; see `SurrogateRenderer.wear`."""
-        return self.painted(crops, self.latents(chosen))
+    def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Renders mixtures over people; see `SurrogateRenderer.wear`."""
+        return dressed(self.swapper, faces, self.latents(chosen))
 
     @property
     def directions(self) -> LatentDirections:

@@ -38,18 +38,15 @@ class SurrogateRenderer(Protocol):
     def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         """(N, L, 512) float32 of the chosen donors; (0, 0, 0) without a generator."""
 
-    def wear(
-        self, crops: Crops, chosen: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Renders donors in place of people.
+    def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Portraits with donors in place of people.
 
         Args:
-            crops: (N, S, S, 3) uint8 BGR kveil crops, for pose, expression and light.
+            faces: N portraits, for pose, expression and light.
             chosen: (N,) donor of each.
 
         Returns:
-            (N, S, S, 3) float32 BGR patches, 0…255, and (N, S, S) float32 alphas, 1 on the
-            identity oval.
+            (N, S, S, 3) uint8 BGR; a face that cannot be replaced is covered.
         """
 
 
@@ -78,10 +75,10 @@ class DonorImages:
         """None: there is no generator."""
         return np.zeros((0, 0, 0), np.float32)
 
-    def wear(
-        self, crops: Crops, chosen: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Donors' crops, matched to the mean and spread of the colours they replace."""
+        rows, columns = crop_window()
+        crops = faces.images[:, rows, columns]
         alpha = oval_alpha(crops.shape[1])
         patches = np.stack(
             [
@@ -89,7 +86,7 @@ class DonorImages:
                 for donor, crop in zip(chosen, crops, strict=True)
             ]
         )
-        return patches, np.repeat(alpha[None], len(crops), axis=0)
+        return worn(faces.images, patches, np.repeat(alpha[None], len(crops), axis=0))
 
 
 @dataclass(slots=True)
@@ -128,9 +125,7 @@ class DonorSurrogate:
             raise TooFewPeople(message)
         self.enrol(faces.persons, secret)
         chosen = self._donors(faces.persons, secret)
-        rows, columns = crop_window()
-        crops = faces.images[:, rows, columns]
-        images = worn(faces.images, *self.renderer.wear(crops, chosen))
+        images = self.renderer.wear(faces, chosen)
         clusters = np.array([self._home[int(person)] for person in faces.persons], np.int64)
         count = len(faces)
         mixing = np.zeros((count, count), np.float32)

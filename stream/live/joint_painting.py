@@ -65,7 +65,9 @@ class JointPainter:
                 "latents": latents,
             }
         )
-        return Rendered(painted["pixels"], painted["alpha"], painted["is_usable"] > 0.5)
+        return Rendered(
+            painted["pixels"], painted["alpha"], painted["outline"], painted["is_usable"] > 0.5
+        )
 
     def _read(self, tensors: Tensors) -> Outputs:
         control = self._painter.read(np.asarray(tensors["crops"], np.uint8))
@@ -78,7 +80,12 @@ class JointPainter:
         )
         rendered = self._painter.paint(Control(points, light, doubt), latents)
         usable = rendered.is_usable.astype(np.float32)
-        return {"pixels": rendered.pixels, "alpha": rendered.alpha, "is_usable": usable}
+        return {
+            "pixels": rendered.pixels,
+            "alpha": rendered.alpha,
+            "outline": rendered.outline,
+            "is_usable": usable,
+        }
 
 
 class _Step:

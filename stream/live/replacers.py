@@ -85,9 +85,9 @@ def open_replacers(
         painter = JointPainter(swap.painter, batch_wait_s, deadline_s)
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
-        del chosen
         lender = RunLender(GalleryLender(gallery, stream, swap.attributes), next(runs))
-        return SwapEveryFace(painter, swap.embedder, lender)
+        softens = chosen.privacy.surroundings == "soft"
+        return SwapEveryFace(painter, swap.embedder, lender, softens=softens)
 
     try:
         yield make

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.alignment import moved
-from stream.control_track import PAINTED_EYES, ControlTrack, Look, Steady, eyes_of, look_from_points
+from engines.face_look import PAINTED_EYES, Look, eyes_of, look_from_points
+from stream.control_track import ControlTrack, Steady
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit

@@ -13,10 +13,11 @@ from engines.alignment import EYES, identity_mask
 from engines.compositor import compose
 from engines.covers import cover_named
 from engines.errors import EngineFault
+from engines.face_look import eyes_of
 from engines.pictures import picture_from_bgr
+from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
-from stream.control_track import eyes_of
 from stream.report import ClusterCounts
 from stream.swapping import SwapEveryFace
 from tests.engines.stylegan.faces import drawn_face
@@ -59,7 +60,8 @@ class NoisePainter:
         pixels = rng.uniform(0, 60, (count, SIZE, SIZE, 3)).astype(np.float32)
         pixels += latents[:, 0, 0].reshape(-1, 1, 1, 1)
         alpha = np.repeat(identity_mask(SIZE)[None].astype(np.float32), count, axis=0)
-        return Rendered(pixels, alpha, np.full(count, self.usable))
+        outline = control.points[:, OVAL_SLICE, :2]
+        return Rendered(pixels, alpha, outline, np.full(count, self.usable))
 
 
 class RowEmbedder:

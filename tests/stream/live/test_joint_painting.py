@@ -31,7 +31,8 @@ class Palette:
         shade = latents[:, 0, 0]
         pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
         alpha = np.ones((len(latents), 4, 4), np.float32)
-        return Rendered(pixels, alpha, control.doubt < 100)
+        outline = np.zeros((len(latents), 3, 2), np.float32)
+        return Rendered(pixels, alpha, outline, control.doubt < 100)
 
 
 def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import EYES, Similarity, crop_from_picture, kveil_from_landmarks, moved
-from engines.swapper import Control, Rendered, light_from_crop
-from engines.types import Face, Frame
-from stream.control_track import (
+from engines.face_look import (
     PAINTED_EYES,
     Look,
     crop_with_eyes,
     look_from_points,
     painted_points,
 )
+from engines.swapper import Control, Rendered, light_from_crop
+from engines.types import Face, Frame
 
 __all__ = ["ControlReader", "Painter"]
 

@@ -1,0 +1,164 @@
+"""Softens what is around a swapped face, as a lens does: hair, ears and jaw identify people too.
+
+A recogniser that sees a stranger's face on a head still reads something off the hairline, the
+outline and the neck. Around the painted face the picture is therefore blurred, out to about a
+face's half width, and runs back into the sharp scene. Only the composite itself is looked at,
+in which every face has been replaced or covered: softening cannot bring anything back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import Similarity, crop_from_picture, moved
+from engines.patches import Patch, Placed, warped_patch
+from engines.pictures import Picture
+from engines.types import Box
+
+__all__ = ["inside_of", "softened"]
+
+_SIDE: Final = 96
+"""Side of the coarse crop in which surroundings are blurred, px."""
+_WIDTH: Final = 1.65
+"""Its width over the patch's."""
+_BLUR: Final = 0.066
+_FAR_BLUR: Final = 0.2
+"""Deviations of the blur and of the one that fills what it leaves empty, shares of the patch's
+side. Larger hides more of the hair and shows less of the scene."""
+_REACH: Final = 0.11
+_FALL: Final = 0.10
+"""How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
+_FACE_FROM: Final = -0.09
+_FACE_TO: Final = 0.05
+"""Depths inside the painted outline between which the face takes over; shares of the side."""
+_ROUNDED: Final = 0.03
+"""Deviation of the blur that rounds the outline, a share of the patch's side."""
+_SEEN: Final = 0.02
+"""Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
+_ENOUGH: Final = 0.25
+_FAR_PX: Final = 2**14
+
+Float32 = NDArray[np.float32]
+UInt8 = NDArray[np.uint8]
+
+
+def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | None:
+    """The blurred surroundings of one face, to be blended over the picture.
+
+    Args:
+        picture: the composite, with every face already replaced or covered; not changed.
+        patch: the face's patch as it was placed, with an outline.
+        others: boxes x0 y0 x1 y1 px of the frame of the other faces; nothing is softened or
+            read there.
+
+    Returns:
+        Pixels and weights in a window of the frame; None without an outline, or where the
+        window lies outside the frame.
+
+    Raises:
+        EngineFault: the patch is not placed by a similarity.
+    """
+    if patch.outline is None:
+        return None
+    place = _coarse_place(patch)
+    around = crop_from_picture(picture, place, _SIDE).astype(np.float32)
+    hidden = _coarse_alpha(patch) > _SEEN
+    taken = _filled([moved(place, _corners(box)) for box in others])
+    known = (inside_of(picture, place, _SIDE) > 0) & ~hidden & (taken == 0)
+    weight = _reach_weight(hidden) * (1 - _face_weight(patch.outline)) * (taken == 0)
+    soft = Patch(_blurred(around, known), weight.astype(np.float32), place)
+    return warped_patch(picture, soft)
+
+
+def inside_of(picture: Picture, crop_from_frame: Similarity, side: int) -> UInt8:
+    """Where a crop lies inside the frame: uint8[side, side], 1 there and 0 beyond.
+
+    Args:
+        picture: gives the frame's size.
+        crop_from_frame: (2, 3) float32 map of the crop.
+        side: its side, px.
+    """
+    width, height = picture.width, picture.height
+    return _filled([moved(crop_from_frame, _corners((0, 0, width, height)))], side)
+
+
+def _coarse_place(patch: Patch) -> Similarity:
+    """Map from the frame to the coarse crop around the patch's middle."""
+    size = patch.alpha.shape[0]
+    scale = np.float32(_SIDE / (_WIDTH * size))
+    place = patch.crop_from_frame * scale
+    place[:, 2] += np.float32(_SIDE / 2) - scale * np.float32(size / 2)
+    return np.asarray(place, np.float32)
+
+
+def _coarse_alpha(patch: Patch) -> Float32:
+    """The patch's alpha in the middle of the coarse crop, 0 around it; float32[96, 96]."""
+    side = round(_SIDE / _WIDTH)
+    small = cv2.resize(patch.alpha, (side, side), interpolation=cv2.INTER_AREA)
+    before = (_SIDE - side) // 2
+    after = _SIDE - side - before
+    return np.asarray(np.pad(small, (before, after)), np.float32)
+
+
+def _blurred(around: Float32, known: NDArray[np.bool_]) -> Float32:
+    """A blur of the known pixels alone, which also fills the unknown ones."""
+    weight = known.astype(np.float32)
+    seen = around * weight[..., None]
+    unit = _SIDE / _WIDTH
+    near, near_share = (cv2.GaussianBlur(x, (0, 0), _BLUR * unit) for x in (seen, weight))
+    far, far_share = (cv2.GaussianBlur(x, (0, 0), _FAR_BLUR * unit) for x in (seen, weight))
+    mixed = np.clip(near_share / _ENOUGH, 0, 1)[..., None]
+    near = near / np.maximum(near_share, 1e-4)[..., None]
+    far = far / np.maximum(far_share, 1e-4)[..., None]
+    return np.asarray(near * mixed + far * (1 - mixed), np.float32)
+
+
+def _reach_weight(hidden: NDArray[np.bool_]) -> Float32:
+    """1 on the patch and around it, falling to 0 beyond the reach and at the crop's edge."""
+    unit = _SIDE / _WIDTH
+    away = cv2.distanceTransform((~hidden).astype(np.uint8), cv2.DIST_L2, 5)
+    weight = np.clip(1 - (away - _REACH * unit) / (_FALL * unit), 0, 1)
+    return np.asarray(_smooth(np.minimum(weight, _edge())), np.float32)
+
+
+def _face_weight(outline: Float32) -> Float32:
+    """1 on the painted face, falling to 0 around its outline; float32[96, 96]."""
+    unit = _SIDE / _WIDTH
+    corners = (outline - 0.5) * unit + _SIDE / 2
+    face = _filled([corners])
+    depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
+    depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
+    depth = cv2.GaussianBlur(depth, (0, 0), _ROUNDED * unit)
+    rise = (depth / unit - _FACE_FROM) / (_FACE_TO - _FACE_FROM)
+    return _smooth(np.clip(rise, 0, 1))
+
+
+def _smooth(share: Float32) -> Float32:
+    return np.asarray(share * share * (3 - 2 * share), np.float32)
+
+
+@lru_cache(maxsize=1)
+def _edge() -> Float32:
+    steps = np.minimum(np.arange(_SIDE), np.arange(_SIDE)[::-1]) / (_FALL * _SIDE / _WIDTH)
+    return np.asarray(np.clip(np.minimum.outer(steps, steps), 0, 1), np.float32)
+
+
+def _corners(box: Box | tuple[float, float, float, float]) -> NDArray[np.float64]:
+    x0, y0, x1, y1 = (float(value) for value in box)
+    return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64)
+
+
+def _filled(shapes: Sequence[NDArray[np.floating]], side: int = _SIDE) -> UInt8:
+    """uint8[side, side], 1 inside the convex hulls of points in px of the crop."""
+    canvas = np.zeros((side, side), np.uint8)
+    for points in shapes:
+        near = np.clip(points, -_FAR_PX, _FAR_PX)
+        hull = cv2.convexHull(np.round(near).astype(np.int32))
+        cv2.fillConvexPoly(canvas, hull, 1)
+    return canvas

@@ -1,0 +1,90 @@
+"""Puts surrogates on portraits the way a stream does it, one picture at a time.
+
+The same reading, painting, colours, grain and compositor as in `stream.swapping`, without
+smoothing over time: a photograph has no neighbours.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.compositor import Patch, compose
+from engines.control_reading import ControlReader
+from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, painted_points
+from engines.harmony import retouch_of, retouched, sized_patch
+from engines.pictures import picture_from_bgr
+from engines.swapper import Control, Rendered, Swapper
+from engines.types import Face, Frame, Track, TrackState
+from evaluation.faces import Faces
+
+__all__ = ["dressed"]
+
+_BATCH: Final = 8
+_HEAD: Final = np.array([[-1.0, -1.1], [1.0, 1.6]], np.float32)
+"""Corners of a face's box from the middle of the eyes, in distances of the eyes."""
+
+
+def dressed(swapper: Swapper, faces: Faces, latents: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Portraits with surrogates instead of faces, or covers where a face cannot be followed.
+
+    Args:
+        swapper: reads and paints.
+        faces: N portraits.
+        latents: (N, L, 512) float32, one surrogate each.
+
+    Returns:
+        (N, S, S, 3) uint8 BGR.
+
+    Raises:
+        EngineFault: a network failed.
+    """
+    reader = ControlReader(swapper)
+    made = []
+    for start in range(0, len(faces), _BATCH):
+        part = range(start, min(start + _BATCH, len(faces)))
+        made += _dressed(swapper, reader, faces.take(list(part)), latents[part.start : part.stop])
+    return np.stack(made) if made else faces.images.copy()
+
+
+def _dressed(
+    swapper: Swapper, reader: ControlReader, faces: Faces, latents: NDArray[np.float32]
+) -> list[NDArray[np.uint8]]:
+    frames = [
+        Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), row, "")
+        for row, image in enumerate(faces.images)
+    ]
+    found = [_face(points) for points in faces.points]
+    looks = reader.looks(list(zip(frames, found, strict=True)))
+    rendered = swapper.paint(
+        Control(
+            np.stack([painted_points(look.shape) for look in looks]),
+            np.stack([look.light for look in looks]),
+            np.array([look.doubt for look in looks], np.float32),
+        ),
+        latents,
+    )
+    made = []
+    for row, (frame, face, look) in enumerate(zip(frames, found, looks, strict=True)):
+        patches = {0: _patch(frame, look, rendered, row)} if rendered.is_usable[row] else {}
+        track = Track(0, face, TrackState.DETECTED, 0)
+        made.append(compose(frame, [track], patches).picture.bgr())
+    return made
+
+
+def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
+    size = rendered.alpha.shape[1]
+    place = crop_with_eyes(look.motion, PAINTED_EYES, size)
+    patch = Patch(rendered.pixels[row], rendered.alpha[row], place, rendered.outline[row])
+    patch = sized_patch(patch)
+    return retouched(patch, retouch_of(frame.picture, patch), (0, frame.index))
+
+
+def _face(points: NDArray[np.float32]) -> Face:
+    """A face with a box about its landmarks, (5, 2) px."""
+    distance = float(np.linalg.norm(points[1] - points[0]))
+    corners = points[:2].mean(axis=0) + _HEAD * distance
+    return Face(corners.reshape(4).astype(np.float32), points, 1.0)

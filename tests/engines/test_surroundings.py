@@ -1,0 +1,195 @@
+"""What is around a swapped face loses its detail, and no hidden pixel comes back through it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines import compositor
+from engines.alignment import EYES, identity_mask, inverse_of, moved
+from engines.compositor import compose
+from engines.face_look import crop_with_eyes
+from engines.patches import Patch
+from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
+from engines.surroundings import softened
+from engines.types import Face, Frame, Track, TrackState
+
+pytestmark = pytest.mark.unit
+
+SIDE, HEIGHT, WIDTH = 128, 400, 640
+EYES_APART = 50.0
+
+
+def scene(seed: int = 0) -> BgrImage:
+    return np.random.default_rng(seed).integers(0, 255, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+
+
+def place_at(x: float, y: float) -> NDArray[np.float32]:
+    motion = np.array([x, y, EYES_APART, 0], np.float32)
+    return crop_with_eyes(motion, EYES, SIDE)
+
+
+def patch_at(x: float, y: float) -> Patch:
+    """A striped face, opaque on the identity oval and a little beyond, eyes around (x, y)."""
+    pixels = np.full((SIDE, SIDE, 3), 90, np.float32)
+    pixels[::2] += 20
+    away = cv2.distanceTransform(1 - identity_mask(SIDE).astype(np.uint8), cv2.DIST_L2, 3)
+    alpha = np.clip(2 - away / 6, 0, 1).astype(np.float32)
+    turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    outline = np.stack([0.5 + 0.28 * np.cos(turn), 0.53 + 0.38 * np.sin(turn)], axis=1)
+    return Patch(pixels, alpha, place_at(x, y), outline.astype(np.float32))
+
+
+def track_at(x: float, y: float, number: int = 1) -> Track:
+    points = np.array([[-25, 0], [25, 0], [0, 25], [-18, 48], [18, 48]], np.float32)
+    box = np.array([x - 40, y - 45, x + 40, y + 75], np.float32)
+    face = Face(box, (points + np.array([x, y])).astype(np.float32), 0.9)
+    return Track(number, face, TrackState.DETECTED, 5)
+
+
+def published(image: BgrImage, tracks: list[Track], patches: dict[int, Patch]) -> BgrImage:
+    frame = Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), 0, "gate")
+    made = compose(frame, tracks, patches)
+    assert not made.is_fully_covered, made.cause
+    return made.picture.bgr()
+
+
+def hidden_by(patch: Patch) -> NDArray[np.bool_]:
+    """Pixels of the frame that the patch hides wholly or in part."""
+    back = inverse_of(patch.crop_from_frame)
+    seen = cv2.warpAffine(
+        (patch.alpha > 0).astype(np.float32), back.astype(np.float64), (WIDTH, HEIGHT)
+    )
+    return np.asarray(seen > 0, np.bool_)
+
+
+def roughness(image: BgrImage, where: NDArray[np.bool_]) -> float:
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float32)
+    return float(np.abs(cv2.Laplacian(grey, cv2.CV_32F))[where].mean())
+
+
+def test_detail_beside_the_face_is_gone_and_the_far_scene_is_untouched() -> None:
+    image, patch = scene(), patch_at(320, 180)
+    made = published(image, [track_at(320, 180)], {1: patch})
+    hidden = hidden_by(patch)
+    away = cv2.distanceTransform((~hidden).astype(np.uint8), cv2.DIST_L2, 5)
+    assert roughness(made, (away > 1) & (away < 8)) < 0.1 * roughness(image, (away > 1))
+    far = away > 1.2 * 0.21 * EYES_APART / 0.4
+    assert np.array_equal(made[far], image[far])
+
+
+def test_painted_face_stays_as_it_was_painted() -> None:
+    patch = patch_at(320, 180)
+    soft = published(scene(), [track_at(320, 180)], {1: patch})
+    sharp = published(scene(), [track_at(320, 180)], {1: replace(patch, outline=None)})
+    middle = moved(inverse_of(patch.crop_from_frame), np.array([[0.5, 0.53]]) * SIDE)[0]
+    x, y = (int(v) for v in middle)
+    assert np.array_equal(
+        soft[y - 20 : y + 20, x - 12 : x + 12], sharp[y - 20 : y + 20, x - 12 : x + 12]
+    )
+
+
+def test_pixels_under_a_patch_have_no_part_in_what_is_published() -> None:
+    patch = patch_at(320, 180)
+    image, other = scene(), scene()
+    opaque = identity_mask(SIDE).astype(np.float32)
+    back = inverse_of(patch.crop_from_frame).astype(np.float64)
+    inside = cv2.warpAffine(opaque, back, (WIDTH, HEIGHT)) >= 1
+    other[inside] = 255 - other[inside]
+    tracks, patches = [track_at(320, 180)], {1: patch}
+    assert np.array_equal(published(image, tracks, patches), published(other, tracks, patches))
+
+
+@pytest.mark.parametrize("apart", [90, 130, 180])
+def test_neighbours_covered_face_does_not_come_back_through_the_blur(apart: int) -> None:
+    neighbour = track_at(320 + apart, 180, number=2)
+    x0, y0, x1, y1 = (int(v) for v in neighbour.face.box_px)
+    image, other = scene(), scene()
+    other[y0:y1, x0:x1] = 255 - other[y0:y1, x0:x1]
+    tracks, patches = [track_at(320, 180), neighbour], {1: patch_at(320, 180)}
+    first, second = published(image, tracks, patches), published(other, tracks, patches)
+    assert np.array_equal(first, second)
+    covered = published(image, tracks, {})[y0:y1, x0:x1]
+    own = hidden_by(patch_at(320, 180))[y0:y1, x0:x1]
+    assert np.array_equal(first[y0:y1, x0:x1][~own], covered[~own])
+
+
+@pytest.mark.parametrize("apart", [110, 150])
+def test_neighbours_synthetic_face_keeps_its_detail(apart: int) -> None:
+    tracks = [track_at(300, 180), track_at(300 + apart, 180, number=2)]
+    patches = {1: patch_at(300, 180), 2: patch_at(300 + apart, 180)}
+    made = published(scene(), tracks, patches)
+    sharp = {number: replace(patch, outline=None) for number, patch in patches.items()}
+    where = np.zeros((HEIGHT, WIDTH), bool)
+    where[180:230, 290 + apart : 310 + apart] = True
+    assert roughness(made, where) > 0.9 * roughness(published(scene(), tracks, sharp), where)
+
+
+def test_blur_is_painted_from_the_composite_and_not_from_the_original(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[BgrImage] = []
+
+    def spy(picture: Picture, patch: Patch, others: list[NDArray[np.float32]]) -> None:
+        seen.append(picture.bgr())
+
+    monkeypatch.setattr(compositor, "softened", spy)
+    image, neighbour = scene(), track_at(450, 180, number=2)
+    published(image, [track_at(320, 180), neighbour], {1: patch_at(320, 180)})
+    x0, y0, x1, y1 = (int(v) for v in neighbour.face.box_px)
+    assert not np.any(np.all(seen[0][y0:y1, x0:x1] == image[y0:y1, x0:x1], axis=-1).mean() > 0.05)
+
+
+def test_failing_blur_covers_the_whole_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(compositor, "softened", broken)
+    frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
+    assert compose(frame, [track_at(320, 180)], {1: patch_at(320, 180)}).is_fully_covered
+
+
+@pytest.mark.parametrize(
+    "outline",
+    [np.zeros((0, 2)), np.zeros((2, 2)), np.full((5, 2), np.nan), np.zeros((5, 3)), np.zeros(8)],
+)
+def test_face_with_a_broken_outline_is_covered(outline: NDArray[np.float64]) -> None:
+    patch = replace(patch_at(320, 180), outline=outline.astype(np.float32))
+    frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
+    (outcome,) = compose(frame, [track_at(320, 180)], {1: patch}).outcomes
+    assert (outcome.result, outcome.cause) == ("covered", "patch has no proper outline")
+
+
+@pytest.mark.parametrize(("x", "y"), [(5, 5), (635, 395), (320, 2), (-300, 180)])
+def test_face_at_the_edge_of_the_frame_is_softened_inside_it(x: float, y: float) -> None:
+    soft = softened(picture_from_bgr(scene()), patch_at(x, y), [])
+    if soft is None:
+        assert x < -100
+        return
+    height, width = soft.alpha.shape
+    assert soft.top >= 0
+    assert soft.left >= 0
+    assert soft.top + height <= HEIGHT
+    assert soft.left + width <= WIDTH
+    seen = soft.alpha > 0.5
+    assert soft.pixels[seen].mean() > 60, "black beyond the frame must not run in"
+
+
+@pytest.mark.parametrize("layout", ["yuv420", "yuv422", "gray"])
+def test_planes_of_a_decoder_are_softened_in_place(layout: Layout) -> None:
+    random = np.random.default_rng(2)
+    rows, columns = HEIGHT // 2, WIDTH // 2
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "yuv420": [(HEIGHT, WIDTH), (rows, columns), (rows, columns)],
+        "yuv422": [(HEIGHT, WIDTH), (HEIGHT, columns), (HEIGHT, columns)],
+        "gray": [(HEIGHT, WIDTH)],
+    }
+    planes = tuple(random.integers(40, 200, shape).astype(np.uint8) for shape in shapes[layout])
+    frame = Frame(Picture(planes, layout, 8), 0, Fraction(1, 25), 0, "gate")
+    made = compose(frame, [track_at(320, 180)], {1: patch_at(320, 180)})
+    assert [one.result for one in made.outcomes] == ["swapped"]
