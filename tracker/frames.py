@@ -34,9 +34,11 @@ class HeldFrame:
         time_s: its time on the stream's clock.
         scene: number of its scene; changes when a cut turns out to be a flash.
         is_unknown: the detector failed here.
+        drift_px: how far the picture as a whole has moved since the stream began, dx and dy.
     """
 
     frame: int
     time_s: float
     scene: int
     is_unknown: bool
+    drift_px: tuple[float, float] = (0.0, 0.0)

@@ -53,6 +53,7 @@ class Lifecycle:
         steered: the same filters if the camera turned as the thumbnails say; None while they
             say nothing new since the last detector run.
         next_id: id of the next track; ids are never reused.
+        drift_px: how far the picture as a whole has moved since the stream began, dx and dy.
     """
 
     def __init__(
@@ -62,10 +63,17 @@ class Lifecycle:
         self.motion = Motion.none()
         self.steered: Motion | None = None
         self.next_id = 1
+        self.drift_px = (0.0, 0.0)
+        self._flow = (0.0, 0.0)
         self._settings = settings
         self._appearance = appearance
 
-    def advance(self, interval_s: float, turn_px: tuple[float, float] = (0.0, 0.0)) -> None:
+    def advance(
+        self,
+        interval_s: float,
+        turn_px: tuple[float, float] = (0.0, 0.0),
+        moved_px: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
         """Move every track to the next frame's time.
 
         Args:
@@ -73,7 +81,12 @@ class Lifecycle:
             turn_px: change of the whole picture's motion, dx and dy in the interval. It may
                 be wrong (a large face that moves looks like a turning camera), so the
                 detections decide whether to believe it.
+            moved_px: the whole picture's motion itself. A face seen for the first time is
+                expected to move with it.
         """
+        self.drift_px = (self.drift_px[0] + moved_px[0], self.drift_px[1] + moved_px[1])
+        # px a second
+        self._flow = (moved_px[0] / interval_s, moved_px[1] / interval_s) if interval_s else (0, 0)
         if self.steered is not None or any(turn_px):
             believed = self.motion if self.steered is None else self.steered
             self.steered = steer(predict(believed, interval_s), turn_px, interval_s)
@@ -158,7 +171,7 @@ class Lifecycle:
             if one.is_resized or self._looks_different(trajectory, frame, time_s, face):
                 trajectory.doubt_since(time_s - self._settings.doubt_margin_s)
                 trajectory.rename(self._take_id(), frame)
-        trajectory.observe(frame, time_s, face)
+        trajectory.observe(frame, time_s, face, self.drift_px)
 
     def _settle(self, trajectory: Trajectory, frame: int) -> None:
         """End a doubt whose cause is gone."""
@@ -218,9 +231,12 @@ class Lifecycle:
         face: Face,
         velocity: NDArray[np.float64] | None = None,
     ) -> None:
-        trajectory.observe(frame, time_s, face)
+        trajectory.observe(frame, time_s, face, self.drift_px)
         self.trajectories.append(trajectory)
-        self.motion = join(self.motion, start(face.box_px[None], velocity))
+        is_guess = velocity is None
+        if velocity is None:
+            velocity = np.array([[*self._flow, 0.0, 0.0]])
+        self.motion = join(self.motion, start(face.box_px[None], velocity, is_guess=is_guess))
 
     def _take_id(self) -> int:
         self.next_id += 1

@@ -92,12 +92,15 @@ def _scales(log_sides: Floats) -> Floats:
     return scales
 
 
-def start(boxes_px: NDArray[np.floating], velocity: Floats | None = None) -> Motion:
+def start(
+    boxes_px: NDArray[np.floating], velocity: Floats | None = None, *, is_guess: bool = False
+) -> Motion:
     """Filters of new tracks.
 
     Args:
         boxes_px: (N, 4) x0 y0 x1 y1.
         velocity: (N, 4) per second of centre (px) and log sides; zero when unknown.
+        is_guess: the velocity is as uncertain as one that is unknown.
 
     >>> start(np.array([[0.0, 0.0, 2.0, 2.0]])).boxes_px[0].round(6).tolist()
     [0.0, 0.0, 2.0, 2.0]
@@ -107,10 +110,11 @@ def start(boxes_px: NDArray[np.floating], velocity: Floats | None = None) -> Mot
     mean[:, :, 0] = centres
     if velocity is not None:
         mean[:, :, 1] = velocity
+    is_new = velocity is None or is_guess
     scales = _scales(centres[:, 2:])
     spread = np.zeros((len(centres), 4, 3))
     spread[:, :, 0] = (_MEASURED_STD * scales) ** 2
-    spread[:, :, 2] = (_START_VELOCITY_STD * scales * (1.0 if velocity is None else 0.5)) ** 2
+    spread[:, :, 2] = (_START_VELOCITY_STD * scales * (1.0 if is_new else 0.5)) ** 2
     return Motion(mean, spread)
 
 

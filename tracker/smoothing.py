@@ -41,7 +41,11 @@ _LARGEST_GROWTH_RATE = 1.0
 
 
 def track_at(
-    trajectory: Trajectory, frame: int, time_s: float, settings: TrackerSettings
+    trajectory: Trajectory,
+    frame: int,
+    time_s: float,
+    settings: TrackerSettings,
+    drift_px: tuple[float, float] = (0.0, 0.0),
 ) -> Track | None:
     """The track in one frame, or None where it does not reach.
 
@@ -50,6 +54,7 @@ def track_at(
         frame: index of the frame.
         time_s: its time.
         settings: how far a track reaches beyond its detections.
+        drift_px: how far the picture as a whole has moved since the stream began, dx and dy.
     """
     seen = trajectory.observations
     after = bisect_right(seen, frame, key=attrgetter("frame"))
@@ -62,7 +67,9 @@ def track_at(
     away_s = abs(time_s - near.time_s)
     if trajectory.is_bridge or not is_within(abs(frame - near.frame), away_s, reach_s, settings):
         return None
-    return _extended(trajectory, near, frame, time_s, settings)
+    carried = np.zeros(14)
+    carried[:2] = np.subtract(drift_px, near.drift_px)
+    return _extended(trajectory, near, frame, time_s, settings, carried)
 
 
 def _detected(trajectory: Trajectory, seen: Observation, settings: TrackerSettings) -> Track | None:
@@ -124,13 +131,20 @@ def _extended(
     frame: int,
     time_s: float,
     settings: TrackerSettings,
+    carried: Pose,
 ) -> Track:
+    """The track beyond its detections.
+
+    What its own detections do not tell of its speed, the picture does: in `carried`, (14,),
+    is how far it has moved since the nearest detection.
+    """
     away_s = time_s - near.time_s
-    velocity, deviation = _velocity(trajectory.observations, near)
-    score = near.face.score
-    keeps_on = face_from_pose(near.pose + away_s * velocity, score)
+    velocity, trust = _velocity(trajectory.observations, near)
+    deviation = _USUAL_SPEED * math.sqrt(1.0 - trust)
+    score, pose = near.face.score, near.pose + (1.0 - trust) * carried
+    keeps_on = face_from_pose(pose + away_s * velocity, score)
     slowed_s = math.copysign(_SLOWING_S, away_s) * (1.0 - math.exp(-abs(away_s) / _SLOWING_S))
-    slows = face_from_pose(near.pose + slowed_s * velocity, score)
+    slows = face_from_pose(pose + slowed_s * velocity, score)
     growth = _growth(abs(away_s), settings, 2.0 * deviation)
     face = grow(contain(keeps_on, slows), growth)
     doubtful = near.is_doubtful
@@ -160,9 +174,9 @@ def _velocity(seen: Sequence[Observation], near: Observation) -> tuple[Pose, flo
     """Speed at one end of a track.
 
     Returns:
-        (14,) change per second of the pose, landmarks held still; and the centre's standard
-        deviation, sizes per second. Few detections close together tell little: their speed is
-        drawn towards zero and its deviation is large.
+        (14,) change per second of the pose, landmarks held still; and how far it is to be
+        trusted, 0…1. Few detections close together tell little: their speed is drawn towards
+        zero.
     """
     nearest = sorted(seen, key=lambda other: abs(other.frame - near.frame))[:_VELOCITY_POINTS]
     close = [
@@ -180,7 +194,7 @@ def _velocity(seen: Sequence[Observation], near: Observation) -> tuple[Pose, flo
         _, slope = line_fit(times, [1.0] * len(close))
         velocity[:4] = trust * (slope @ np.array([other.pose[:4] for other in close]))
         velocity[2:4] = np.clip(velocity[2:4], -_LARGEST_GROWTH_RATE, _LARGEST_GROWTH_RATE)
-    return velocity, _USUAL_SPEED * math.sqrt(1.0 - trust)
+    return velocity, trust
 
 
 def smoothed_face(seen: Observation, near: Sequence[Observation], width_s: float) -> Face:

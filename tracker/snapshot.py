@@ -22,7 +22,7 @@ from tracker.trajectory import Observation, Trajectory
 
 __all__ = ["Snapshot", "decoded", "encoded"]
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Snapshot:
         motion: their filters.
         steered: the same if the camera turned; None when nothing says so.
         next_id: id of the next track.
+        drift_px: how far the picture as a whole has moved since the stream began, dx and dy.
     """
 
     settings: dict[str, float]
@@ -52,6 +53,7 @@ class Snapshot:
     motion: Motion
     steered: Motion | None
     next_id: int
+    drift_px: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class _Seen:
     track_id: int
     birth_frame: int
     is_doubtful: bool
+    drift_px: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class _Record:
     motion: _Filters
     steered: _Filters | None
     next_id: int
+    drift_px: tuple[float, float]
 
 
 def encoded(snapshot: Snapshot) -> dict[str, object]:
@@ -116,6 +120,7 @@ def encoded(snapshot: Snapshot) -> dict[str, object]:
             _filters_from(snapshot.motion),
             None if snapshot.steered is None else _filters_from(snapshot.steered),
             snapshot.next_id,
+            snapshot.drift_px,
         )
     )
 
@@ -153,6 +158,7 @@ def decoded(state: object) -> Snapshot:
         motion,
         steered,
         record.next_id,
+        record.drift_px,
     )
 
 
@@ -190,6 +196,7 @@ def _seen_from(seen: Observation) -> _Seen:
         seen.track_id,
         seen.birth_frame,
         seen.is_doubtful,
+        seen.drift_px,
     )
 
 
@@ -222,4 +229,5 @@ def _observation_from(seen: _Seen) -> Observation:
         seen.track_id,
         seen.birth_frame,
         seen.is_doubtful,
+        seen.drift_px,
     )

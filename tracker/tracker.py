@@ -90,6 +90,7 @@ class Tracker:
                 self._lifecycle.motion,
                 self._lifecycle.steered,
                 self._lifecycle.next_id,
+                self._lifecycle.drift_px,
             )
         )
 
@@ -138,6 +139,7 @@ class Tracker:
         self._lifecycle.motion = snapshot.motion
         self._lifecycle.steered = snapshot.steered
         self._lifecycle.next_id = snapshot.next_id
+        self._lifecycle.drift_px = snapshot.drift_px
 
     def moving(self) -> tuple[MovingFace, ...]:
         """Sizes and speeds of the faces tracked at the newest frame, for the schedule."""
@@ -193,12 +195,13 @@ class Tracker:
             )
         self._next_frame = frame_index + 1
         before_s, now_s = self._clock.now_s, self._clock.push(time_s)
-        scene, turn_px = self._look(frame_index, thumbnail, frame_size)
-        self._lifecycle.advance(now_s - before_s, turn_px)
+        scene, turn_px, moved_px = self._look(frame_index, thumbnail, frame_size)
+        self._lifecycle.advance(now_s - before_s, turn_px, moved_px)
         usable, broken = self._usable(faces)
         if usable is not None:
             self._lifecycle.observe(frame_index, now_s, scene, usable)
-        self._held.append(HeldFrame(frame_index, now_s, scene, unknown or broken))
+        drift_px = self._lifecycle.drift_px
+        self._held.append(HeldFrame(frame_index, now_s, scene, unknown or broken, drift_px))
         return self._release(self.settings.lookahead_frames)
 
     def flush(self) -> tuple[FrameTracks, ...]:
@@ -210,15 +213,15 @@ class Tracker:
         frame: int,
         thumbnail: NDArray[np.uint8] | None,
         frame_size: tuple[int, int] | None,
-    ) -> tuple[int, tuple[float, float]]:
-        """The frame's scene, and how the picture's motion changed, px."""
+    ) -> tuple[int, tuple[float, float], tuple[float, float]]:
+        """The frame's scene, how the picture's motion changed, px, and that motion itself."""
         sight = self._cuts.push(frame, thumbnail)
         if sight.flash_since is not None:
             self._heal(sight.flash_since, sight.scene)
         height, width = frame_size or (0, 0)
-        if max(map(abs, sight.turn)) < _SMALLEST_TURN:
-            return sight.scene, (0.0, 0.0)
-        return sight.scene, (sight.turn[0] * width, sight.turn[1] * height)
+        turn, moved = _clear(sight.turn), _clear(self._cuts.memory.motion)
+        turn_px = turn[0] * width, turn[1] * height
+        return sight.scene, turn_px, (moved[0] * width, moved[1] * height)
 
     def _heal(self, since: int, scene: int) -> None:
         """A flash ended: its frames belong to the scene around it."""
@@ -264,14 +267,19 @@ class Tracker:
         scene's faces.
         """
         if trajectory.scene == held.scene:
-            return track_at(trajectory, held.frame, held.time_s, self.settings)
+            return track_at(trajectory, held.frame, held.time_s, self.settings, held.drift_px)
         scene_after = self._held[0].scene if self._held else held.scene
         if trajectory.scene not in (self._scene_before, scene_after):
             return None
         if trajectory.first.frame <= held.frame <= trajectory.last.frame:
             return None
-        track = track_at(trajectory, held.frame, held.time_s, self.settings)
+        track = track_at(trajectory, held.frame, held.time_s, self.settings, held.drift_px)
         return track and replace(track, state=TrackState.DOUBTFUL)
+
+
+def _clear(motion: tuple[float, float]) -> tuple[float, float]:
+    """A motion of the picture, none where it is so small that it may be noise."""
+    return motion if max(map(abs, motion)) >= _SMALLEST_TURN else (0.0, 0.0)
 
 
 def _sound(faces: Sequence[Face]) -> list[Face]:

@@ -28,6 +28,7 @@ class Observation:
         track_id: id of the track at that time.
         birth_frame: frame of that id's first detection.
         is_doubtful: possibly another person.
+        drift_px: how far the picture as a whole had moved since the stream began, dx and dy.
     """
 
     frame: int
@@ -37,6 +38,7 @@ class Observation:
     track_id: int
     birth_frame: int
     is_doubtful: bool = False
+    drift_px: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -89,7 +91,13 @@ class Trajectory:
             return min(limit_s, settings.blip_hold_s)
         return limit_s
 
-    def observe(self, frame: int, time_s: float, face: Face) -> None:
+    def observe(
+        self,
+        frame: int,
+        time_s: float,
+        face: Face,
+        drift_px: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
         """Append a detection under the current id."""
         self.hits += 1
         self.is_suspect = False
@@ -103,6 +111,7 @@ class Trajectory:
                 self.track_id,
                 self.birth_frame,
                 is_doubtful=self.in_doubt,
+                drift_px=drift_px,
             )
         )
 

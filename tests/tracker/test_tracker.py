@@ -230,3 +230,35 @@ def test_two_people_far_apart_keep_their_ids() -> None:
     assert {frozenset(ids(frame)) for frame in follow(detections(people, 50))} == {
         frozenset({1, 2})
     }
+
+
+def panned(seen: dict[int, Face], frames: int, step_px: float) -> list[FrameTracks]:
+    """Frames of a camera that pans: the whole picture, 360×640, moves by `step_px` a frame."""
+    wall = np.random.default_rng(4).integers(0, 255, (36, 20)).astype(np.uint8)
+    wide = np.repeat(wall, 16, axis=1)
+    tracker = Tracker(TrackerSettings(lookahead_frames=10))
+    released: list[FrameTracks] = []
+    for index in range(frames):
+        shift = round(index * step_px / 10)
+        thumbnail = np.roll(wide, shift, axis=1)[:, 100:164]
+        faces = (seen[index],) if index in seen else None
+        released += tracker.push(index, index / 25, faces, thumbnail, frame_size=(360, 640))
+    return released + list(tracker.flush())
+
+
+def test_a_face_seen_once_in_a_pan_is_covered_where_the_pan_takes_it() -> None:
+    released = panned({10: face_at(300, 180, 16, 0.3)}, 20, 20.0)
+    for frame in (8, 9, 11, 12):
+        (track,) = released[frame].tracks
+        x0, _, x1, _ = track.face.box_px
+        assert x0 < 300 + 20 * (frame - 10) - 4
+        assert x1 > 300 + 20 * (frame - 10) + 4
+
+
+def test_a_face_seen_now_and_then_in_a_pan_is_one_track() -> None:
+    seen = {frame: face_at(100 + 20 * frame, 180, 16, 0.3) for frame in (6, 10, 14)}
+    released = panned(seen, 20, 20.0)
+    assert {track.id for frame in released for track in frame.tracks} == {1}
+    for frame in range(6, 15):
+        (track,) = released[frame].tracks
+        assert abs(track.face.box_px[[0, 2]].mean() - (100 + 20 * frame)) < 6
