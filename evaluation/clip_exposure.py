@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +52,7 @@ class FaceFrame:
         size: geometric mean of the box's sides, px.
         is_bare: hardly changed.
         cosines: similarity of before and after, by recogniser.
+        identified_by: recognisers that match it beyond the footage's own floor.
     """
 
     frame: int
@@ -61,6 +62,7 @@ class FaceFrame:
     size: float
     is_bare: bool
     cosines: Mapping[str, float]
+    identified_by: tuple[str, ...] = ()
 
     def is_at(self, alarm: FalseAlarm) -> bool:
         """Whether this is the place that the false alarm names."""
@@ -76,7 +78,6 @@ class ClipExposure:
         clip: name of the file.
         frames: frames compared.
         faces: every face-frame.
-        identified: matches beyond the footage's own floor, by recogniser.
         strangers: matches and pairs of a face with another face's cover, by recogniser.
         blank: matches and pairs of a face with a frame of one colour, by recogniser.
         controls_hold: the planted leak was found and the blank frame was not.
@@ -86,28 +87,33 @@ class ClipExposure:
     clip: str
     frames: int
     faces: Sequence[FaceFrame]
-    identified: Mapping[str, int]
     strangers: Mapping[str, tuple[int, int]]
     blank: Mapping[str, tuple[int, int]]
     controls_hold: bool
     every: int = 1
 
-    def bare(self, alarms: Sequence[FalseAlarm] = ()) -> list[FaceFrame]:
-        """The bare face-frames that are no known false alarms."""
-        return [face for face in self.faces if face.is_bare and not self._is_alarm(face, alarms)]
+    def without(self, alarms: Sequence[FalseAlarm]) -> ClipExposure:
+        """The same without the known false alarms."""
+        return replace(
+            self, faces=[face for face in self.faces if not self._is_alarm(face, alarms)]
+        )
+
+    def bare(self) -> list[FaceFrame]:
+        """The bare face-frames."""
+        return [face for face in self.faces if face.is_bare]
+
+    def identified(self, judge: str) -> list[FaceFrame]:
+        """The face-frames that a recogniser matches beyond the footage's own floor."""
+        return [face for face in self.faces if judge in face.identified_by]
 
     def recognised(
-        self,
-        judge: str,
-        thresholds: Sequence[SizeThreshold] | float,
-        alarms: Sequence[FalseAlarm] = (),
+        self, judge: str, thresholds: Sequence[SizeThreshold] | float
     ) -> list[FaceFrame]:
         """The face-frames that a recogniser matches, at one threshold or at one by size."""
         return [
             face
             for face in self.faces
             if face.cosines[judge] > _threshold_of(face.size, thresholds)
-            and not self._is_alarm(face, alarms)
         ]
 
     def write(self, path: Path) -> None:
@@ -132,8 +138,10 @@ def read_exposure(path: Path) -> ClipExposure:
     return ClipExposure(
         clip=values["clip"],
         frames=values["frames"],
-        faces=[FaceFrame(**face) for face in values["faces"]],
-        identified=values["identified"],
+        faces=[
+            FaceFrame(**face | {"identified_by": tuple(face["identified_by"])})
+            for face in values["faces"]
+        ],
         strangers=_pairs(values["strangers"]),
         blank=_pairs(values["blank"]),
         controls_hold=values["controls_hold"],
@@ -176,8 +184,7 @@ def measure_clip_exposure(
     return ClipExposure(
         original.name,
         exposure.frames,
-        _face_frames(exposure),
-        {judge.name: exposure.identified(judge.name).hits for judge in judges},
+        _face_frames(exposure, judges),
         {judge.name: exposure.strangers.get(judge.name, (0, 0)) for judge in judges},
         {judge.name: _counts(controls.cover, judge) for judge in judges},
         controls.hold(judges),
@@ -190,11 +197,22 @@ def _counts(exposure: Exposure, judge: Recogniser) -> tuple[int, int]:
     return matched.hits, matched.probes
 
 
-def _face_frames(exposure: Exposure) -> list[FaceFrame]:
+def _face_frames(exposure: Exposure, judges: Sequence[Recogniser]) -> list[FaceFrame]:
+    beyond = {judge.name: exposure.beyond_floor(judge.name) for judge in judges}
     rows = []
-    for seen in exposure.sightings:
+    for place, seen in enumerate(exposure.sightings):
+        identified_by = tuple(name for name, events in beyond.items() if events[place])
         x, y = (float(value) for value in (seen.face.box_px[:2] + seen.face.box_px[2:]) / 2)
         rows.append(
-            FaceFrame(seen.frame, seen.chain, x, y, seen.size_px, seen.is_bare, seen.cosines)
+            FaceFrame(
+                seen.frame,
+                seen.chain,
+                x,
+                y,
+                seen.size_px,
+                seen.is_bare,
+                seen.cosines,
+                identified_by,
+            )
         )
     return rows

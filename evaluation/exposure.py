@@ -111,15 +111,23 @@ class Exposure:
         self, recogniser: str, least_px: float = 0, most_px: float = np.inf
     ) -> Proportion:
         """Share of face-frames matched beyond what strangers on this footage reach."""
-        chosen = [seen for seen in self.sightings if least_px <= seen.size_px < most_px]
-        floor = self.floors.get(recogniser)
-        edges = {size: floor.threshold(size) for size in _FLOOR_SIZES} if floor else {}
-        events = [
-            floor is not None
-            and seen.cosines[recogniser] > edges[max(s for s in _FLOOR_SIZES if s <= seen.size_px)]
-            for seen in chosen
+        chosen = [
+            (is_beyond, seen.chain)
+            for is_beyond, seen in zip(self.beyond_floor(recogniser), self.sightings, strict=True)
+            if least_px <= seen.size_px < most_px
         ]
-        return clustered(events, [seen.chain for seen in chosen])
+        return clustered([event for event, _ in chosen], [chain for _, chain in chosen])
+
+    def beyond_floor(self, recogniser: str) -> list[bool]:
+        """For each sighting, whether it matches beyond what strangers on this footage reach."""
+        floor = self.floors.get(recogniser)
+        if floor is None:
+            return [False] * len(self.sightings)
+        edges = {size: floor.threshold(size) for size in _FLOOR_SIZES}
+        return [
+            seen.cosines[recogniser] > edges[max(s for s in _FLOOR_SIZES if s <= seen.size_px)]
+            for seen in self.sightings
+        ]
 
     def exposed_chains(self) -> Proportion:
         """Share of chains with at least one bare face-frame."""

@@ -90,7 +90,7 @@ def main() -> int:
     if chosen.page:
         write_page(chosen.page, parts)
     whole = all(lab_frames(lab, clip) for clip in wanted)
-    return 0 if whole and not any(figures.bare(alarms) for _, figures in ours) else 1
+    return 0 if whole and not any(figures.without(alarms).bare() for _, figures in ours) else 1
 
 
 def arguments() -> argparse.Namespace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from evaluation.clip_exposure import ClipExposure, FalseAlarm
 from evaluation.size_thresholds import SizeThreshold
@@ -24,57 +25,111 @@ def exposure_table(
     calibrated: Calibrated,
     alarms: Sequence[FalseAlarm] = (),
 ) -> str:
-    """One row for each clip and tool, and their sum; every figure is the worst recogniser's.
+    """One row for each clip and tool, then the sum; every figure is the worse recogniser's.
 
     Args:
-        clips: what to call the row, and what was measured.
+        clips: what to call the row, and what was measured. Rows called as their clip add up.
         nominal: each recogniser's own threshold.
         calibrated: each recogniser's thresholds by size.
-        alarms: finds that are no faces; left out of the hits where a second figure is given.
+        alarms: finds that are no faces; where there are any, a second figure in brackets is
+            without them, and so is every share.
     """
-    rows = [_row(name, clip, nominal, calibrated, alarms) for name, clip in clips]
+    rows, total = [], _Counts()
+    for name, clip in clips:
+        counts = _counts(clip, nominal, calibrated, alarms)
+        rows.append(_row(name, clip, counts))
+        if name == clip.clip:
+            total = total.with_more(counts)
+    if total.clips > 1:
+        rows.append(_sum_row(total))
     return "\n".join([_HEAD, *rows])
 
 
-def _row(
-    name: str,
-    clip: ClipExposure,
-    nominal: Nominal,
-    calibrated: Calibrated,
-    alarms: Sequence[FalseAlarm],
-) -> str:
-    total = len(clip.faces)
-    own = [
-        (len(clip.recognised(judge, one)), len(clip.recognised(judge, one, alarms)))
-        for judge, one in nominal.items()
-    ]
-    fixed = [
-        (len(clip.recognised(judge, some)), len(clip.recognised(judge, some, alarms)))
-        for judge, some in calibrated.items()
-    ]
-    bare = (len(clip.bare()), len(clip.bare(alarms)))
-    cells = [
-        name,
-        str(clip.frames) if clip.every == 1 else f"{clip.frames}, 1 in {clip.every}",
-        str(total),
-        _both(bare),
-        _shared(max(own), total),
-        _shared(max(fixed), total),
-        str(max(clip.identified.values())),
-        _worst(clip.blank),
-        _worst(clip.strangers),
-    ]
+_Pair = tuple[int, int]
+"""With the finds that are no faces, and without."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counts of one or more clips, by recogniser where it matters who judges."""
+
+    clips: int = 0
+    frames: int = 0
+    faces: _Pair = (0, 0)
+    bare: _Pair = (0, 0)
+    nominal: Mapping[str, _Pair] = field(default_factory=dict)
+    calibrated: Mapping[str, _Pair] = field(default_factory=dict)
+    identified: Mapping[str, _Pair] = field(default_factory=dict)
+
+    def with_more(self, other: _Counts) -> _Counts:
+        """The sum."""
+        return _Counts(
+            self.clips + other.clips,
+            self.frames + other.frames,
+            _added(self.faces, other.faces),
+            _added(self.bare, other.bare),
+            _added_by_judge(self.nominal, other.nominal),
+            _added_by_judge(self.calibrated, other.calibrated),
+            _added_by_judge(self.identified, other.identified),
+        )
+
+
+def _counts(
+    clip: ClipExposure, nominal: Nominal, calibrated: Calibrated, alarms: Sequence[FalseAlarm]
+) -> _Counts:
+    real = clip.without(alarms)
+    return _Counts(
+        1,
+        clip.frames,
+        (len(clip.faces), len(real.faces)),
+        (len(clip.bare()), len(real.bare())),
+        {
+            judge: (len(clip.recognised(judge, one)), len(real.recognised(judge, one)))
+            for judge, one in nominal.items()
+        },
+        {
+            judge: (len(clip.recognised(judge, some)), len(real.recognised(judge, some)))
+            for judge, some in calibrated.items()
+        },
+        {judge: (len(clip.identified(judge)), len(real.identified(judge))) for judge in nominal},
+    )
+
+
+def _row(name: str, clip: ClipExposure, counts: _Counts) -> str:
+    frames = str(clip.frames) if clip.every == 1 else f"{clip.frames}, 1 in {clip.every}"
+    return _line([name, frames, *_cells(counts), _worst(clip.blank), _worst(clip.strangers)])
+
+
+def _sum_row(total: _Counts) -> str:
+    return _line([f"all {total.clips}, kveil", str(total.frames), *_cells(total), "", ""])
+
+
+def _cells(counts: _Counts) -> list[str]:
+    by_judge = (counts.nominal, counts.calibrated, counts.identified)
+    shared = [_shared(max(pairs.values()), counts.faces[1]) for pairs in by_judge]
+    return [_both(counts.faces), _both(counts.bare), *shared]
+
+
+def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _both(counts: tuple[int, int]) -> str:
+def _added(first: _Pair, second: _Pair) -> _Pair:
+    return first[0] + second[0], first[1] + second[1]
+
+
+def _added_by_judge(first: Mapping[str, _Pair], second: Mapping[str, _Pair]) -> dict[str, _Pair]:
+    return {judge: _added(first.get(judge, (0, 0)), pair) for judge, pair in second.items()}
+
+
+def _both(counts: _Pair) -> str:
     """All, and in brackets those that are faces where some are not."""
     everything, faces = counts
     return str(everything) if everything == faces else f"{everything} ({faces})"
 
 
-def _shared(counts: tuple[int, int], total: int) -> str:
-    return f"{_both(counts)} · {counts[0] / max(total, 1):.2%}"
+def _shared(counts: _Pair, faces: int) -> str:
+    return f"{_both(counts)} · {counts[1] / max(faces, 1):.2%}"
 
 
 def _worst(pairs: Mapping[str, tuple[int, int]]) -> str:
@@ -102,8 +157,11 @@ def threshold_table(nominal: Nominal, calibrated: Calibrated) -> str:
 
 
 def false_alarm_table(alarms: Sequence[FalseAlarm]) -> str:
-    """The finds that are no faces, in words."""
-    rows = [f"| {one.clip} | {one.frame} | {one.shows} |" for one in alarms]
+    """The finds that are no faces, in words; those that show the same in one row."""
+    frames: dict[tuple[str, str], list[str]] = {}
+    for one in alarms:
+        frames.setdefault((one.clip, one.shows), []).append(str(one.frame))
+    rows = [_line([clip, ", ".join(some), shows]) for (clip, shows), some in frames.items()]
     return "\n".join(
-        ["| clip | frame | what the detector took for a face |", "|---|---|---|", *rows]
+        ["| clip | frames | what the detector took for a face |", "|---|---|---|", *rows]
     )
