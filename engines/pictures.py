@@ -257,33 +257,45 @@ def _bgr_from_yuv(matrix: Matrix, is_full_range: bool) -> NDArray[np.float64]:
     return np.hstack([linear, offset[:, None]])
 
 
-def _cells(image: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
-    """View of an h×w array as ⌈h/down⌉×down×⌈w/right⌉×right, the edge repeated."""
+def _even(image: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
+    """The image with its last row and column repeated until cells of the chroma grid fit."""
     height, width = image.shape
-    padded = np.pad(image, ((0, -height % down), (0, -width % right)), mode="edge")
-    return padded.reshape(padded.shape[0] // down, down, padded.shape[1] // right, right)
+    if height % down == 0 and width % right == 0:
+        return image
+    more = (-height % down, -width % right)
+    return np.asarray(cv2.copyMakeBorder(image, 0, more[0], 0, more[1], cv2.BORDER_REPLICATE))
 
 
 def _largest_per_cell(alpha: NDArray[np.float32], down: int, right: int) -> NDArray[np.float32]:
-    return np.asarray(_cells(alpha, down, right).max(axis=(1, 3)), np.float32)
+    even = _even(alpha, down, right)
+    parts = [even[y::down, x::right] for y in range(down) for x in range(right)]
+    largest = parts[0]
+    for part in parts[1:]:
+        largest = np.maximum(largest, part)
+    return np.ascontiguousarray(largest)
 
 
 def _mean_per_cell(
     value: NDArray[np.float32], alpha: NDArray[np.float32], down: int, right: int
 ) -> NDArray[np.float32]:
     """Mean of the patch, weighted by alpha so that colour outside the patch does not bleed in."""
-    weight = _cells(alpha, down, right) + np.float32(1e-6)
-    total = (_cells(value, down, right) * weight).sum(axis=(1, 3))
-    return np.asarray(total / weight.sum(axis=(1, 3)), np.float32)
+    weight = _even(alpha, down, right) + np.float32(1e-6)
+    total = cv2.multiply(_even(value, down, right), weight)
+    size = (weight.shape[1] // right, weight.shape[0] // down)
+    total = cv2.resize(total, size, interpolation=cv2.INTER_AREA)
+    share = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.divide(total, share), np.float32)
 
 
 def _blend_into(
     window: Plane, value: NDArray[np.float32], alpha: NDArray[np.float32], largest: int
 ) -> None:
-    weight = alpha if window.ndim == 2 else alpha[..., None]
+    weight = alpha if window.ndim == 2 else cv2.merge([alpha] * 3)
     before = window.astype(np.float32)
-    mixed = value - before
-    mixed *= weight
-    mixed += before
+    mixed = cv2.subtract(value, before)
+    mixed = cv2.add(cv2.multiply(mixed, weight, dst=mixed), before, dst=mixed)
+    if window.dtype == np.uint8:
+        window[...] = cv2.convertScaleAbs(mixed)  # rounds and saturates
+        return
     np.clip(np.rint(mixed, out=mixed), 0, largest, out=mixed)
     window[...] = mixed.astype(window.dtype)

@@ -42,6 +42,7 @@ _ROUNDED: Final = 0.03
 _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
 _ENOUGH: Final = 0.25
+_FAINT: Final = 1e-4
 _FAR_PX: Final = 2**14
 
 Float32 = NDArray[np.float32]
@@ -111,12 +112,21 @@ def _blurred(around: Float32, known: NDArray[np.bool_]) -> Float32:
     weight = known.astype(np.float32)
     seen = around * weight[..., None]
     unit = _SIDE / _WIDTH
-    near, near_share = (cv2.GaussianBlur(x, (0, 0), _BLUR * unit) for x in (seen, weight))
-    far, far_share = (cv2.GaussianBlur(x, (0, 0), _FAR_BLUR * unit) for x in (seen, weight))
-    mixed = np.clip(near_share / _ENOUGH, 0, 1)[..., None]
-    near = near / np.maximum(near_share, 1e-4)[..., None]
-    far = far / np.maximum(far_share, 1e-4)[..., None]
-    return np.asarray(near * mixed + far * (1 - mixed), np.float32)
+    # The mean of the whole stands in where not even the far blur reaches a known pixel.
+    seen, weight = seen + _FAINT * _mean(seen, weight), weight + _FAINT
+    both = cv2.merge([*cv2.split(seen), weight])
+    near = cv2.GaussianBlur(both, (0, 0), _BLUR * unit)
+    coarse = cv2.resize(both, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
+    coarse = cv2.GaussianBlur(coarse, (0, 0), _FAR_BLUR * unit / 4)
+    far = cv2.resize(coarse, (_SIDE, _SIDE), interpolation=cv2.INTER_LINEAR)
+    mixed = np.clip(near[..., 3:] / _ENOUGH, 0, 1)
+    sharp, dim = (x[..., :3] / x[..., 3:] for x in (near, far))
+    return np.asarray(dim + mixed * (sharp - dim), np.float32)
+
+
+def _mean(seen: Float32, weight: Float32) -> Float32:
+    total = seen.sum(axis=(0, 1)) / max(float(weight.sum()), 1.0)
+    return np.asarray(total, np.float32)
 
 
 def _reach_weight(hidden: NDArray[np.bool_]) -> Float32:
