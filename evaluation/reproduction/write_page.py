@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,6 +17,7 @@ from evaluation.finders import finder_from_models
 from evaluation.folder import people_in_folder, portraits
 from evaluation.methods.generated import surrogates_from_pack
 from evaluation.recognisers import models_folder, recognisers_from_names
+from evaluation.reproduction.anonfaces_tables import anonfaces_section
 from evaluation.reproduction.cluster_tables import centroid_rows, clustering_rows, collapse_rows
 from evaluation.reproduction.fusion_sections import fpsp_section, ksalsa_section
 from evaluation.reproduction.ksame_tables import (
@@ -26,14 +28,16 @@ from evaluation.reproduction.ksame_tables import (
     threshold_rows,
 )
 from evaluation.reproduction.markdown import cells, joined, marked, rule, sections_of, share
+from evaluation.reproduction.record_sections import record_section
 from evaluation.reproduction.styleid_sections import styleid_section
 
 __all__ = ["write_page"]
 
-_COMMAND = "python -m evaluation.reproduction.write_page ORL_DIR LFW_DIR"
+_COMMAND = "python -m evaluation.reproduction.write_page ORL_DIR LFW_DIR --evaluation full.json"
 
-
-SECTIONS: Final = ("k-same", "clusters", "styleid", "k-salsa", "fpsp")
+_MIXED: Final = 200
+"""People whose pixels are mixed, without the generator."""
+SECTIONS: Final = ("k-same", "clusters", "anonfaces", "styleid", "recognition", "k-salsa", "fpsp")
 
 
 def write_page(
@@ -43,6 +47,10 @@ def write_page(
     models: Annotated[Path | None, typer.Option(help="Folder of the evaluator's networks.")] = None,
     people: Annotated[int, typer.Option(help="People of LFW to look at.")] = 1000,
     rendered: Annotated[int, typer.Option(help="Of them, people to anonymize.")] = 100,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(help="JSON of `kveil evaluate LFW_DIR`; without it, that part stays."),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Make only this section anew: " + ", ".join(SECTIONS)),
@@ -50,19 +58,21 @@ def write_page(
 ) -> None:
     """Redoes the experiments and writes the page."""
     wanted = only or list(SECTIONS)
-    kept = sections_of(output.read_text("utf-8")) if only and output.is_file() else {}
+    kept = sections_of(output.read_text("utf-8")) if output.is_file() else {}
     backend, folder = OpenVino(), models_folder(models)
     made: dict[str, str] = {}
     if "k-same" in wanted:
         sets = orl_faces(orl)
         made["k-same"] = "\n\n".join([_table_1(sets), _figure_15(sets), _figure_18(sets)])
-    if {"clusters", "styleid", "fpsp"} & set(wanted):
-        count = people if "clusters" in wanted else rendered
+    if {"clusters", "anonfaces", "styleid", "fpsp"} & set(wanted):
+        count = people if "clusters" in wanted else max(rendered, _MIXED)
         made |= _of_faces(
             wanted, _portraits(lfw, backend, folder, count), backend, folder, rendered
         )
     if "k-salsa" in wanted:
         made["k-salsa"] = ksalsa_section()
+    if "recognition" in wanted and evaluation is not None:
+        made["recognition"] = record_section(json.loads(evaluation.read_text("utf-8")))
     sections = {"head": _HEAD} | {
         name: made[name] if name in made else kept.get(name, "") for name in SECTIONS
     }
@@ -91,6 +101,8 @@ def _of_faces(
             _collapse(vectors),
         ]
         made["clusters"] = "\n\n".join(parts)
+    if "anonfaces" in wanted:
+        made["anonfaces"] = anonfaces_section(faces.take(np.arange(len(faces))[:_MIXED]), judges)
     if {"styleid", "fpsp"} & set(wanted):
         generator, few = surrogates_from_pack(backend), faces.take(np.arange(len(faces))[:rendered])
         if "styleid" in wanted:
@@ -117,10 +129,9 @@ _OPEN = """## Not redone
 
 | paper | tables and figures | why |
 |---|---|---|
-| AnonFACES | Figs 9–16 | need CelebA, RaFD and their StyleGAN; \
-`kveil evaluate` draws the same curves over k on any folder |
-| StyleID | Tables 3–5, Figs 12, 13, 15 | `kveil evaluate` gives AUC, accuracy, ranks, \
-attributes and identity diversity of every method on any folder |
+| AnonFACES | Fig. 12, 13 | a dendrogram of RaFD; RaFD's attributes (`kveil evaluate` prints the \
+homogeneity of clusters for any folder) |
+| StyleID | Fig. 13's happiness and glasses | the data have no such labels |
 | k-SALSA | Tables 1–4 on fundus photographs | need APTOS, EyePACS and their generator |
 | FPSP | Table 4 | needs CelebA's expressions and three classifiers of them |"""
 
