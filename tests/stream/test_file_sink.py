@@ -207,7 +207,8 @@ def test_same_pictures_give_the_same_bytes(clip: Path) -> None:
     written = []
     for name in ("one.mp4", "two.mp4"):
         source = FileSource(clip)
-        sink = FileSink(clip.with_name(name), source.probe, EncodeSettings())
+        # One thread: with more, x264 now and then spells the same pictures otherwise.
+        sink = FileSink(clip.with_name(name), source.probe, EncodeSettings(threads=1))
         write_all(sink, composites(source))
         written.append(clip.with_name(name).read_bytes())
     assert written[0] == written[1]

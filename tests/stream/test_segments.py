@@ -22,7 +22,8 @@ LENGTH = 16
 
 def opened(source: Path, target: Path, identity: str = "one") -> tuple[FileSource, SegmentSink]:
     reader = FileSource(source)
-    settings = EncodeSettings(overwrite=True)
+    # One thread: with more, the encoder now and then spells the same pictures otherwise.
+    settings = EncodeSettings(overwrite=True, threads=1)
     return reader, SegmentSink(target, reader.probe, settings, identity, segment_frames=LENGTH)
 
 
