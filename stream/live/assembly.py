@@ -23,6 +23,7 @@ from stream.live.latest_picture import LatestPicture
 from stream.live.live_anonymizer import LiveAnonymizers
 from stream.live.live_encoder import EncoderOptions, LiveCodec
 from stream.live.live_stream import Liveliness, LiveStream
+from stream.live.low_latency_hls import LowLatencyHls
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.recording import RecordingSink, Retention, recording_folder
@@ -45,6 +46,8 @@ _Connect = Callable[[Hear | None], Source]
 _NEVER_S = 1e9
 _MOST_HUNG = 4
 """Searches that may hang before no more are begun."""
+_MOST_WAITING = 64
+"""Requests for parts that may wait at once, per stream."""
 
 
 class RunningStream:
@@ -57,6 +60,7 @@ class RunningStream:
         entrance: where browsers publish it; None where it has a source of its own.
         encoder_options: for viewers.
         clock: time.
+        is_marked: segments carry the machine-readable mark.
     """
 
     def __init__(
@@ -67,6 +71,8 @@ class RunningStream:
         entrance: WhipEntrance | None,
         encoder_options: EncoderOptions,
         clock: Clock,
+        *,
+        is_marked: bool = True,
     ) -> None:
         self.spec = spec
         self.live = live
@@ -75,8 +81,10 @@ class RunningStream:
         self.latest = LatestPicture()
         self._encoder_options = encoder_options
         self._clock = clock
+        self._is_marked = is_marked
         self._lock = threading.Lock()
         self._encoders: dict[LiveCodec, ViewerEncoder] = {}
+        self._hls: LowLatencyHls | None = None
         live.add_outlet(self.latest)
 
     @property
@@ -95,6 +103,22 @@ class RunningStream:
                 self.live.add_outlet(made)
             return self._encoders[codec]
 
+    @property
+    def hls(self) -> LowLatencyHls:
+        """The segments and parts for players; made at the first request."""
+        with self._lock:
+            if self._hls is None:
+                self._hls = LowLatencyHls(
+                    self.spec.name,
+                    self._encoder_options,
+                    self._clock,
+                    self.live.counters,
+                    _MOST_WAITING,
+                    is_marked=self._is_marked,
+                )
+                self.live.add_outlet(self._hls)
+            return self._hls
+
     def stop(self, timeout_s: float = 5.0) -> list[str]:
         """Ends the stream; gives the names of threads that would not leave."""
         if self.entrance is not None:
@@ -103,6 +127,8 @@ class RunningStream:
         for codec, encoder in self._encoders.items():
             if not encoder.close(timeout_s):
                 stuck.append(f"{self.spec.name}-{codec}")
+        if self._hls is not None and not self._hls.close(timeout_s):
+            stuck.append(f"{self.spec.name}-hls")
         return stuck
 
 
@@ -154,7 +180,13 @@ class Assembly:
             has_sound=spec.audio == "pass",
         )
         running = RunningStream(
-            spec, live, anonymizers, entrance, self._encoder_options(), self.clock
+            spec,
+            live,
+            anonymizers,
+            entrance,
+            self._encoder_options(),
+            self.clock,
+            is_marked=self.settings.anonymize.privacy.label,
         )
         for name, open_sink in self._ways_out(spec):
             live.add_lane(self._lane(name, open_sink, counters))

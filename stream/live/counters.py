@@ -28,6 +28,7 @@ Event = Literal[
     "viewers_refused",
 ]
 _RECENT = 300
+_FEWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,20 @@ class Counters:
             self._counts["frames_out" if latency_s is not None else "slates"] += 1
             if latency_s is not None:
                 self._latencies.append(latency_s)
+
+    @property
+    def newest_latency_s(self) -> float:
+        """Latency of the newest picture; 0 before the first."""
+        with self._lock:
+            return self._latencies[-1] if self._latencies else 0.0
+
+    @property
+    def interval_s(self) -> float:
+        """Mean time between the frames that came lately; 0 where it is not known."""
+        with self._lock:
+            if len(self._arrivals) < _FEWEST:
+                return 0.0
+            return (self._arrivals[-1] - self._arrivals[0]) / (len(self._arrivals) - 1)
 
     def counts(self) -> dict[Event, int]:
         """Every count since the stream began."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from config.settings import Settings
 from engines.compositor import Composite, compose_slate
@@ -16,7 +17,12 @@ from stream.engine_set import EngineSet
 from stream.finding import FaceFinder
 from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
 from stream.live.counters import Counters
-from stream.live.overload import Overload, SheddingReplacer, SheddingSchedule
+from stream.live.overload import (
+    Overload,
+    SheddingReplacer,
+    SheddingSchedule,
+    shedding_plans,
+)
 from stream.methods import method_cover
 from stream.replacement import FaceReplacer
 from stream.report import ClusterCounts, FaceCounts, FrameCounts
@@ -27,6 +33,10 @@ __all__ = ["FaceTally", "LiveAnonymizers", "Marked"]
 _GIVE_UP_AFTER = 10
 _LEAST_HOLD_FRAMES = 2
 _MOST_HOLD_FRAMES = 100
+_ALLOWED_FRAMES = 2
+"""Pictures that leave more than so many frames after their look-ahead are late."""
+_LOST_FRAMES = 4
+"""Those that leave later than this count as lost: a cover now is better."""
 _SLOWEST_FPS = 1.0
 """Cameras may be this slow: the look-ahead is then so many seconds long."""
 ReplacerFactory = Callable[[], FaceReplacer]
@@ -177,7 +187,6 @@ class LiveAnonymizers:
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
-        self._engines = engines
         self._make_replacer = make_replacer
         self._counters = counters
         self._style = style
@@ -185,6 +194,7 @@ class LiveAnonymizers:
         self._drops = 0
         self._replacer: FaceReplacer | None = None
         self.overload = Overload(is_on=sheds_load)
+        self._engines = replace(engines, plans=shedding_plans(engines.plans, self.overload))
         self.tally = FaceTally()
         self.stages = StageClock()
 
@@ -237,7 +247,11 @@ class LiveAnonymizers:
         return finder
 
     def _observe(self) -> None:
-        """A frame is late where another had to be dropped for it."""
+        """A frame is late where another was dropped for it, or where it left too late."""
         drops = self._counters.counts().get("dropped_input", 0)
-        self.overload.observe(drops > self._drops, self._now())
-        self._drops = drops
+        newest_s, interval_s = self._counters.newest_latency_s, self._counters.interval_s
+        frames = self._settings.tracking.lookahead_live_frames
+        is_late = newest_s > (frames + _ALLOWED_FRAMES) * interval_s > 0
+        is_lost = newest_s > (frames + _LOST_FRAMES) * interval_s > 0
+        has_dropped, self._drops = drops > self._drops, drops
+        self.overload.observe(is_late or has_dropped, self._now(), is_lost=is_lost or has_dropped)

@@ -3,28 +3,35 @@
 Coarser detection first, then rarer detection, then covers instead of swaps. Each step saves
 work and none bares a face: a thorough search falls into every look-ahead, whatever the load,
 and covers the frames still held back; a cover is the cheapest picture of all.
+
+A step back up that fails costs the viewers seconds of drops, so each failure doubles the time
+until the next attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.detectors.multiscale import DetectionPlan
 from engines.types import Frame, Track
+from stream.finding import Plans, Scale
 from stream.replacement import FaceReplacer, Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import FacesAhead, Foresighted
 from tracker.schedule import DetectionSchedule, MovingFace, Pass, ScheduleSettings
 
-__all__ = ["Effort", "Overload", "SheddingReplacer", "SheddingSchedule"]
+__all__ = ["Effort", "Overload", "SheddingReplacer", "SheddingSchedule", "shedding_plans"]
 
-_SMOOTHING: Final = 1 / 15
-_HIGH: Final = 0.3
+_SMOOTHING: Final = 1 / 45
+_HIGH: Final = 0.12
 _LOW: Final = 0.05
+_LONGEST_PATIENCE: Final = 32
+"""Waits before a step up grow to so many times the first."""
 
 
 class Effort(IntEnum):
@@ -33,7 +40,7 @@ class Effort(IntEnum):
     FULL = 0
     """Everything as the settings say."""
     COARSE = 1
-    """Thorough searches once per look-ahead, and no oftener."""
+    """Thorough searches once per look-ahead and no oftener; large faces sought at half scale."""
     SPARSE = 2
     """Besides, every second frame is carried by the tracker."""
     COVER = 3
@@ -43,10 +50,14 @@ class Effort(IntEnum):
 class Overload:
     """Chooses the effort from how many frames came late.
 
+    Late frames make the detection coarser and rarer. Only frames that are lost, or nearly so,
+    make covers of swaps: a face a little later is worth more than none.
+
     Args:
         is_on: false keeps full effort.
         worse_s: least time between two steps down in effort.
-        better_s: least time without trouble before a step up; larger flickers less.
+        better_s: least time without trouble before a step up, doubled by each step up that
+            did not last; larger flickers less.
 
     >>> overload = Overload(worse_s=1.0)
     >>> for tenth in range(40):
@@ -59,31 +70,52 @@ class Overload:
         self._is_on = is_on
         self._worse_s = worse_s
         self._better_s = better_s
-        self._late_share = 0.0
+        self._patience_s = better_s
+        self._rose_s: float | None = None
+        self._late_share = self._lost_share = 0.0
         self._changed_s: float | None = None
         self.effort = Effort.FULL
 
-    def observe(self, is_late: bool, now_s: float) -> Effort:
+    def observe(self, is_late: bool, now_s: float, *, is_lost: bool | None = None) -> Effort:
         """Told of each frame whether it was late or had to drop another.
 
         Args:
-            is_late: the frame before it was dropped, or it left later than allowed.
+            is_late: it left later than allowed, or the frame before it was dropped.
             now_s: monotonic s.
+            is_lost: the frame before it was dropped, or it left far too late; as `is_late`
+                if left out.
         """
         self._late_share += _SMOOTHING * (is_late - self._late_share)
+        is_lost = is_late if is_lost is None else is_lost
+        self._lost_share += _SMOOTHING * (is_lost - self._lost_share)
         if self._changed_s is None:
             self._changed_s = now_s
         waited_s = now_s - self._changed_s
         if not self._is_on:
             return self.effort
-        if self._late_share > _HIGH and waited_s >= self._worse_s:
-            self._step(min(Effort.COVER, self.effort + 1), now_s)
-        elif self._late_share < _LOW and waited_s >= self._better_s:
-            self._step(max(Effort.FULL, self.effort - 1), now_s)
+        against = self._lost_share if self.effort >= Effort.SPARSE else self._late_share
+        upward = self._lost_share if self.effort == Effort.COVER else self._late_share
+        if against > _HIGH and waited_s >= self._worse_s:
+            self._sink(now_s)
+        elif upward < _LOW and waited_s >= self._patience_s:
+            self._rise(now_s)
         return self.effort
 
-    def _step(self, effort: int, now_s: float) -> None:
-        self.effort, self._changed_s = Effort(effort), now_s
+    def _sink(self, now_s: float) -> None:
+        if self._rose_s is not None and now_s - self._rose_s < self._patience_s:
+            longest_s = _LONGEST_PATIENCE * self._better_s
+            self._patience_s, self._rose_s = min(2 * self._patience_s, longest_s), None
+        self.effort, self._changed_s = Effort(min(Effort.COVER, self.effort + 1)), now_s
+        self._late_share = self._lost_share = (
+            0.0  # what was late before says nothing of the lower effort
+        )
+
+    def _rise(self, now_s: float) -> None:
+        if self._rose_s is not None:
+            self._patience_s = max(self._better_s, self._patience_s / 2)
+        if self.effort > Effort.FULL:
+            self._rose_s = now_s
+        self.effort, self._changed_s = Effort(max(Effort.FULL, self.effort - 1)), now_s
 
 
 class SheddingSchedule(DetectionSchedule):
@@ -140,6 +172,27 @@ class SheddingSchedule(DetectionSchedule):
         if self._overload.effort >= Effort.SPARSE and choice == "coarse" and not self._was_skipped:
             choice = "skip"
         return choice
+
+
+def shedding_plans(plans: Plans, overload: Overload) -> Plans:
+    """Scales of the searches, of which those for large faces are smaller under an overload.
+
+    They take the smallest scale that the thorough search takes anyway, so that no further
+    network is compiled when the machine has the least time for it.
+
+    Args:
+        plans: what is searched otherwise.
+        overload: tells the effort.
+    """
+
+    def chosen(height: int, width: int) -> Mapping[Scale, DetectionPlan]:
+        usual = plans(height, width)
+        smallest_px = min(usual["full"].also_px, default=usual["near"].long_side_px)
+        if overload.effort < Effort.COARSE or smallest_px >= usual["near"].long_side_px:
+            return usual
+        return {**usual, "near": DetectionPlan(smallest_px, max_upscale=1.5)}
+
+    return chosen
 
 
 class SheddingReplacer:

@@ -14,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 
 from engines.errors import KveilError
 from stream.live.errors import AddressRefused, OfferRefused, ViewerRefused
-from stream.service import stream_routes, webrtc_routes
+from stream.service import hls_routes, stream_routes, webrtc_routes
 from stream.service.context import Context, context_of
 from stream.service.errors import ServiceRefusal
 from stream.service.limits import Buckets, RequestBounds
@@ -40,6 +40,7 @@ def create_app(context: Context) -> FastAPI:
     app.state.context = context
     app.include_router(stream_routes.router)
     app.include_router(webrtc_routes.router)
+    app.include_router(hls_routes.router)
     _add_own_routes(app)
     _add_refusals(app)
     bounds = context.settings.bounds

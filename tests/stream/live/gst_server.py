@@ -2,9 +2,11 @@
 place to publish to and watch from. Runs under the system's Python, which has GStreamer:
 
     /usr/bin/python3 gst_server.py --port 8554 --fps 15 --size 1280x720 [--base FRAMES.i420]
-        [--sound pcma|aac|opus]
+        [--sound pcma|aac|opus] [--loop]
 
-`/camera` plays; `/out` takes a publication (ANNOUNCE, RECORD) that `/watch` plays again.
+`/camera` plays; `/out` takes a publication (ANNOUNCE, RECORD) that `/watch` plays again. With
+`--loop` the camera's pictures are encoded once, at the start, and sent over and over at the
+times burnt into them, which then go round every ten seconds: a camera that costs nothing.
 """
 # mypy: ignore-errors
 
@@ -26,6 +28,7 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
 BITS = 40
 BAR_ROWS = 32
 RATE = 48000
+LOOP_MS = 10_000
 SOUNDS = {
     "pcma": "audioresample ! alawenc ! rtppcmapay name=pay1 pt=8",
     "aac": "avenc_aac ! aacparse ! rtpmp4gpay name=pay1 pt=97",
@@ -98,6 +101,86 @@ class Camera(GstRtspServer.RTSPMediaFactory):
             tone.emit("push-buffer", Gst.Buffer.new_wrapped(tone_of(RATE // fps, is_loud)))
         source.emit("push-buffer", Gst.Buffer.new_wrapped(burnt))
         return True
+
+
+class LoopedCamera(GstRtspServer.RTSPMediaFactory):
+    """Sends pictures encoded beforehand, each when the monotonic time modulo the loop is its own.
+
+    It begins at the next key frame, of which there is one a second.
+    """
+
+    def __init__(self, options):
+        super().__init__()
+        self.caps = (
+            "video/x-h264,stream-format=byte-stream,alignment=au,"
+            f"width={options.width},height={options.height},framerate={options.fps}/1"
+        )
+        self.stamps_ms = [n * 1000 // options.fps for n in range(LOOP_MS // 1000 * options.fps)]
+        self.encoded = encoded_loop(options, self.stamps_ms, self.caps)
+        self.set_launch(
+            f"( appsrc name=src is-live=true format=time do-timestamp=true caps={self.caps} "
+            "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=1 )"
+        )
+        self.set_shared(True)
+        self.set_latency(0)
+        self.connect("media-configure", self.configured)
+
+    def configured(self, _factory, media):
+        state = {"on": True}
+        media.connect("unprepared", lambda *_: state.update(on=False))
+        source = media.get_element().get_by_name("src")
+        late_ms = [lateness_ms(stamp) for stamp in self.stamps_ms]
+        keys = [place for place, (_, is_key) in enumerate(self.encoded) if is_key]
+        self.wait_for(source, state, max(keys, key=late_ms.__getitem__))
+
+    def wait_for(self, source, state, place):
+        """Sleeps until the picture at `place` is due."""
+        late_ms = lateness_ms(self.stamps_ms[place])
+        wait_ms = 0 if late_ms < LOOP_MS / 2 else math.ceil(LOOP_MS - late_ms)
+        GLib.timeout_add(wait_ms, self.push, source, state, place)
+
+    def push(self, source, state, place):
+        if state["on"]:
+            source.emit("push-buffer", Gst.Buffer.new_wrapped(self.encoded[place][0]))
+            self.wait_for(source, state, (place + 1) % len(self.encoded))
+        return False
+
+
+def lateness_ms(stamp_ms):
+    """Time since a stamp was due, 0…LOOP_MS."""
+    return (time.monotonic() * 1000 - stamp_ms) % LOOP_MS
+
+
+def encoded_loop(options, stamps_ms, caps):
+    """One loop of pictures as H.264, each with its stamp burnt in, and whether it is a key."""
+    width, height = options.width, options.height
+    size = width * height * 3 // 2
+    raw = Path(options.base).read_bytes() if options.base else bytes([90]) * size
+    pictures = [raw[at : at + size] for at in range(0, len(raw) - size + 1, size)]
+    pipeline = Gst.parse_launch(
+        f"appsrc name=src format=time caps=video/x-raw,format=I420,width={width},height={height},"
+        f"framerate={options.fps}/1 ! x264enc tune=zerolatency speed-preset=superfast "
+        f"key-int-max=15 bitrate=3000 ! h264parse config-interval=-1 ! {caps} "
+        "! appsink name=sink sync=false"
+    )
+    source, sink = pipeline.get_by_name("src"), pipeline.get_by_name("sink")
+    pipeline.set_state(Gst.State.PLAYING)
+    encoded = []
+    for place, stamp in enumerate(stamps_ms):
+        picture = pictures[place % len(pictures)]
+        burnt = bar_row(stamp, width) * BAR_ROWS + picture[width * BAR_ROWS :]
+        buffer = Gst.Buffer.new_wrapped(burnt)
+        buffer.pts = buffer.dts = place * Gst.SECOND // options.fps
+        buffer.duration = Gst.SECOND // options.fps
+        source.emit("push-buffer", buffer)
+    source.emit("end-of-stream")
+    while sample := sink.emit("pull-sample"):
+        buffer = sample.get_buffer()
+        is_key = not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT)
+        encoded.append((buffer.extract_dup(0, buffer.get_size()), is_key))
+    pipeline.set_state(Gst.State.NULL)
+    assert len(encoded) == len(stamps_ms)
+    return encoded
 
 
 def bar_row(number, width):
@@ -186,6 +269,7 @@ def main():
     parser.add_argument("--base")
     parser.add_argument("--user")
     parser.add_argument("--sound", choices=sorted(SOUNDS))
+    parser.add_argument("--loop", action="store_true", help="encode once, send over and over")
     options = parser.parse_args()
     options.width, options.height = map(int, options.size.split("x"))
     Gst.init(None)
@@ -194,7 +278,8 @@ def main():
     server.set_service(options.port)
     server.get_thread_pool().set_max_threads(8)
     mounts = server.get_mount_points()
-    camera, desk = Camera(options), Desk(bool(options.sound))
+    camera = LoopedCamera(options) if options.loop else Camera(options)
+    desk = Desk(bool(options.sound))
     mounts.add_factory("/camera", camera)
     mounts.add_factory("/out", desk.take)
     mounts.add_factory("/watch", desk.give)

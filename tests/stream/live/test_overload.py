@@ -5,8 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
+from engines.detectors.multiscale import DetectionPlan
 from engines.types import Face, Track, TrackState
-from stream.live.overload import Effort, Overload, SheddingReplacer, SheddingSchedule
+from stream.finding import Scale
+from stream.live.overload import (
+    Effort,
+    Overload,
+    SheddingReplacer,
+    SheddingSchedule,
+    shedding_plans,
+)
 from stream.replacement import CoverEveryFace
 from tests.stream.live.fakes import frame_at
 from tracker.schedule import ScheduleSettings
@@ -97,3 +105,36 @@ def test_last_step_covers_and_says_why() -> None:
     track = Track(7, face, TrackState.DETECTED, 3)
     replacer = SheddingReplacer(CoverEveryFace("method"), overload_at(Effort.COVER))
     assert replacer.replace(frame_at(0.0), (track,)).causes == {7: "overload"}
+
+
+def test_frames_that_are_late_but_not_lost_never_make_covers_of_swaps() -> None:
+    overload = Overload(worse_s=0.0)
+    efforts = {overload.observe(True, tick / 10, is_lost=False) for tick in range(900)}
+    assert efforts == {Effort.FULL, Effort.COARSE, Effort.SPARSE}
+
+
+def test_each_step_up_that_fails_doubles_the_wait_for_the_next() -> None:
+    overload = Overload(worse_s=1.0, better_s=5.0)
+    rises: list[float] = []
+    for tick in range(6000):
+        before = overload.effort
+        after = overload.observe(before < Effort.SPARSE, tick / 10)
+        if after < before:
+            rises.append(tick / 10)
+    gaps = [later - sooner for sooner, later in itertools.pairwise(rises)]
+    assert len(gaps) >= 3
+    assert all(later > 1.5 * sooner for sooner, later in itertools.pairwise(gaps[:3]))
+    assert max(gaps) < 200.0
+
+
+def test_overload_seeks_large_faces_at_a_scale_that_is_compiled_already() -> None:
+    usual: dict[Scale, DetectionPlan] = {
+        "near": DetectionPlan(512),
+        "coarse": DetectionPlan(768),
+        "full": DetectionPlan(1280, also_px=(320,)),
+    }
+    for effort in Effort:
+        plans = shedding_plans(lambda height, width: usual, overload_at(effort))(720, 1280)
+        assert plans["near"].long_side_px == (512 if effort is Effort.FULL else 320)
+        assert plans["coarse"] is usual["coarse"]
+        assert plans["full"] is usual["full"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +20,7 @@ from stream.finding import Scale
 from stream.replacement import CoverEveryFace
 from stream.service.serving import Service
 
+Talk = Callable[[httpx.AsyncClient], Coroutine[None, None, None]]
 TOKENS = {"viewer": "kv_viewer", "publisher": "kv_publisher", "operator": "kv_operator"}
 
 
@@ -59,6 +61,14 @@ def client_of(service: Service, role: str | None = "operator") -> httpx.AsyncCli
     transport = httpx.ASGITransport(app=service.app, raise_app_exceptions=True)
     headers = bearer(role) if role else {}
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
+
+
+def talk(service: Service, conversation: Talk, role: str | None = "operator") -> None:
+    async def run() -> None:
+        async with client_of(service, role) as client:
+            await conversation(client)
+
+    asyncio.run(run())
 
 
 def whip_stream(name: str = "desk") -> StreamSpec:

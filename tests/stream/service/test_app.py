@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import httpx
@@ -9,26 +8,16 @@ import pytest
 import yaml
 
 from config.service import Access, Bounds, Listen, ServiceSettings, Sources, StreamSpec, TokenSpec
-from stream.service.serving import Service
 from tests.stream.service.service_bench import (
     TOKENS,
     bearer,
-    client_of,
     running_service,
+    talk,
     tokens,
     whip_stream,
 )
 
 pytestmark = pytest.mark.unit
-Talk = Callable[[httpx.AsyncClient], Coroutine[None, None, None]]
-
-
-def talk(service: Service, conversation: Talk, role: str | None = "operator") -> None:
-    async def run() -> None:
-        async with client_of(service, role) as client:
-            await conversation(client)
-
-    asyncio.run(run())
 
 
 def settings(**more: object) -> ServiceSettings:

@@ -221,3 +221,53 @@ def test_storm_of_fifty_viewers_fills_the_places_and_harms_nobody(tmp_path: Path
         assert running.live.counters.counts()["viewers_refused"] == 47
         assert is_playing(page, "desk")
         assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_browser_plays_the_parts_of_low_latency_hls_as_they_come(tmp_path: Path) -> None:
+    need_browser()
+    settings = settings_of(StreamSpec(name="desk"), live={"hold_s": 0.2, "slate_fps": 15.0})
+    service = Service(settings, engines(), lambda chosen, name: CoverEveryFace())
+    player = """
+        const at = '/hls/desk/', seen = new Set(), media = new MediaSource();
+        const video = document.createElement('video');
+        video.muted = true;
+        video.src = URL.createObjectURL(media);
+        await new Promise((opened) => { media.onsourceopen = opened; });
+        let query = '', buffer = null, waited = 0;
+        const append = async (uri) => {
+          const answer = await fetch(at + uri);
+          if (!answer.ok) throw new Error(`${uri}: ${answer.status}`);
+          buffer.appendBuffer(await answer.arrayBuffer());
+          await new Promise((done) => { buffer.onupdateend = done; });
+        };
+        while (seen.size < 16) {
+          const text = await (await fetch(at + 'live.m3u8' + query)).text();
+          waited += query ? 1 : 0;
+          if (!buffer) {
+            buffer = media.addSourceBuffer('video/mp4; codecs="avc1.42c01f"');
+            await append('init.mp4');
+          }
+          for (const [, uri] of text.matchAll(/EXT-X-PART:DURATION=[\\d.]+,URI="([^"]+)"/g)) {
+            if (!seen.has(uri)) await append(uri);
+            seen.add(uri);
+          }
+          const [, segment, part] = text.match(/TYPE=PART,URI="(\\d+)\\.(\\d+)/);
+          query = `?_HLS_msn=${segment}&_HLS_part=${part}`;
+        }
+        video.currentTime = video.buffered.start(0);
+        await video.play();
+        const start = video.currentTime;
+        await new Promise((later) => setTimeout(later, 1500));
+        const ranges = video.buffered;
+        return [video.videoWidth, video.currentTime - start, ranges.length,
+          ranges.end(0) - ranges.start(0), waited];
+    """
+    with served(service, settings) as address, browser(tmp_path / "profile") as page:
+        page.open(address)
+        told = cast(list[float], page.run(f"return (async () => {{ {player} }})()"))
+    width, played_s, ranges, buffered_s, waited = told
+    assert width == 1280
+    assert played_s > 0.5
+    assert ranges == 1, "the parts join without a gap"
+    assert buffered_s > 3.0
+    assert waited >= 3, "the player waited for parts instead of asking again and again"
