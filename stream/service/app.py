@@ -17,6 +17,7 @@ from stream.live.errors import AddressRefused, OfferRefused, ViewerRefused
 from stream.service import hls_routes, stream_routes, webrtc_routes
 from stream.service.context import Context, context_of
 from stream.service.errors import ServiceRefusal
+from stream.service.fleet import Fleet
 from stream.service.limits import Buckets, RequestBounds
 from stream.service.metrics import metrics_text
 from stream.service.views import Health
@@ -85,10 +86,10 @@ def _add_own_routes(app: FastAPI) -> None:
     @app.get("/readyz", tags=["health"], responses={503: {"model": Health}})
     def readyz(request: Request, response: Response) -> Health:
         """Whether streams can be run as promised."""
-        stuck = context_of(request).fleet.stuck
-        if stuck:
+        reasons = _reasons_against(context_of(request).fleet)
+        if reasons:
             response.status_code = 503
-            return Health(status="not ready", reasons=[f"{len(stuck)} threads did not leave"])
+            return Health(status="not ready", reasons=reasons)
         return Health(status="ok")
 
     @app.get("/metrics", tags=["health"], response_class=Response)
@@ -103,6 +104,18 @@ def _add_own_routes(app: FastAPI) -> None:
     def page() -> FileResponse:
         """The page for people."""
         return FileResponse(_PAGE / "index.html")
+
+
+def _reasons_against(fleet: Fleet) -> list[str]:
+    """Why streams cannot be run as promised."""
+    reasons = []
+    if fleet.stuck:
+        reasons.append(f"{len(fleet.stuck)} threads did not leave")
+    running = [member.running for member in fleet.members() if member.running is not None]
+    hung = sum(one.live.status().hung_calls for one in running)
+    if hung:
+        reasons.append(f"{hung} calls into the engines hang")
+    return reasons
 
 
 def _add_refusals(app: FastAPI) -> None:

@@ -45,7 +45,7 @@ class Card {
     this.text(".viewers", String(view.viewers));
     this.text(".effort", view.effort);
     const troubles = Object.entries(view.sinks).filter(([, text]) => text !== "ok")
-      .map(([sink, text]) => `${sink}: ${text}`);
+      .map(([sink, text]) => (text.includes(sink) ? text : `${sink}: ${text}`));
     this.text(".trouble", [view.trouble, ...troubles].filter(Boolean).join("; "));
     this.text(".toggle", this.isOff ? "Start" : "Stop");
     $(".unpublish", this.element).hidden = !published.has(this.name);

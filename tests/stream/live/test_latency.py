@@ -155,7 +155,8 @@ def test_two_streams_for_ten_minutes_keep_latency_and_memory(
         counts = {str(event): number - old.get(event, 0) for event, number in new.items()}
         told = {**watch.told(), "counts": counts, "swapped": seen.swapped}
         sys.stdout.write(json.dumps({**told, "covered": seen.covered_by_cause}) + "\n")
-    sys.stdout.write(f"memory grew by {growth_mb:.2f} MB in {MINUTES:g} minutes\n")
+    each_minute = [round(one / 1e6, 1) for one in memory[::6]]
+    sys.stdout.write(f"memory grew by {growth_mb:.2f} MB in {MINUTES:g} minutes: {each_minute}\n")
     assert not stuck
     assert growth_mb < _GROWTH_MB
     lookahead = wanted.tracking.lookahead_live_frames

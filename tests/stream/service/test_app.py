@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -338,3 +339,20 @@ def test_answers_carry_headers_that_keep_browsers_safe() -> None:
     with running_service(settings()) as service:
         talk(service, conversation, role=None)
     assert TOKENS
+
+
+def test_service_whose_engines_hang_is_not_ready_but_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        assert (await client.get("/readyz")).json() == {"status": "ok", "reasons": []}
+        live = service.context.fleet.running("desk").live
+        hung = replace(live.status(), hung_calls=2)
+        monkeypatch.setattr(live, "status", lambda: hung)
+        answer = await client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json()["reasons"] == ["2 calls into the engines hang"]
+        assert (await client.get("/healthz")).status_code == 200
+
+    with running_service(settings()) as service:
+        talk(service, conversation)
