@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engines.types import Face
 from tracker.association import price
-from tracker.cuts import CutDetector
+from tracker.cuts import CutDetector, registered_change
 from tracker.errors import TrackerSettingsRejected
 from tracker.schedule import local_change
 
@@ -40,6 +40,10 @@ class SpanSettings:
         most_frames: most frames from one key to the next; 1 searches every frame.
         lively_frames: the same where a part of the picture changes by `lively_change`.
         lively_change: grey levels from one frame to the next.
+        pan_share: motion of the whole lively picture from one frame to the next, over its
+            size, from which every frame is a key at full scale while faces are in view that
+            only a full pass sees. What is near moves faster than the picture as a whole, so
+            that such faces can neither be linked nor be filled in. Larger: cheaper.
         full_every_s: longest time between two key frames searched at full scale. Keep it
             below the tracker's `preroll_s`.
         small_full_every_s: the same while faces are in view that only a full pass sees.
@@ -57,6 +61,7 @@ class SpanSettings:
     most_frames: int = 8
     lively_frames: int = 2
     lively_change: float = 24.0
+    pan_share: float = 0.01
     full_every_s: float = 0.5
     small_full_every_s: float = 0.25
     most_move: float = 0.35
@@ -122,10 +127,12 @@ class KeySchedule:
             has_small: faces are known that only a full pass sees.
         """
         step_s, self._before_s = time_s - self._before_s, time_s
-        change, is_cut = self._look(thumbnail)
+        change, share, is_cut = self._look(thumbnail)
         self._since_key += 1
         wanted = self.settings
         most = wanted.most_frames if change < wanted.lively_change else wanted.lively_frames
+        is_thorough = has_small and share >= wanted.pan_share
+        most = 1 if is_thorough else most
         is_key = is_cut or not step_s > 0 or self._since_key >= most
         is_key |= not time_s + step_s - self._key_s <= wanted.longest_s + _EPSILON_S
         if not is_key:
@@ -133,7 +140,8 @@ class KeySchedule:
         ends_before = is_cut and self._since_key > 1
         every_s = wanted.small_full_every_s if has_small else wanted.full_every_s
         # The next key lies half a span late as often as half a span early.
-        is_full = is_cut or not time_s + wanted.longest_s / 2 - self._full_s <= every_s
+        is_full = not time_s + wanted.longest_s / 2 - self._full_s <= every_s
+        is_full |= is_cut or is_thorough
         self._key_s, self._since_key = time_s, 0
         self._full_s = time_s if is_full else self._full_s
         return KeyChoice(is_key=True, is_full=is_full, ends_before=ends_before)
@@ -142,15 +150,23 @@ class KeySchedule:
         """A search failed: the next frame is a key, at full scale."""
         self._key_s = self._full_s = -math.inf
 
-    def _look(self, thumbnail: NDArray[np.uint8] | None) -> tuple[float, bool]:
-        """Local change since the frame before (0 when not known), and whether a cut."""
+    def _look(self, thumbnail: NDArray[np.uint8] | None) -> tuple[float, float, bool]:
+        """Local change and motion since the frame before, and whether a cut.
+
+        The motion is a share of the picture's size; 0 where it is not known or nothing lively.
+        """
         before, self._thumbnail = self._thumbnail, thumbnail
         scene = self._cuts.push(self._frame, thumbnail).scene
         self._frame += 1
         is_cut, self._scene = scene != self._scene, scene
         if before is None or thumbnail is None or before.shape != thumbnail.shape:
-            return 0.0, is_cut
-        return local_change(before, thumbnail), is_cut
+            return 0.0, 0.0, is_cut
+        change = local_change(before, thumbnail)
+        if change < self.settings.lively_change:
+            return change, 0.0, is_cut
+        dx, dy = registered_change(before, thumbnail)[0]
+        height, width = thumbnail.shape
+        return change, max(abs(dx) / width, abs(dy) / height), is_cut
 
 
 def agreement(

@@ -70,6 +70,20 @@ def test_lively_picture_is_searched_every_second_frame() -> None:
     assert shapes == [True, False] * 4 + [True]
 
 
+@pytest.mark.parametrize(("has_small", "step"), [(True, 1), (False, 2)])
+def test_small_faces_in_a_pan_are_searched_in_every_frame(has_small: bool, step: int) -> None:
+    wall = np.random.default_rng(5).integers(0, 255, (9, 30)).astype(np.uint8)
+    wide = np.kron(wall, np.ones((4, 8), np.uint8))
+    schedule = KeySchedule()
+    choices = [
+        schedule.decide(at / 30, wide[:, 2 * at : 2 * at + 64], has_small=has_small)
+        for at in range(40)
+    ]
+    found = [at for at, choice in enumerate(choices) if choice.is_key]
+    assert {after - before for before, after in pairwise(found[1:])} == {step}
+    assert all(choice.is_full for choice in choices[1:]) == has_small
+
+
 def test_time_that_stands_still_or_runs_back_makes_keys() -> None:
     schedule = KeySchedule()
     assert [schedule.decide(at, GREY).is_key for at in (0.0, 0.0, 0.04, 0.02)] == [
