@@ -95,6 +95,14 @@ def test_manifests_hold_to_the_schemas_of_kubernetes() -> None:
         validator.validate(one, "1.30", strict=True)
 
 
+@pytest.mark.parametrize("name", ["compose.yaml", "deploy/compose.gpu.yaml"])
+def test_compose_files_hold_to_the_specification_of_compose(name: str) -> None:
+    models = pytest.importorskip(
+        "compose_spec.models", reason="pip install compose-spec for the specification"
+    )
+    assert models.ComposeSpecification(**read(name)[0]).services
+
+
 def test_unit_of_systemd_holds_to_what_systemd_knows() -> None:
     program = shutil.which("systemd-analyze")
     if program is None:
