@@ -94,7 +94,7 @@ def test_slot_beyond_the_cluster_is_refused() -> None:
 
 def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
     population = crowd(400)
-    stretched, plain = (
+    stretched, shy, plain = (
         np.mean(
             [
                 np.linalg.norm(
@@ -103,16 +103,21 @@ def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
                 for i in range(20)
             ]
         )
-        for r in (DonorRecipe(), DonorRecipe(keeps_spread=False))
+        for r in (
+            DonorRecipe(boldness=1.0),
+            DonorRecipe(boldness=0.8),
+            DonorRecipe(keeps_spread=False),
+        )
     )
     single = np.linalg.norm(population.latents - population.mean, axis=(1, 2)).mean()
     assert stretched == pytest.approx(single, rel=0.05)
+    assert shy == pytest.approx(0.8 * stretched, rel=1e-3)
     assert plain < 0.7 * single
 
 
 def test_recipe_of_one_donor_is_that_donor() -> None:
     population = crowd()
-    latent = surrogate_latent(population, keyed("c"), 0, 5, recipe=DonorRecipe(donors=1))
+    latent = surrogate_latent(population, keyed("c"), 0, 5, recipe=DonorRecipe(1, boldness=1.0))
     assert np.isclose(population.latents, latent, atol=1e-5).all(axis=(1, 2)).sum() == 1
 
 
