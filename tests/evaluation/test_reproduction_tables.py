@@ -66,6 +66,8 @@ def test_a_report_becomes_the_tables_of_recognition_attributes_and_k() -> None:
     }
     text = record_section(record)
     assert "| kveil | – | 0.7500 | – | 0.800 | – | 3.0 | – | 20.0% |" in text
+    heads, rules = (line for line in text.splitlines()[4:6])
+    assert heads.count("|") == rules.count("|") == 10
     assert "| kveil | 60.0% | 10.0% |" in text
     assert "| kveil | 5 | 20.0% | 40.0% | 30.0% | 0.900 |" in text
 
