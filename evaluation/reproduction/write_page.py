@@ -74,10 +74,14 @@ def write_page(
     if "recognition" in wanted and evaluation is not None:
         made["recognition"] = record_section(json.loads(evaluation.read_text("utf-8")))
     sections = {"head": _HEAD} | {
-        name: made[name] if name in made else kept.get(name, "") for name in SECTIONS
+        name: made.get(name) or kept.get(name) or _unmade(name) for name in SECTIONS
     }
     output.write_text(marked(sections | {"open": _OPEN}), "utf-8")
     typer.echo(f"wrote {output}")
+
+
+def _unmade(section: str) -> str:
+    return f"*The section {section} was not made yet: `--only {section}` makes it.*"
 
 
 def _portraits(lfw: Path, backend: Backend, folder: Path, count: int) -> Faces:
