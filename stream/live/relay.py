@@ -108,14 +108,19 @@ class Relay:
         return secured
 
     def _carry(self, source: socket.socket, target: socket.socket, is_watched: bool) -> None:
-        tail = b""
+        """Passes bytes on through one buffer, whose front keeps the end of what went before."""
+        buffer = bytearray(_OVERLAP + _CHUNK)
+        fresh, begin = memoryview(buffer)[_OVERLAP:], _OVERLAP
         try:
-            while chunk := source.recv(_CHUNK):
-                if is_watched and _REDIRECT.search(tail + chunk):
+            while size := source.recv_into(fresh):
+                end = _OVERLAP + size
+                if is_watched and _REDIRECT.search(buffer, begin, end):
                     self.failure = "it redirects elsewhere, which is not allowed"
                     break
-                tail = (tail + chunk)[-_OVERLAP:]
-                target.sendall(chunk)
+                target.sendall(fresh[:size])
+                kept = min(_OVERLAP, end - begin)
+                begin = _OVERLAP - kept
+                buffer[begin:_OVERLAP] = buffer[end - kept : end]
         except OSError:
             pass
         finally:
