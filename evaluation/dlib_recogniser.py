@@ -1,6 +1,6 @@
 """dlib's ResNet as a judge: the recogniser with which AnonFACES (2020) measured itself.
 
-It is no dependency of kveil: `pip install dlib-bin face-recognition-models`, then
+It comes as an extra: `pip install 'kveil[dlib]'`, then
 `kveil evaluate faces --recogniser dlib`. It aligns faces by landmarks of its own, which it looks
 for where ours say that the face is.
 """
@@ -111,7 +111,7 @@ def dlib_recogniser() -> DlibRecogniser:
     """
     weights = find_spec("face_recognition_models")
     if find_spec("dlib") is None or weights is None or weights.origin is None:
-        message = "the judge dlib is absent; pip install dlib-bin face-recognition-models"
+        message = "the judge dlib is absent; pip install 'kveil[dlib]'"
         raise ExtraMissing(message)
     # The package of the weights is only a folder to us: importing it needs an old setuptools.
     folder = Path(weights.origin).parent / "models"

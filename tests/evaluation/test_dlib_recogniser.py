@@ -50,7 +50,7 @@ def test_the_report_names_the_weights_by_their_hash(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(IS_THERE, reason="dlib is installed")
 def test_without_dlib_the_message_says_what_to_install() -> None:
-    with pytest.raises(ExtraMissing, match="pip install dlib-bin face-recognition-models"):
+    with pytest.raises(ExtraMissing, match=r"pip install 'kveil\[dlib\]'"):
         _judges(["dlib"], None)
 
 
