@@ -237,7 +237,7 @@ def _joined(steady: Sequence[Steady]) -> Control:
 
 
 def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch:
-    """The patch with the grain and the focus of the picture, and where it stays sharp its colours."""
+    """The patch with the grain and focus of the picture, and where that stays sharp its colours."""
     if not np.isfinite(patch.pixels).all():
         return patch  # for the compositor to refuse
     patch = sized_patch(patch if patch.outline is not None else settled(frame.picture, patch))
