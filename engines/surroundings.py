@@ -27,12 +27,12 @@ _SIDE: Final = 96
 """Side of the coarse crop in which surroundings are blurred, px."""
 _WIDTH: Final = 1.65
 """Its width over the patch's."""
-_BLUR: Final = 0.066
+_BLUR: Final = 0.10
 _FAR_BLUR: Final = 0.2
 """Deviations of the blur and of the one that fills what it leaves empty, shares of the patch's
 side. Larger hides more of the hair and shows less of the scene."""
-_REACH: Final = 0.11
-_FALL: Final = 0.10
+_REACH: Final = 0.18
+_FALL: Final = 0.12
 """How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
 _FACE_FROM: Final = -0.09
 _FACE_TO: Final = 0.05

@@ -79,7 +79,7 @@ def test_detail_beside_the_face_is_gone_and_the_far_scene_is_untouched() -> None
     hidden = hidden_by(patch)
     away = cv2.distanceTransform((~hidden).astype(np.uint8), cv2.DIST_L2, 5)
     assert roughness(made, (away > 1) & (away < 8)) < 0.1 * roughness(image, (away > 1))
-    far = away > 1.2 * 0.21 * EYES_APART / 0.4
+    far = away > 1.2 * 0.30 * EYES_APART / 0.4
     assert np.array_equal(made[far], image[far])
 
 
