@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -205,3 +206,21 @@ def click_time_s(path: Path) -> float:
                 loudest = float(wave.max())
                 when = float(frame.pts * frame.time_base) + place / frame.sample_rate
     return when
+
+
+def content_of(path: Path) -> list[tuple[str, int | None, str]]:
+    """Everything a player gets: kind, pts and digest of each decoded picture and coded sound.
+
+    Coded pictures are no measure: of the same pictures x264 now and then makes other bytes,
+    which decode alike.
+    """
+    found: list[tuple[str, int | None, str]] = []
+    with av.open(str(path)) as container:
+        for packet in container.demux():
+            if packet.stream.type == "audio":
+                found.append(("sound", packet.pts, hashlib.sha256(bytes(packet)).hexdigest()))
+            elif isinstance(packet.stream, VideoStream):
+                for frame in packet.stream.decode(packet):
+                    pixels = np.ascontiguousarray(frame.to_ndarray(format="yuv444p"))
+                    found.append(("picture", frame.pts, hashlib.sha256(pixels.data).hexdigest()))
+    return sorted(found, key=lambda one: (one[0], one[1] or 0))

