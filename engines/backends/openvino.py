@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import LifoQueue
+from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenVino", "OpenVinoSession"]
 
 _HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16": "f32"}
-
-
+_TYPE_TABLE: Final = Lock()
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
 
@@ -51,6 +52,7 @@ class OpenVino:
             import openvino
         except ImportError as fault:
             raise BackendMissing("OpenVINO is absent; pip install openvino") from fault
+        _fill_type_table(openvino)
         self._core = openvino.Core()
         self._threads = threads
         self._cache = cache or Path.home() / ".cache" / "kveil" / "openvino"
@@ -151,6 +153,17 @@ class OpenVinoSession:
         while not self._free.empty():
             self._free.get()
         self._free.put(None)
+
+
+def _fill_type_table(runtime: ModuleType) -> None:
+    """Converts one element type, both ways, before several threads may.
+
+    OpenVINO's binding fills its tables of types on the first conversion, holding a C++ guard
+    and letting go of the interpreter's lock meanwhile: two threads that convert first at once
+    wait for each other for ever.
+    """
+    with _TYPE_TABLE:
+        runtime.Type(runtime.Type.f32.to_dtype())
 
 
 def _prune(folder: Path) -> None:
