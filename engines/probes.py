@@ -12,7 +12,7 @@ import numpy.typing as npt
 from engines.backends.backend import TensorSpec
 from engines.detectors.drawn_faces import drawn_scene
 from engines.errors import ModelRejected
-from engines.stylegan.pack import Pack
+from engines.stylegan.pack import Pack, donor_latents
 
 __all__ = ["PROBES", "probes_for"]
 
@@ -62,8 +62,7 @@ def _probe(spec: TensorSpec, pack: Pack) -> Float32:
 def _latents(shape: tuple[int, ...], pack: Pack) -> Float32:
     """Donors of the pack where they fit, else w near their average of zero."""
     if "donors.npz" in pack.sha256:
-        with np.load(pack.path("donors.npz"), allow_pickle=False) as file:
-            donors = np.asarray(file["latents"], np.float32)
+        donors = donor_latents(pack, shape[0])
         if donors.shape[1:] == shape[1:] and len(donors) >= shape[0]:
             return np.ascontiguousarray(donors[: shape[0]])
     return np.repeat(_normal((shape[0], 1, *shape[2:])), shape[1], axis=1)

@@ -2,7 +2,8 @@
 
 The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
 exchanged for the surrogate's, a mean colour with its slope for the light on the face, and 4x4
-colours of the surroundings. Nothing else of the crop reaches the generator.
+colours of the surroundings. Nothing else of the crop reaches the generator; coarse light and
+shade beyond the slope are the surrogate's.
 """
 
 from dataclasses import dataclass
@@ -17,12 +18,20 @@ from engines.errors import EngineFault, ModelRejected
 from engines.stylegan.control import control_map_from_points, oval_from_points
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points
+from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import OVAL_SLICE, POINTS
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
-__all__ = ["DOUBT_LIMIT", "Control", "Rendered", "Swapper", "light_from_crop"]
+__all__ = [
+    "DOUBT_LIMIT",
+    "Control",
+    "Rendered",
+    "Swapper",
+    "full_light_from_crop",
+    "light_from_crop",
+]
 
 LANDMARK_SIZE: Final = 128
 DOUBT_LIMIT: Final = 0.035
@@ -84,18 +93,25 @@ class Swapper:
             `image` float32[N, 3, S, S] RGB.
         shape: exchanges proportions.
         frame: the face on which textures are stored.
+        relief: light and shade that surrogates bring.
 
     Raises:
         ModelRejected: the generator's inputs or output have other names or shapes.
     """
 
     def __init__(
-        self, landmarker: Session, generator: Session, shape: ShapeModel, frame: TextureFrame
+        self,
+        landmarker: Session,
+        generator: Session,
+        shape: ShapeModel,
+        frame: TextureFrame,
+        relief: ReliefModel = FLAT,
     ) -> None:
         self._landmarker = landmarker
         self._generator = generator
         self._shape = shape
         self._frame = frame
+        self._relief = relief
         self.layers, self.size = _layers_and_size(generator)
 
     def read(self, crops: UInt8) -> Control:
@@ -125,13 +141,14 @@ class Swapper:
         """
         points = self._shape.swapped(control.points, latents)
         moved = self._shape.moved_latents(control.points, latents)
+        light = in_relief(control.light, self._relief.of_latents(latents))
         maps = np.stack([control_map_from_points(face) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
         image = self._generator.run(
             {
                 "latents": np.ascontiguousarray(moved),
                 "maps": maps.transpose(0, 3, 1, 2).astype(np.float32) / 255.0,
-                "light": _light_planes(control.light),
+                "light": _light_planes(light),
                 "uv": np.ascontiguousarray(uv.transpose(0, 3, 1, 2)),
             }
         )["image"]
@@ -189,15 +206,20 @@ def fed_from_crop(crop: UInt8) -> Float32:
 
 
 def light_from_crop(crop: UInt8, points: Float32) -> Float32:
-    """Read the light off a crop, BGR float32[2, 4, 4, 3] in [-1, 1].
+    """Read the lamp's light off a crop, BGR float32[2, 4, 4, 3] in [-1, 1].
 
     Args:
         crop: uint8[S, S, 3] BGR, S a multiple of 4.
         points: float32[POINTS, 3] of its face, in units of this crop.
     """
+    return levelled(full_light_from_crop(crop, points))
+
+
+def full_light_from_crop(crop: UInt8, points: Float32) -> Float32:
+    """Read the light off a crop as `light_from_crop`, the person's own relief included."""
     small = _reduced(crop.astype(np.float32))
     inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
-    return levelled(light_from_picture(small / 127.5 - 1.0, inside))
+    return light_from_picture(small / 127.5 - 1.0, inside)
 
 
 def _relight(pixels: Float32, light: Float32, points: Float32) -> None:

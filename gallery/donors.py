@@ -40,7 +40,8 @@ class DonorPopulation:
     """Latents of synthetic people, with coarse attributes.
 
     Attributes:
-        latents: (n, L, 512) float32 w+, n ≥ 2; owned, not to be written.
+        latents: (n, L, 512) float32 w+, n ≥ 2; owned, not to be written. Where all layers
+            are the same, a view of one.
         attributes: per attribute, (n,) str values; the empty string where unknown.
         mean: (L, 512) float32, mean latent of the generator or, where none was given, of
             the donors; spreads are measured from it.
@@ -103,8 +104,9 @@ class DonorRecipe:
     """How one surrogate is made of donors.
 
     Attributes:
-        donors: donors per surrogate, ≥ 1; more hide each donor better and need a larger
-            population for k different surrogates.
+        donors: donors per surrogate, ≥ 1. More make surrogates that resemble each other:
+            sums of many people are all near one Gaussian, and donors are people unlike each
+            other. They hide nobody better: donors are synthetic and chosen by the key alone.
         spread: how unequal the weights are, 0…<1; see `randomised_weights`.
         k_floor: fewest effective donors, 1…donors.
         keeps_spread: a plain mean of donors lies nearer to the average face, so surrogates
@@ -114,11 +116,11 @@ class DonorRecipe:
             other more, larger harder ones.
     """
 
-    donors: int = 3
+    donors: int = 2
     spread: float = 0.8
-    k_floor: float = 2.0
+    k_floor: float = 1.2
     keeps_spread: bool = True
-    boldness: float = 0.85
+    boldness: float = 1.0
 
 
 def surrogate_latent(
@@ -204,12 +206,16 @@ def shared_attributes(
 def write_donors(path: Path, population: DonorPopulation) -> None:
     """Writes a pack: an npz file without pickles, replaced at once.
 
+    Latents are kept as float16, and once where all layers are the same.
+
     Raises:
         OSError: the file cannot be written.
     """
+    latents, layers = population.latents, population.latents.shape[1]
+    is_flat = all(bool((latents[:, 0] == latents[:, layer]).all()) for layer in range(1, layers))
     arrays: dict[str, NDArray[np.generic]] = {
         "format": np.array(_FORMAT),
-        "latents": population.latents.astype(np.float32),
+        "latents": latents[:, : 1 if is_flat else layers].astype(np.float16),
         "mean": population.mean,
     }
     for name, values in population.attributes.items():
@@ -255,8 +261,10 @@ def read_donors(path: Path) -> DonorPopulation:
         for name in arrays
         if name.startswith(_CODES)
     }
-    latents = arrays["latents"].astype(np.float32)
-    return DonorPopulation(latents, attributes, arrays["mean"].astype(np.float32))
+    latents, mean = arrays["latents"].astype(np.float32), arrays["mean"].astype(np.float32)
+    if latents.ndim == 3 and mean.ndim == 2 and latents.shape[1] == 1:
+        latents = np.broadcast_to(latents, (len(latents), len(mean), latents.shape[2]))
+    return DonorPopulation(latents, attributes, mean)
 
 
 def _belongs(name: str) -> bool:

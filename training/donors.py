@@ -21,16 +21,20 @@ from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
 from engines.embedder import embedder_from_pack
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
+from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
+from gallery.donors import DonorPopulation, write_donors
+from training.axes import axes
 from training.nearest import Nearness, nearness
 from training.portraits import BATCH, portraits
+from training.relief import mirrored_codes
 from training.sources import is_real_adult
 from training.textures import luma_of, mirrored
 
-DONORS: Final = 1024
-POOL: Final = 5000
+DONORS: Final = 8192
+POOL: Final = 24000
 MIXED: Final = 3
 """People whose codes make one donor; more make smoother faces that resemble each other."""
 EVENNESS: Final = 3.0
@@ -58,13 +62,6 @@ UInt8 = npt.NDArray[np.uint8]
 log = logging.getLogger(__name__)
 
 
-def axes(latent: int, code: int) -> Float32:
-    """The code's axes in the latent space, as `training.networks.latent_axes`, in numpy."""
-    row = np.arange(latent)[:, None] + 0.5
-    column = np.arange(1, code + 1)[None]
-    return np.asarray(np.cos(row * column * np.pi / latent) * np.sqrt(2.0 / latent), np.float32)
-
-
 def fit_classifier(
     codes: Float32, labels: npt.NDArray[np.str_], values: tuple[str, ...]
 ) -> Float32:
@@ -84,7 +81,7 @@ def fit_attributes(
     codes: Float32, rows: list[dict[str, str]], held: npt.NDArray[np.bool_]
 ) -> tuple[AttributeModel, dict[str, float]]:
     """Fit age band and gender on latents; return the model and its balanced held-out accuracy."""
-    basis = axes(512, codes.shape[1])
+    basis = axes(codes.shape[1])
     columns = {
         "gender": np.array([row["gender"] for row in rows]),
         "age": np.array([age_band(row["age"]) for row in rows]),
@@ -150,6 +147,13 @@ def evened(codes: Float32, basis: Float32, encoding: Float32, mean: Float32) -> 
     return np.asarray(codes + SYMMETRY * (codes @ mirror + offset - codes), np.float32)
 
 
+def evened_relief(codes: Float32, model: Path) -> Float32:
+    """Move relief codes float32[N, K] by SYMMETRY towards their mirrored faces."""
+    with np.load(model) as file:
+        mirror = mirrored_codes(codes, file["mean"], file["basis"])
+    return np.asarray(codes + SYMMETRY * (mirror - codes), np.float32)
+
+
 def unlike(embeddings: Float32, bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
     """Choose people in turn from every combination of bins, each least like those before.
 
@@ -194,7 +198,9 @@ def is_source(data: Path, held: npt.NDArray[np.bool_], shape: ShapeModel) -> npt
     return is_real_adult(data) & ~held & (np.abs(yaw) < YAW_LIMIT_DEG)
 
 
-def write(data: Path, texture: Path, out: Path, models: Path, seed: int) -> dict[str, float]:
+def write(
+    data: Path, texture: Path, relief: Path, out: Path, models: Path, seed: int
+) -> dict[str, float]:
     """Write `donors.npz` and `attributes.npz` into a pack; return what was measured of them."""
     rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
     held = np.load(data / "split.npy")
@@ -213,10 +219,13 @@ def write(data: Path, texture: Path, out: Path, models: Path, seed: int) -> dict
         ]
     )
     clean = sources[is_clean(luma)]
-    drawn = mixtures(codes[clean], POOL, seed)
+    drawn = mixtures(
+        np.concatenate([codes, np.load(data / "relief.npy")], axis=1)[clean], POOL, seed
+    )
     drawn[:, : len(basis)] = evened(drawn[:, : len(basis)], basis, encoding, mean)
-    halves = (drawn @ axes(512, codes.shape[1]).T)[:, None].astype(np.float16)
-    latents = halves.astype(np.float32).repeat(LAYERS, axis=1)
+    drawn[:, codes.shape[1] :] = evened_relief(drawn[:, codes.shape[1] :], relief)
+    halves = (drawn @ axes(drawn.shape[1]).T)[:, None].astype(np.float16)
+    latents = np.broadcast_to(halves.astype(np.float32), (len(halves), LAYERS, halves.shape[2]))
     pictures, points = portraits(swapper, shape, latents)
     doubt = np.concatenate(
         [swapper.read(pictures[i : i + BATCH]).doubt for i in range(0, len(pictures), BATCH)]
@@ -246,18 +255,11 @@ def _sheet(pictures: UInt8) -> UInt8:
 
 
 def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:
-    arrays: dict[str, npt.NDArray[np.generic]] = {
-        "format": np.array("kveil donors 1"),
-        "latents": latents,
-        "mean": np.zeros((LAYERS, 512), np.float32),
+    attributes = {
+        name: np.array([person.get(name, "") for person in bins], np.str_) for name in model.values
     }
-    for name, values in model.values.items():
-        found = [person.get(name, "") for person in bins]
-        arrays[f"attribute.{name}"] = np.array(
-            [values.index(value) if value else -1 for value in found], np.int16
-        )
-        arrays[f"values.{name}"] = np.array(values)
-    np.savez_compressed(out / "donors.npz", allow_pickle=False, **arrays)
+    mean = np.zeros(latents.shape[1:], np.float32)
+    write_donors(out / "donors.npz", DonorPopulation(latents, attributes, mean))
     parts = {f"weights.{k}": v for k, v in model.weights.items()}
     parts |= {f"values.{k}": np.array(v) for k, v in model.values.items()}
     np.savez_compressed(out / "attributes.npz", allow_pickle=False, **parts)
@@ -271,6 +273,7 @@ def unlisted_swapper(backend: Backend, folder: Path) -> Swapper:
         backend.load(folder / "generator.onnx"),
         load_shape_model(geometry),
         load_texture_frame(geometry),
+        load_relief(geometry),
     )
 
 
@@ -279,12 +282,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
+    parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=20261121)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    facts = write(args.data, args.texture, args.out, args.models, args.seed)
+    facts = write(args.data, args.texture, args.relief, args.out, args.models, args.seed)
     (args.out / "donors.json").write_text(json.dumps(facts))
     log.info("%s", facts)
 

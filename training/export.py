@@ -31,11 +31,11 @@ from engines.stylegan.sizes import (
     TEXTURE_SIZE,
     UV_SIZE,
 )
+from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small
 from training.landmarker import SIZE, Landmarker
 from training.networks import (
     CODE,
-    LATENT,
     TEXTURE_CODES,
     Generator,
     ModulatedConv,
@@ -197,7 +197,29 @@ def shape_from_latent(texture: dict[str, Float32], identities: int) -> Float32:
     return found
 
 
-def export(run: Path, landmarker: Path, geometry: Path, texture: Path, out: Path) -> None:
+def relief_arrays(relief: Path) -> dict[str, Float32]:
+    """The relief model's arrays, in the latent space behind the codes."""
+    with np.load(relief) as file:
+        mean, basis = file["mean"], file["basis"]
+    behind = axes(CODE + len(basis))[:, CODE:]
+    return {"relief_mean": mean, "relief_latent": np.asarray(behind @ basis, np.float32)}
+
+
+def write_geometry(geometry: Path, arrays: dict[str, Float32], relief: Path, out: Path) -> None:
+    """Write `shape.npz`: shape model, texture frame, movement and relief."""
+    with np.load(geometry) as file:
+        shape = {name: file[name] for name in file.files}
+    shape["from_latent"] = shape_from_latent(arrays, len(shape["identity"]))
+    names = ("frame_points", "triangles", "feature_mean", "feature_spread")
+    frame = {name: arrays[name] for name in names}
+    frame["feature_latent"] = arrays["movement"] @ latent_axes().numpy().T
+    frame |= relief_arrays(relief)
+    np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
+
+
+def export(
+    run: Path, landmarker: Path, geometry: Path, texture: Path, relief: Path, out: Path
+) -> None:
     """Write the networks and the shape model."""
     out.mkdir(parents=True, exist_ok=True)
     with np.load(texture) as file:
@@ -228,13 +250,7 @@ def export(run: Path, landmarker: Path, geometry: Path, texture: Path, out: Path
         (out / f"{name}.onnx").write_bytes(model.SerializeToString())
         facts[f"{name}_parity"] = parity(net, inputs, out / f"{name}.onnx")
         log.info("%s: largest difference to its file %.5f", name, facts[f"{name}_parity"])
-    with np.load(geometry) as file:
-        shape = {name: file[name] for name in file.files}
-    shape["from_latent"] = shape_from_latent(arrays, len(shape["identity"]))
-    names = ("frame_points", "triangles", "feature_mean", "feature_spread")
-    frame = {name: arrays[name] for name in names}
-    frame["feature_latent"] = arrays["movement"] @ latent_axes().numpy().T
-    np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
+    write_geometry(geometry, arrays, relief, out)
     (out / "training.json").write_text(json.dumps(facts))
 
 
@@ -268,10 +284,11 @@ def main() -> None:
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
+    parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    export(args.run, args.landmarker, args.shape, args.texture, args.out)
+    export(args.run, args.landmarker, args.shape, args.texture, args.relief, args.out)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from engines.alignment import arcface_from_landmarks, crop_from_picture
 from engines.backends.openvino import OpenVino
 from engines.models import detector_from_model
 from engines.pictures import picture_from_bgr
-from engines.stylegan.pack import read_pack, swapper_from_pack
+from engines.stylegan.pack import donor_latents, read_pack, swapper_from_pack
 from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
@@ -149,8 +149,7 @@ def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str
     swapper, _ = swapper_from_pack(backend, pack_folder)
     pack = read_pack(pack_folder)
     shape = load_shape_model(pack.path("shape.npz"))
-    with np.load(pack.path("donors.npz")) as file:
-        latents = file["latents"].astype(np.float32)
+    latents = donor_latents(pack, max(count, PORTRAITS))
     held = np.flatnonzero(np.load(data / "split.npy"))
     crops = np.load(data / "faces128.npy", mmap_mode="r")[held][..., ::-1]
     crops = np.ascontiguousarray(crops[: 2 * count])

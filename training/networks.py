@@ -29,9 +29,9 @@ from engines.stylegan.sizes import (
     SOFT_KERNEL,
     TEXTURE_SIZE,
 )
+from training.axes import LATENT, axes
 from training.textures import LENGTH, LUMA, RGB_FROM_YCC
 
-LATENT: Final = 512
 TEXTURE_CODES: Final = 384
 CODE: Final = TEXTURE_CODES + SHAPE_CODES
 """Size of a person's code: texture coefficients, then identity shape coefficients."""
@@ -389,13 +389,8 @@ def control_pyramid(maps: Tensor, uv: Tensor, base: Tensor) -> dict[int, Tensor]
 
 
 def latent_axes() -> Tensor:
-    """Orthonormal columns that place codes in the latent space, float[LATENT, CODE].
-
-    Written out by the discrete cosine transform, so that every machine has the same.
-    """
-    row = torch.arange(LATENT, dtype=torch.float64)[:, None] + 0.5
-    column = torch.arange(1, CODE + 1, dtype=torch.float64)[None]
-    return (torch.cos(row * column * math.pi / LATENT) * math.sqrt(2.0 / LATENT)).float()
+    """Orthonormal columns that place codes in the latent space, float[LATENT, CODE]."""
+    return torch.from_numpy(axes(CODE))
 
 
 def latents_from_codes(codes: Tensor, layers: int) -> Tensor:

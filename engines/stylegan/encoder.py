@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Session
+from engines.stylegan.relief import FLAT, ReliefModel, relief_from_light
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.sizes import SHAPE_CODES, TEXTURE_SIZE
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
-from engines.swapper import Swapper, fed_from_crop
+from engines.swapper import Swapper, fed_from_crop, full_light_from_crop
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -25,15 +26,22 @@ class LatentEncoder:
             crop units, `shape` float32[N, 24] -> `latents` float32[N, L, 512].
         shape: takes the identity out of landmarks.
         frame: the face on which textures are stored.
+        relief: where a latent keeps light and shade that a face brings.
     """
 
     def __init__(
-        self, swapper: Swapper, encoder: Session, shape: ShapeModel, frame: TextureFrame
+        self,
+        swapper: Swapper,
+        encoder: Session,
+        shape: ShapeModel,
+        frame: TextureFrame,
+        relief: ReliefModel = FLAT,
     ) -> None:
         self._swapper = swapper
         self._encoder = encoder
         self._shape = shape
         self._frame = frame
+        self._relief = relief
         self._owner = owners(frame.points, frame.triangles, TEXTURE_SIZE)
 
     def encode(self, crops: UInt8) -> Float32:
@@ -50,4 +58,6 @@ class LatentEncoder:
             "place": np.stack(place),
             "shape": np.ascontiguousarray(own[:, :SHAPE_CODES]),
         }
-        return self._encoder.run(fed)["latents"]
+        lights = [full_light_from_crop(c, p) for c, p in zip(crops, points, strict=True)]
+        shade = self._relief.to_latents(relief_from_light(np.stack(lights)))
+        return np.asarray(self._encoder.run(fed)["latents"] + shade[:, None], np.float32)

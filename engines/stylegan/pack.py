@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
 from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.gate import GateResult, compare_sessions
+from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 
-__all__ = ["Pack", "bundled_pack", "read_pack", "swapper_from_pack"]
+__all__ = ["Pack", "bundled_pack", "donor_latents", "load_role", "read_pack", "swapper_from_pack"]
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "kveil pack 1"
@@ -103,19 +105,30 @@ def swapper_from_pack(
     generator = backend.load(pack.path("generator.onnx"))
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
+    relief = load_relief(geometry)
     if precision == "fp32":
-        return Swapper(landmarker, generator, shape, frame), None
+        return Swapper(landmarker, generator, shape, frame, relief), None
     reduced = backend.load(pack.path("generator.onnx"), precision=precision)
-    donors = _donor_latents(pack)
+    donors = donor_latents(pack, 8)
     result = compare_sessions(generator, reduced, donors, precision)
     chosen, spare = (reduced, generator) if result.is_passed else (generator, reduced)
     spare.close()
-    return Swapper(landmarker, chosen, shape, frame), result
+    return Swapper(landmarker, chosen, shape, frame, relief), result
 
 
-def _donor_latents(pack: Pack) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float32]:
+    """Latents float32[N, L, 512] of the pack's first donors, of all where `count` is None.
+
+    Raises:
+        ModelMissing: the pack has none.
+        ModelRejected: they are damaged.
+    """
     with np.load(pack.path("donors.npz"), allow_pickle=False) as file:
-        return np.asarray(file["latents"][:8], np.float32)
+        latents = np.asarray(file["latents"][:count], np.float32)
+        layers = len(file["mean"])
+    if latents.shape[1] == layers:
+        return latents
+    return np.repeat(latents, layers, axis=1)
 
 
 def load_role(backend: Backend, pack: Pack, role: str, precision: Precision = "fp32") -> Session:

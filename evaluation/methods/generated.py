@@ -15,6 +15,7 @@ from engines.embedder import FaceEmbedder, embedder_from_pack
 from engines.stylegan.attributes import AttributeModel, load_attributes
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.pack import Pack, bundled_pack, load_role, read_pack, swapper_from_pack
+from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import Pose, ShapeModel, load_shape_model, points_from_canonical
 from engines.stylegan.sizes import LIGHT_SIZE
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, POINTS
@@ -186,7 +187,8 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
-    encoder = LatentEncoder(swapper, load_role(backend, pack, "encoder"), shape, frame)
+    network, relief = load_role(backend, pack, "encoder"), load_relief(geometry)
+    encoder = LatentEncoder(swapper, network, shape, frame, relief)
     return GeneratedSurrogates(
         swapper,
         encoder,

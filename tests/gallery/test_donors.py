@@ -84,7 +84,7 @@ def test_least_important_attribute_is_given_up_first() -> None:
 
 def test_too_few_donors_are_refused_in_words() -> None:
     with pytest.raises(TooFewDonors, match="larger pack"):
-        surrogate_latent(crowd(10), keyed("c"), 0, 5)
+        surrogate_latent(crowd(10), keyed("c"), 0, 6)
 
 
 def test_slot_beyond_the_cluster_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
     single = np.linalg.norm(population.latents - population.mean, axis=(1, 2)).mean()
     assert stretched == pytest.approx(single, rel=0.05)
     assert shy == pytest.approx(0.8 * stretched, rel=1e-3)
-    assert plain < 0.7 * single
+    assert plain < 0.85 * single
 
 
 def test_recipe_of_one_donor_is_that_donor() -> None:
@@ -143,12 +143,23 @@ def test_pack_is_read_as_it_was_written(tmp_path: Path) -> None:
     written = crowd()
     write_donors(tmp_path / "donors.npz", written)
     read = read_donors(tmp_path / "donors.npz")
-    assert np.array_equal(read.latents, written.latents)
+    assert np.allclose(read.latents, written.latents, rtol=1e-3, atol=1e-3)
     assert np.array_equal(read.mean, written.mean)
     assert {name: list(values) for name, values in read.attributes.items()} == {
         name: list(values) for name, values in written.attributes.items()
     }
     assert [path.name for path in tmp_path.iterdir()] == ["donors.npz"]
+
+
+def test_layers_that_are_the_same_are_kept_once(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).standard_normal((40, 1, 512)).astype(np.float32)
+    path = tmp_path / "donors.npz"
+    write_donors(path, DonorPopulation(np.repeat(rows, 12, axis=1)))
+    read = read_donors(path)
+    assert read.latents.shape == (40, 12, 512)
+    assert np.allclose(read.latents, rows, rtol=1e-3, atol=1e-3)
+    assert np.may_share_memory(read.latents[:, 0], read.latents[:, 11])
+    assert path.stat().st_size < 60_000
 
 
 def pack(path: Path, **arrays: NDArray[np.generic]) -> Path:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from training.donors import STRETCH, age_band, axes, fit_classifier, is_clean, mixtures, unlike
+from training.axes import axes
+from training.donors import STRETCH, age_band, fit_classifier, is_clean, mixtures, unlike
 
 pytestmark = pytest.mark.unit
 
@@ -16,7 +17,7 @@ def test_age_gives_its_band(age: str, band: str) -> None:
 
 
 def test_axes_are_orthonormal() -> None:
-    found = axes(512, 144)
+    found = axes(144)
     assert np.allclose(found.T @ found, np.eye(144), atol=1e-5)
 
 

@@ -15,7 +15,13 @@ from engines.backends.tensorrt_build import BuildRequest, ShapeRange, build_engi
 from engines.stylegan.attributes import load_attributes
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.gate import COSINE_FLOOR
-from engines.stylegan.pack import bundled_pack, load_role, read_pack, swapper_from_pack
+from engines.stylegan.pack import (
+    bundled_pack,
+    donor_latents,
+    load_role,
+    read_pack,
+    swapper_from_pack,
+)
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from gallery.donors import read_donors
@@ -28,8 +34,7 @@ CROPS = np.random.default_rng(0).integers(60, 200, (2, 128, 128, 3)).astype(np.u
 
 
 def donors(count: int) -> Float32:
-    with np.load(read_pack(bundled_pack()).path("donors.npz")) as file:
-        return np.asarray(file["latents"][:count], np.float32)
+    return donor_latents(read_pack(bundled_pack()), count)
 
 
 def rendered(backend: Backend) -> Float32:

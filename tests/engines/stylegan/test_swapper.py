@@ -8,7 +8,8 @@ from engines.alignment import identity_mask
 from engines.backends.backend import Tensors
 from engines.backends.fake import Answer, FakeSession
 from engines.errors import EngineFault, ModelRejected
-from engines.swapper import Swapper
+from engines.stylegan.relief import FLAT, ReliefModel, in_relief, relief_from_light
+from engines.swapper import Swapper, full_light_from_crop
 from tests.engines.stylegan.faces import (
     drawn_face,
     generator_session,
@@ -22,6 +23,10 @@ pytestmark = pytest.mark.unit
 
 CROPS = np.random.default_rng(0).integers(0, 255, (2, 64, 64, 3)).astype(np.uint8)
 LATENTS = np.random.default_rng(1).standard_normal((2, 4, 512)).astype(np.float32)
+RELIEF = ReliefModel(
+    np.zeros(16, np.float32),
+    np.random.default_rng(4).normal(0, 0.01, (512, 16)).astype(np.float32),
+)
 
 
 def painting(seen: dict[str, npt.NDArray[np.generic]] | None = None, value: float = 0.5) -> Answer:
@@ -35,10 +40,16 @@ def painting(seen: dict[str, npt.NDArray[np.generic]] | None = None, value: floa
     return answer
 
 
-def made_swapper(answer: Answer, spread: float = 0.01, yaw_deg: float = 0.0) -> Swapper:
+def made_swapper(
+    answer: Answer, spread: float = 0.01, yaw_deg: float = 0.0, relief: ReliefModel = FLAT
+) -> Swapper:
     face = turned(drawn_face(), yaw_deg)
     return Swapper(
-        landmark_session(face, spread), generator_session(answer), shape_model(), texture_frame()
+        landmark_session(face, spread),
+        generator_session(answer),
+        shape_model(),
+        texture_frame(),
+        relief,
     )
 
 
@@ -61,6 +72,24 @@ def test_only_control_reaches_the_generator() -> None:
         "light": (2, 6, 4, 4),
         "uv": (2, 2, 128, 128),
     }
+
+
+def test_relief_is_the_surrogates_and_never_the_subjects() -> None:
+    bearded = np.full((2, 64, 64, 3), 120, np.uint8)
+    bearded[:, 36:56, 16:48] = 60
+    seen: dict[str, npt.NDArray[np.generic]] = {}
+    swapper = made_swapper(painting(seen), relief=RELIEF)
+    control = swapper.read(bearded)
+    own = relief_from_light(full_light_from_crop(bearded[0], control.points[0]))
+    assert np.abs(own).max() > 0.1
+    assert np.abs(relief_from_light(control.light)).max() < 1e-4
+    swapper.paint(control, LATENTS)
+    planes = seen["light"].astype(np.float32).reshape(2, 2, 3, 4, 4)
+    fed = relief_from_light(planes.transpose(0, 1, 3, 4, 2)[..., ::-1])
+    lent = RELIEF.of_latents(LATENTS)
+    level = relief_from_light(in_relief(control.light, lent))
+    assert np.allclose(fed, level, atol=1e-4)
+    assert np.corrcoef(fed.ravel(), lent.ravel())[0, 1] > 0.5
 
 
 def test_other_pixels_with_the_same_light_change_nothing() -> None:
