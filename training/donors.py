@@ -25,8 +25,7 @@ from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
-from gallery.donors import DonorPopulation, write_donors
-from training.axes import axes
+from training.axes import LATENT, axes
 from training.nearest import Nearness, nearness
 from training.portraits import BATCH, portraits
 from training.relief import mirrored_codes
@@ -255,11 +254,19 @@ def _sheet(pictures: UInt8) -> UInt8:
 
 
 def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:
-    attributes = {
-        name: np.array([person.get(name, "") for person in bins], np.str_) for name in model.values
+    """Write the packs; every layer of a latent is the same and kept once."""
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        "format": np.array("kveil donors 1"),
+        "latents": latents[:, :1].astype(np.float16),
+        "mean": np.zeros((LAYERS, LATENT), np.float32),
     }
-    mean = np.zeros(latents.shape[1:], np.float32)
-    write_donors(out / "donors.npz", DonorPopulation(latents, attributes, mean))
+    for name, values in model.values.items():
+        found = [person.get(name, "") for person in bins]
+        arrays[f"attribute.{name}"] = np.array(
+            [values.index(value) if value else -1 for value in found], np.int16
+        )
+        arrays[f"values.{name}"] = np.array(values)
+    np.savez_compressed(out / "donors.npz", allow_pickle=False, **arrays)
     parts = {f"weights.{k}": v for k, v in model.weights.items()}
     parts |= {f"values.{k}": np.array(v) for k, v in model.values.items()}
     np.savez_compressed(out / "attributes.npz", allow_pickle=False, **parts)
