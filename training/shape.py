@@ -17,8 +17,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.shape import canonical_from_points, pose_from_points
-from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, MESH_POINTS
+from engines.stylegan.shape import canonical_from_points, mouth_gap, pose_from_points
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
+    LIPS_OUTER_SLICE,
+    MESH_POINTS,
+)
 from training.prepare import MESH_FILE, MeshLabeller
 
 EXPRESSIONS: Final = 12
@@ -112,6 +118,27 @@ def expression_gain(total: Float32, people: list[Float32]) -> Float32:
     return np.asarray(movement @ np.linalg.inv(total), np.float32)
 
 
+def opening_direction(shapes: Float32, mean: Float32) -> Float32:
+    """How lips part, per inter-ocular distance between them, flat float32[MESH_POINTS * 3].
+
+    Regression on the gap between the lips beside the mouth's width and height, so that a smile
+    is none; what is not a lip stays.
+
+    Args:
+        shapes: float32[N, MESH_POINTS, 3], canonical.
+        mean: float32[MESH_POINTS, 3], canonical.
+    """
+    corners = shapes[:, LIPS_INNER_SLICE][:, [0, 10]]
+    width = np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1)
+    known = np.stack([mouth_gap(shapes), width, corners[:, :, 1].mean(axis=1)], axis=1)
+    known = np.concatenate([known, np.ones((len(shapes), 1))], axis=1)
+    moved = np.linalg.lstsq(known, (shapes - mean).reshape(len(shapes), -1), rcond=None)[0][0]
+    lips = np.zeros((1, MESH_POINTS, 3), np.float32)
+    for part in (LIPS_OUTER_SLICE, LIPS_INNER_SLICE):
+        lips[0, part] = moved.reshape(MESH_POINTS, 3)[part]
+    return np.asarray(lips / mouth_gap(lips), np.float32).reshape(-1)
+
+
 def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
     """Fit the model's arrays; the latent's share starts at zero."""
     shapes, mean = canonical_faces(points)
@@ -136,6 +163,7 @@ def fit(points: Float32, people: list[Float32]) -> dict[str, Float32]:
         "identity": identity,
         "from_latent": np.zeros((513, IDENTITIES), np.float32),
         "identity_limit": spread * LIMIT_SIGMA,
+        "opening": opening_direction(shapes, mean),
     }
 
 

@@ -18,6 +18,7 @@ from engines.errors import ModelRejected
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
     MESH_POINTS,
     NOSE_BASE_SLICE,
     NOSE_BRIDGE_SLICE,
@@ -39,6 +40,9 @@ _RIGID: Final[npt.NDArray[np.int64]] = np.r_[
 """Points that expressions hardly move: nose, eye corners, forehead and temples."""
 
 
+_LOWER_LIP: Final = slice(3, 8)
+_UPPER_LIP: Final = slice(13, 18)
+"""The middle of the inner lips; the contour runs along the lower one first."""
 FEATURE_LIMIT: Final = 3.0
 _EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
@@ -81,6 +85,8 @@ class ShapeModel:
         identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
         from_latent: float32[513, J], affine map from the mean w of a w+ latent.
         identity_limit: float32[J], largest magnitude that a surrogate may take.
+        opening: float32[MESH_POINTS * 3], what an inter-ocular distance more between the lips
+            moves; `mouth_gap` of it is 1.
         feature_mean: float32[F] of `movement_features` over training crops.
         feature_spread: float32[F], their deviations.
         feature_latent: float32[F, 512], how standardised features move w: what an open
@@ -93,6 +99,7 @@ class ShapeModel:
     identity: Float32
     from_latent: Float32
     identity_limit: Float32
+    opening: Float32
     feature_mean: Float32
     feature_spread: Float32
     feature_latent: Float32
@@ -141,6 +148,9 @@ class ShapeModel:
     def swapped(self, points: Float32, latents: Float32) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions.
 
+        Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, and
+        the expression directions of people who hardly speak do not hold it.
+
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
             latents: float32[N, L, 512] of the surrogates.
@@ -152,6 +162,8 @@ class ShapeModel:
         parts = self.movement_of(points, pose) @ self.expression
         parts = parts + self.identity_from_latents(latents) @ self.identity
         canonical = self.mean + parts.reshape(len(points), MESH_POINTS, 3)
+        lacking = mouth_gap(canonical_from_points(points, pose)) - mouth_gap(canonical)
+        canonical = canonical + lacking[:, None, None] * self.opening.reshape(MESH_POINTS, 3)
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
         for pupil, eye in (
@@ -160,6 +172,17 @@ class ShapeModel:
         ):
             made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
         return made
+
+
+def mouth_gap(canonical: Float32) -> Float32:
+    """How far the lips are apart, inter-ocular distances: [N, MESH_POINTS, 3] -> float32[N].
+
+    >>> float(mouth_gap(np.zeros((1, MESH_POINTS, 3), np.float32))[0])
+    0.0
+    """
+    height = canonical[:, LIPS_INNER_SLICE, 1]
+    gap = height[:, _LOWER_LIP].mean(axis=1) - height[:, _UPPER_LIP].mean(axis=1)
+    return np.asarray(gap, np.float32)
 
 
 def movement_features(expression: Float32, pose: Pose) -> Float32:
@@ -247,6 +270,7 @@ def load_shape_model(path: Path) -> ShapeModel:
         and parts["identity"].shape[1:] == (flat,)
         and parts["from_latent"].shape == (513, count)
         and parts["identity_limit"].shape == (count,)
+        and parts["opening"].shape == (flat,)
         and parts["feature_latent"].shape == (*parts["feature_mean"].shape, 512)
         and parts["feature_spread"].shape == parts["feature_mean"].shape
         and parts["feature_mean"].shape == (2 * (len(parts["expression"]) + 2),)

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import Answer, FakeSession
-from engines.stylegan.shape import ShapeModel
+from engines.stylegan.shape import ShapeModel, mouth_gap
 from engines.stylegan.sizes import BORDER
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
@@ -71,10 +71,18 @@ def shape_model(seed: int = 0) -> ShapeModel:
         identity=basis[2:],
         from_latent=(random.standard_normal((513, 3)) * 0.002).astype(np.float32),
         identity_limit=np.full(3, 0.3, np.float32),
+        opening=_opened_mouth(),
         feature_mean=np.zeros(8, np.float32),
         feature_spread=np.ones(8, np.float32),
         feature_latent=(random.standard_normal((8, 512)) * 0.01).astype(np.float32),
     )
+
+
+def _opened_mouth() -> Float32:
+    """The lower lips move down, everything else stays."""
+    moved = np.zeros((1, MESH_POINTS, 3), np.float32)
+    moved[:, LIPS_INNER_SLICE.start + 1 : LIPS_INNER_SLICE.start + 10, 1] = 1.0
+    return np.asarray(moved / mouth_gap(moved), np.float32).reshape(-1)
 
 
 def texture_frame() -> TextureFrame:

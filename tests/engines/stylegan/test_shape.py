@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engines.errors import ModelRejected
-from engines.stylegan.shape import ShapeModel, load_shape_model
-from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, MESH_POINTS
+from engines.stylegan.shape import (
+    ShapeModel,
+    canonical_from_points,
+    load_shape_model,
+    mouth_gap,
+)
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
+    MESH_POINTS,
+)
 from tests.engines.stylegan.faces import drawn_face, shape_model, turned
 
 pytestmark = pytest.mark.unit
@@ -53,6 +64,23 @@ def test_swapped_eyes_stay_where_the_subject_has_them() -> None:
     made = model.swapped(points, latents)
     for eye in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE):
         assert np.abs(made[0, eye].mean(axis=0) - points[0, eye].mean(axis=0)).max() < 0.03
+
+
+def test_lips_part_as_far_as_the_subjects() -> None:
+    model = shape_model()
+    latents = np.random.default_rng(5).standard_normal((2, 4, 512)).astype(np.float32) * 3
+    open_mouth = drawn_face()
+    lower = slice(LIPS_INNER_SLICE.start + 1, LIPS_INNER_SLICE.start + 10)
+    open_mouth[lower, 1] += 0.08
+    points = np.stack([drawn_face(), open_mouth])
+    pose = model.pose_of(points)
+    wanted = mouth_gap(canonical_from_points(points, pose))
+    assert wanted[1] - wanted[0] > 0.15
+    made = mouth_gap(canonical_from_points(model.swapped(points, latents), pose))
+    assert np.allclose(made, wanted, atol=1e-4)
+    still = replace(model, opening=np.zeros_like(model.opening))
+    lost = mouth_gap(canonical_from_points(still.swapped(points, latents), pose))
+    assert np.abs(lost - wanted).max() > 0.05
 
 
 def test_extreme_movement_is_bounded() -> None:
