@@ -27,7 +27,7 @@ _SIDE: Final = 96
 """Side of the coarse crop in which surroundings are blurred, px."""
 _WIDTH: Final = 1.65
 """Its width over the patch's."""
-_BLUR: Final = 0.10
+_BLUR: Final = 0.12
 _FAR_BLUR: Final = 0.2
 """Deviations of the blur and of the one that fills what it leaves empty, shares of the patch's
 side. Larger hides more of the hair and shows less of the scene."""

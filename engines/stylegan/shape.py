@@ -44,6 +44,9 @@ _LOWER_LIP: Final = slice(3, 8)
 _UPPER_LIP: Final = slice(13, 18)
 """The middle of the inner lips; the contour runs along the lower one first."""
 FEATURE_LIMIT: Final = 3.0
+RESTING: Final = 0.5
+"""Deviations of movement that count as the person; larger tells less of who moves, and follows
+small movements less."""
 _EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
@@ -114,9 +117,15 @@ class ShapeModel:
         return np.asarray(shape.reshape(len(points), -1) @ self.expression.T, np.float32)
 
     def movement_of(self, points: Float32, pose: Pose) -> Float32:
-        """Return what of the expression part is movement rather than person, float32[N, K]."""
+        """Return what of the expression part is movement rather than person, float32[N, K].
+
+        Besides the gain, what is as small as people at rest differ counts as the person: a
+        face that always smiles a little tells who it is. Large movements lose little by it.
+        """
         found = self.expression_of(points, pose) @ self.expression_gain.T
-        return np.asarray(found, np.float32)
+        resting = RESTING * self.feature_spread[: found.shape[1]]
+        kept = np.sign(found) * np.maximum(np.abs(found) - resting, 0.0)
+        return np.asarray(kept, np.float32)
 
     def identity_of(self, points: Float32, pose: Pose) -> Float32:
         """Return the identity part of posed points, float32[N, J]."""

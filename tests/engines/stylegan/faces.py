@@ -73,7 +73,7 @@ def shape_model(seed: int = 0) -> ShapeModel:
         identity_limit=np.full(3, 0.3, np.float32),
         opening=_opened_mouth(),
         feature_mean=np.zeros(8, np.float32),
-        feature_spread=np.ones(8, np.float32),
+        feature_spread=np.array([0.02, 0.02, 1, 1, 1, 1, 1, 1], np.float32),
         feature_latent=(random.standard_normal((8, 512)) * 0.01).astype(np.float32),
     )
 

@@ -8,6 +8,7 @@ import pytest
 
 from engines.errors import ModelRejected
 from engines.stylegan.shape import (
+    RESTING,
     ShapeModel,
     canonical_from_points,
     load_shape_model,
@@ -119,9 +120,15 @@ def test_file_without_arrays_is_rejected(tmp_path: Path) -> None:
         load_shape_model(path)
 
 
-def test_resting_difference_is_damped_and_its_gain_kept() -> None:
+def test_resting_difference_is_lost_and_large_movement_kept() -> None:
     model = shape_model()
-    moved = drawn_face()[None] * 1.0
-    pose = model.pose_of(moved)
-    seen = model.expression_of(moved, pose)
-    assert np.allclose(model.movement_of(moved, pose), seen @ model.expression_gain.T, atol=1e-6)
+    points = np.repeat(drawn_face()[None], 2, axis=0)
+    pose = model.pose_of(points)
+    at_rest = model.expression_of(points, pose)[0]
+    resting = RESTING * model.feature_spread[:2]
+    for size, kept in ((0.9, 0.0), (20.0, 19.0)):
+        wanted = np.linalg.solve(model.expression_gain, size * resting)
+        moved = points.copy()
+        moved[:, :MESH_POINTS] += ((wanted - at_rest) @ model.expression).reshape(-1, 3) * 0.4
+        found = model.movement_of(moved, model.pose_of(moved))[0]
+        assert np.allclose(found, kept * resting, rtol=0.05, atol=1e-3)
