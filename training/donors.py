@@ -29,7 +29,7 @@ from training.axes import LATENT, axes
 from training.nearest import Nearness, nearness
 from training.portraits import BATCH, portraits
 from training.relief import mirrored_codes
-from training.sources import is_real_adult
+from training.sources import is_real_adult, lends
 from training.textures import luma_of, mirrored
 
 DONORS: Final = 8192
@@ -191,10 +191,10 @@ def age_band(age: str) -> str:
     return next((name for limit, name in bands if years < limit), "old")
 
 
-def is_source(data: Path, held: npt.NDArray[np.bool_], shape: ShapeModel) -> npt.NDArray[np.bool_]:
+def is_source(data: Path, shape: ShapeModel) -> npt.NDArray[np.bool_]:
     """Which crops may lend to a donor: photographed adults who face the camera, bool[N]."""
     yaw = shape.pose_of(np.load(data / "points.npy")).angles_deg()[:, 0]
-    return is_real_adult(data) & ~held & (np.abs(yaw) < YAW_LIMIT_DEG)
+    return lends(data, yaw, YAW_LIMIT_DEG)
 
 
 def write(
@@ -210,7 +210,7 @@ def write(
     model, facts = fit_attributes(codes, rows, held)
     with np.load(texture) as file:
         mean, basis, encoding = file["mean"], file["basis"], file["encoding"]
-    sources = np.flatnonzero(is_source(data, held, shape))
+    sources = np.flatnonzero(is_source(data, shape))
     luma = np.concatenate(
         [
             luma_of(mean + codes[part, : len(basis)] @ basis)
@@ -218,9 +218,8 @@ def write(
         ]
     )
     clean = sources[is_clean(luma)]
-    drawn = mixtures(
-        np.concatenate([codes, np.load(data / "relief.npy")], axis=1)[clean], POOL, seed
-    )
+    whole = np.concatenate([codes, np.load(data / "relief.npy")], axis=1)
+    drawn = mixtures(whole[clean], POOL, seed)
     drawn[:, : len(basis)] = evened(drawn[:, : len(basis)], basis, encoding, mean)
     drawn[:, codes.shape[1] :] = evened_relief(drawn[:, codes.shape[1] :], relief)
     halves = (drawn @ axes(drawn.shape[1]).T)[:, None].astype(np.float16)

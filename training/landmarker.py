@@ -18,14 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.shape import mouth_gap
+from engines.stylegan.shape import EYES_APART, mouth_gap
 from engines.stylegan.topology import LIPS_INNER_SLICE, LIPS_OUTER_SLICE, OVAL_SLICE, POINTS
 from training.checkpoint import load_full, save_full
 from training.networks import EqualConv, EqualLinear
 
 SIZE: Final = 128
-EYES_APART: Final = 0.4
-"""Inter-ocular distance in the kveil crop, crop units."""
 WIDE_OPEN: Final = 0.2
 """Gap between the lips, inter-ocular distances, of a mouth that is wide open."""
 OPEN_SHARE: Final = 6.0

@@ -17,11 +17,10 @@ from engines.stylegan.relief import relief_from_light
 from engines.stylegan.shape import pose_from_points
 from engines.stylegan.sizes import LIGHT_SIZE
 from engines.swapper import full_light_from_crop
-from training.sources import is_real_adult
+from training.sources import FRONTAL_YAW_DEG, lends
 
 RELIEF_CODES: Final = 12
 """Directions kept of sixteen cells: three are the lamp's."""
-YAW_LIMIT_DEG: Final = 25.0
 CODE_LIMIT: Final = 3.0
 
 Float32 = npt.NDArray[np.float32]
@@ -54,10 +53,10 @@ def mirrored_codes(codes: Float32, mean: Float32, basis: Float32) -> Float32:
 
 def fit(data: Path, shape: Path, out: Path) -> None:
     """Write `relief.npz`, and `relief.npy` beside the prepared crops."""
-    relief, held = reliefs_of(data), np.load(data / "split.npy")
+    relief = reliefs_of(data)
     with np.load(shape) as file:
         pose = pose_from_points(np.load(data / "points.npy"), file["mean"])
-    good = ~held & (np.abs(pose.angles_deg()[:, 0]) < YAW_LIMIT_DEG) & is_real_adult(data)
+    good = lends(data, pose.angles_deg()[:, 0], FRONTAL_YAW_DEG)
     mean = relief[good].mean(axis=0)
     _, spread, rows = np.linalg.svd(relief[good] - mean, full_matrices=False)
     sigma = spread[:RELIEF_CODES] / np.sqrt(good.sum())

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 ADULT: Final = 16
 """Years."""
+FRONTAL_YAW_DEG: Final = 25.0
+"""Heads turned less than this show enough of both sides to find directions on."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -23,6 +25,18 @@ def is_real_adult(data: Path) -> npt.NDArray[np.bool_]:
     return np.array(
         [row["source"] == "utkface" and float(row["age"] or 0) >= ADULT for row in rows], np.bool_
     )
+
+
+def lends(data: Path, yaw_deg: Float32, limit_deg: float) -> npt.NDArray[np.bool_]:
+    """Which crops people are made of, bool[N]: not held out, real adults, facing the camera.
+
+    Args:
+        data: folder of prepared crops.
+        yaw_deg: float32[N].
+        limit_deg: largest turn to either side.
+    """
+    held = np.load(data / "split.npy")
+    return np.asarray(is_real_adult(data) & ~held & (np.abs(yaw_deg) < limit_deg), np.bool_)
 
 
 def sharpness_of(data: Path) -> Float32:

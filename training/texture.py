@@ -39,11 +39,10 @@ from engines.stylegan.warp import (
     uv_from_points,
 )
 from training.networks import CODE, TEXTURE_CODES
-from training.sources import is_real_adult, sharpness_of
+from training.sources import FRONTAL_YAW_DEG, lends, sharpness_of
 from training.textures import LENGTH, LUMA, vector_from_texture, weights_from_inside
 
 FIT_CROPS: Final = 7000
-YAW_LIMIT_DEG: Final = 25.0
 CHROMA_SHARE: Final = 0.7
 """Of the colour in directions: most of it is the colour of a lamp, not of a person."""
 
@@ -127,7 +126,7 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     frame = frame_from_points(points[~held])
     inside = softened(oval_from_points(frame.points, SOFT_SIZE), TEXTURE_SIZE)
     textures = warped(data, images, points, frame, inside)
-    good = np.flatnonzero(~held & (np.abs(yaw) < YAW_LIMIT_DEG) & is_real_adult(data))
+    good = np.flatnonzero(lends(data, yaw, FRONTAL_YAW_DEG))
     chosen = good[np.argsort(-sharpness_of(data)[good], kind="stable")[:FIT_CROPS]]
     weight = weights_from_inside(inside)
     sample = textures[np.sort(chosen)].astype(np.float32)

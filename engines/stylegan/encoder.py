@@ -26,7 +26,8 @@ class LatentEncoder:
             crop units, `shape` float32[N, 24] -> `latents` float32[N, L, 512].
         shape: takes the identity out of landmarks.
         frame: the face on which textures are stored.
-        relief: where a latent keeps light and shade that a face brings.
+        relief: where a latent keeps light and shade that a face brings; they are not read
+            where it is flat.
     """
 
     def __init__(
@@ -58,6 +59,9 @@ class LatentEncoder:
             "place": np.stack(place),
             "shape": np.ascontiguousarray(own[:, :SHAPE_CODES]),
         }
+        latents = self._encoder.run(fed)["latents"]
+        if self._relief is FLAT:
+            return latents
         lights = [full_light_from_crop(c, p) for c, p in zip(crops, points, strict=True)]
         shade = self._relief.to_latents(relief_from_light(np.stack(lights)))
-        return np.asarray(self._encoder.run(fed)["latents"] + shade[:, None], np.float32)
+        return np.asarray(latents + shade[:, None], np.float32)

@@ -116,8 +116,8 @@ def swapper_from_pack(
     return Swapper(landmarker, chosen, shape, frame, relief), result
 
 
-def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float32]:
-    """Latents float32[N, L, 512] of the pack's first donors, of all where `count` is None.
+def donor_latents(pack: Pack, count: int) -> npt.NDArray[np.float32]:
+    """Latents float32[<= count, L, 512] of the pack's first donors.
 
     Raises:
         ModelMissing: the pack has none.

@@ -6,7 +6,7 @@ person, and a swap takes it from the surrogate. Without it all surrogates share 
 and recognisers find them alike.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +40,10 @@ class ReliefModel:
 
     mean: Float32
     from_latent: Float32
+    _to_latent: Float32 = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_to_latent", np.linalg.pinv(self.from_latent))
 
     def of_latents(self, latents: Float32) -> Float32:
         """The relief that w+ latents float32[N, L, 512] carry, float32[N, 4, 4]."""
@@ -49,8 +53,8 @@ class ReliefModel:
 
     def to_latents(self, relief: Float32) -> Float32:
         """The shortest w that carries a relief float32[N, 4, 4], as far as one can: [N, 512]."""
-        back = np.linalg.pinv(self.from_latent)
-        return np.asarray((relief.reshape(-1, _CELLS) - self.mean) @ back, np.float32)
+        lacking = relief.reshape(-1, _CELLS) - self.mean
+        return np.asarray(lacking @ self._to_latent, np.float32)
 
 
 FLAT: Final = ReliefModel(np.zeros(_CELLS, np.float32), np.zeros((_LATENT, _CELLS), np.float32))

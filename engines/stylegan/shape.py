@@ -47,7 +47,7 @@ FEATURE_LIMIT: Final = 3.0
 RESTING: Final = 0.5
 """Deviations of movement that count as the person; larger tells less of who moves, and follows
 small movements less."""
-_EYES_APART: Final = 0.4
+EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
 
@@ -157,8 +157,8 @@ class ShapeModel:
     def swapped(self, points: Float32, latents: Float32) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions.
 
-        Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, and
-        the expression directions of people who hardly speak do not hold it.
+        Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, which
+        `movement_of` would damp.
 
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
@@ -251,7 +251,7 @@ def points_at_rest(model: ShapeModel) -> Float32:
     """
     pose = Pose(
         np.eye(3, dtype=np.float32)[None],
-        np.array([_EYES_APART], np.float32),
+        np.array([EYES_APART], np.float32),
         np.array([[*_BETWEEN_EYES, 0.0]], np.float32),
     )
     mesh = points_from_canonical(model.mean[None], pose)

@@ -84,7 +84,7 @@ def test_least_important_attribute_is_given_up_first() -> None:
 
 def test_too_few_donors_are_refused_in_words() -> None:
     with pytest.raises(TooFewDonors, match="larger pack"):
-        surrogate_latent(crowd(10), keyed("c"), 0, 6)
+        surrogate_latent(crowd(10), keyed("c"), 0, 5, recipe=DonorRecipe(3))
 
 
 def test_slot_beyond_the_cluster_is_refused() -> None:
@@ -106,13 +106,13 @@ def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
         for r in (
             DonorRecipe(boldness=1.0),
             DonorRecipe(boldness=0.8),
-            DonorRecipe(keeps_spread=False),
+            DonorRecipe(3, keeps_spread=False),
         )
     )
     single = np.linalg.norm(population.latents - population.mean, axis=(1, 2)).mean()
     assert stretched == pytest.approx(single, rel=0.05)
     assert shy == pytest.approx(0.8 * stretched, rel=1e-3)
-    assert plain < 0.85 * single
+    assert plain < 0.7 * single
 
 
 def test_recipe_of_one_donor_is_that_donor() -> None:
@@ -140,10 +140,12 @@ def test_unknown_value_is_never_shared() -> None:
 
 
 def test_pack_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = crowd()
+    crowded = crowd()
+    kept = crowded.latents.astype(np.float16).astype(np.float32)
+    written = DonorPopulation(kept, crowded.attributes, crowded.mean)
     write_donors(tmp_path / "donors.npz", written)
     read = read_donors(tmp_path / "donors.npz")
-    assert np.allclose(read.latents, written.latents, rtol=1e-3, atol=1e-3)
+    assert np.array_equal(read.latents, written.latents)
     assert np.array_equal(read.mean, written.mean)
     assert {name: list(values) for name, values in read.attributes.items()} == {
         name: list(values) for name, values in written.attributes.items()
