@@ -22,6 +22,7 @@ from stream.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import slate
 from tests.stream.live.publishing import publishing
+from tests.stream.live.rtmp_server import rtmp_server
 from tests.stream.live.rtsp_peer import eventually, free_port
 
 pytestmark = pytest.mark.unit
@@ -111,6 +112,25 @@ def test_rtmp_publication_reaches_a_server() -> None:
     with publishing(f"rtmp://127.0.0.1:{port}/live/key"):
         assert eventually(seen.is_set, 30.0)
     thread.join(10.0)
+
+
+def test_rtmp_goes_out_to_a_server_and_comes_in_from_it() -> None:
+    with rtmp_server() as port, publishing(f"rtmp://127.0.0.1:{port}/live/key"):
+        assert eventually(lambda: plays(f"rtmp://127.0.0.1:{port}/live/key"), 30.0)
+
+
+def plays(address: str) -> bool:
+    try:
+        return frames_of(address, 10) == 10
+    except SourceLost:
+        return False
+
+
+def test_rtmp_stream_that_nobody_publishes_is_told_in_one_line() -> None:
+    with rtmp_server() as port, pytest.raises(SourceLost) as lost:
+        frames_of(f"rtmp://me:s3cret@127.0.0.1:{port}/live/none", 1)
+    assert "s3cret" not in str(lost.value)
+    assert "\n" not in str(lost.value)
 
 
 def test_srt_goes_out_and_comes_in() -> None:
