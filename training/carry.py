@@ -1,18 +1,20 @@
 """Crops in a small folder, for training on another machine: `python -m training.carry`.
 
 Pictures travel as WebP, points and codes as integers; maps and places are drawn anew where
-training runs. The folder holds the sharpest crops of every source that fit the size.
+training runs. The folder holds the sharpest crops of real adults that fit the size.
 """
 
 import argparse
 import io
-import json
 import logging
+import shutil
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from training.sources import is_real_adult, sharpness_of
 
 POINT_STEP: Final = 1.0 / 1024
 CODE_STEP: Final = 1.0 / 31
@@ -27,14 +29,13 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
     out.mkdir(parents=True, exist_ok=True)
     images = np.load(data / "faces128.npy", mmap_mode="r")
     held = np.load(data / "split.npy")
-    rows = json.loads((data / "names.json").read_text())
-    sharp = np.array([float(row["sharpness"]) for row in rows])
+    fits = is_real_adult(data) & ~held
     chosen: list[int] = []
     ends: list[int] = []
     total = 0
     with (out / "faces.bin").open("wb") as file:
-        for index in np.argsort(-sharp, kind="stable"):
-            if held[index]:
+        for index in np.argsort(-sharpness_of(data), kind="stable"):
+            if not fits[index]:
                 continue
             buffer = io.BytesIO()
             Image.fromarray(images[index]).save(buffer, "WEBP", quality=quality, method=4)
@@ -44,6 +45,8 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
             file.write(buffer.getvalue())
             chosen.append(int(index))
             ends.append(total)
+    if (data / "shown.npy").exists():
+        shutil.copyfile(data / "shown.npy", out / "shown.npy")
     points = np.load(data / "points.npy")[chosen]
     codes = [np.load(data / name)[chosen] for name in ("codes.npy", "movement.npy")]
     np.savez_compressed(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -10,8 +10,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.carry import carried
-from training.networks import light_from_images, softened
+from training.networks import light_from_images, resized, softened
 from training.render import maps_from_points, uv_from_points
+from training.sources import is_sharp_adult
+
+GROWTH: Final = 6
+"""How far beyond the face's outline a swap shows what is painted, px of 64."""
+SOFT: Final = 2
+"""Half the width of that region's rim, px of 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Batch:
         uv: float[N, 2, 128, 128] place on the texture.
         codes: float[N, CODE] of the people shown, movement included.
         movement: float[N, CODE], the share of the codes that movement explains.
+        region: float[N, 1, S, S] in [0, 1], where a swap may show what is painted: 1 on the face
+            and a little beyond, 0 further out and where the crop's pixels are unknown.
     """
 
     image: Tensor
@@ -33,6 +41,7 @@ class Batch:
     uv: Tensor
     codes: Tensor
     movement: Tensor
+    region: Tensor
 
 
 class Crops:
@@ -51,12 +60,16 @@ class Crops:
         else:
             arrays = _prepared(folder, self.on_gpu)
             split = np.load(folder / "split.npy")
-        self.rows = torch.from_numpy(np.flatnonzero(~split))
+        used = is_sharp_adult(folder) & ~split if (folder / "names.json").exists() else ~split
+        self.rows = torch.from_numpy(np.flatnonzero(used))
         self.held = torch.from_numpy(np.flatnonzero(split))
         if self.on_gpu:
             arrays = [array.to(device) for array in arrays]
             self.rows, self.held = self.rows.to(device), self.held.to(device)
         self._images, self._maps, self._uv, self._codes, self._movement = arrays
+        shown = folder / "shown.npy"
+        known = np.load(shown) if shown.exists() else np.full((1, 1), 255, np.uint8)
+        self._shown = torch.from_numpy(known / np.float32(255))[None, None].to(device)
 
     def draw(self, count: int, size: int, generator: torch.Generator) -> Batch:
         """Draw `count` crops at `size` px."""
@@ -80,7 +93,17 @@ class Crops:
             uv,
             self._codes[rows],
             self._movement[rows],
+            region_from_maps(maps, size) * resized(self._shown, size),
         )
+
+
+def region_from_maps(maps: Tensor, size: int) -> Tensor:
+    """Where a swap may show the painted face: float[N, C, 64, 64] -> float[N, 1, size, size]."""
+    side = 2 * GROWTH + 1
+    grown = functional.max_pool2d(maps[:, :1], (side, 1), stride=1, padding=(GROWTH, 0))
+    grown = functional.max_pool2d(grown, (1, side), stride=1, padding=(0, GROWTH))
+    pad = functional.pad(grown, (SOFT, SOFT, SOFT, SOFT), mode="replicate")
+    return resized(functional.avg_pool2d(pad, 2 * SOFT + 1, stride=1), size)
 
 
 def _prepared(folder: Path, into_memory: bool) -> list[Tensor]:
@@ -113,4 +136,5 @@ def joined(first: Batch, second: Batch) -> Batch:
         torch.cat([first.uv, second.uv]),
         torch.cat([first.codes, second.codes]),
         torch.cat([first.movement, second.movement]),
+        torch.cat([first.region, second.region]),
     )

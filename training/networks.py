@@ -336,6 +336,7 @@ def resized(x: Tensor, size: int) -> Tensor:
 def softened(oval: Tensor, size: int) -> Tensor:
     """Torch form of `engines.stylegan.light.softened`: [N, 1, 64, 64] -> [N, 1, size, size]."""
     pad = SOFT_KERNEL // 2
+    oval = oval.contiguous()
     for _ in range(2):
         oval = functional.pad(oval, (pad, pad, pad, pad), mode="replicate")
         oval = functional.avg_pool2d(oval, SOFT_KERNEL, stride=1)
@@ -371,6 +372,7 @@ def contrast_from_field(field: Tensor) -> Tensor:
 
 def _cells(image: Tensor, weight: Tensor) -> Tensor:
     side = image.shape[-1] // LIGHT_SIZE
+    image, weight = image.contiguous(), weight.contiguous()
     total = functional.avg_pool2d(image * weight, side)
     share = functional.avg_pool2d(weight, side)
     whole = total.sum(dim=(2, 3), keepdim=True) / (share.sum(dim=(2, 3), keepdim=True) + 1e-6)

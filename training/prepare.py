@@ -111,6 +111,11 @@ def holdout_from_names(names: list[str], count: int = HOLDOUT) -> npt.NDArray[np
     return chosen
 
 
+def names_of(data: Path) -> list[str]:
+    """The names of the prepared crops in their order."""
+    return [str(row["name"]) for row in json.loads((data / "names.json").read_text())]
+
+
 def prepare(faces: Path, models: Path, out: Path) -> int:
     """Write the arrays; return the number of crops."""
     out.mkdir(parents=True, exist_ok=True)
@@ -132,7 +137,7 @@ def prepare(faces: Path, models: Path, out: Path) -> int:
                 stream = tar.extractfile(member)
                 if stream is None or member.name not in order:
                     continue
-                crop = _decode(stream.read())
+                crop = decoded(stream.read())
                 i = order[member.name]
                 images[i] = cv2.resize(crop, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
                 points[i] = label(crop)
@@ -147,7 +152,8 @@ def prepare(faces: Path, models: Path, out: Path) -> int:
     return done
 
 
-def _decode(data: bytes) -> UInt8:
+def decoded(data: bytes) -> UInt8:
+    """Decode one picture file, uint8[H, W, 3] RGB."""
     from PIL import Image
 
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), np.uint8)

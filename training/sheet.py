@@ -7,21 +7,20 @@ import torch
 from torch import Tensor, nn
 
 from training.data import Batch
-from training.networks import CODE, latents_from_codes
+from training.networks import latents_from_codes
 
 
 @torch.no_grad()
-def save_sheet(path: Path, nets: nn.ModuleDict, covariance: Tensor, fixed: Batch) -> None:
+def save_sheet(path: Path, nets: nn.ModuleDict, codes: Tensor, fixed: Batch) -> None:
     """Write rows of crops, reconstructions, and six drawn people under the same control.
 
     Args:
         path: of the picture.
         nets: holds the averaged generator `g_ema`.
-        covariance: float[CODE, CODE] of the codes.
+        codes: float[>= 6, CODE] of the drawn people.
         fixed: crops that every sheet shows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    device = fixed.image.device
     generator = nets["g_ema"]
 
     def paint(codes: Tensor) -> Tensor:
@@ -30,11 +29,7 @@ def save_sheet(path: Path, nets: nn.ModuleDict, covariance: Tensor, fixed: Batch
         return made
 
     rows = [fixed.image, paint(fixed.codes)]
-    random = torch.Generator().manual_seed(7)
-    root = torch.linalg.cholesky(covariance + 1e-3 * torch.eye(CODE, device=device))
-    for _ in range(6):
-        code = torch.randn(1, CODE, generator=random).to(device) @ root.T
-        rows.append(paint(code + fixed.movement))
+    rows += [paint(code + fixed.movement) for code in codes[:6]]
     save_grid(path, torch.stack(rows))
 
 

@@ -27,6 +27,12 @@ def is_real_adult(data: Path) -> npt.NDArray[np.bool_]:
     )
 
 
+def is_sharp_adult(data: Path) -> npt.NDArray[np.bool_]:
+    """Which crops the generator learns from: the sharper half of the real adults, bool[N]."""
+    adults, sharpness = is_real_adult(data), sharpness_of(data)
+    return np.asarray(adults & (sharpness >= np.median(sharpness[adults])), np.bool_)
+
+
 def lends(data: Path, yaw_deg: Float32, limit_deg: float) -> npt.NDArray[np.bool_]:
     """Which crops people are made of, bool[N]: not held out, real adults, facing the camera.
 

@@ -13,6 +13,7 @@ import signal
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import torch
@@ -23,14 +24,24 @@ from training.checkpoint import load_full, load_small, save_full, save_small
 from training.data import Batch, Crops, joined
 from training.losses import (
     discriminator_loss,
+    face_weight,
     feature_loss,
     generator_loss,
     identity_loss,
     pyramid_loss,
     r1_penalty,
 )
-from training.networks import CODE, Discriminator, Generator, latents_from_codes
+from training.networks import (
+    CODE,
+    Discriminator,
+    Generator,
+    latent_axes,
+    latents_from_codes,
+)
 from training.sheet import save_sheet
+
+DRAWN: Final = 4096
+"""People drawn where there are no donors yet."""
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +54,7 @@ class Recipe:
         size: output height and width, px.
         batch: real crops per step; half as many are painted with drawn codes.
         warm_crops: crops seen before the adversary joins.
+        beyond: weight of painting nothing where no swap shows it.
         identity: weight of staying with the texture of a drawn person.
         noise: standard deviation of the noise on codes, whose own is 1; more makes a code
             say less and its neighbours look alike.
@@ -56,11 +68,12 @@ class Recipe:
     warm_crops: int = 2500
     ramp_crops: int = 4000
     pixel: float = 6.0
-    feature: float = 2.0
-    adversarial: float = 0.5
+    feature: float = 4.0
+    adversarial: float = 1.0
     identity: float = 4.0
+    beyond: float = 2.0
     noise: float = 0.1
-    r1_gamma: float = 0.1
+    r1_gamma: float = 0.2
     r1_every: int = 16
     ema_crops: float = 5000.0
     ada_target: float = 0.6
@@ -69,8 +82,10 @@ class Recipe:
 class Trainer:
     """The networks, their optimisers and one training step."""
 
-    def __init__(self, recipe: Recipe, data: Crops, texture: Path, device: torch.device) -> None:
-        """Build fresh networks on `device`."""
+    def __init__(
+        self, recipe: Recipe, data: list[Crops], texture: Path, donors: Path, device: torch.device
+    ) -> None:
+        """Build fresh networks on `device`; steps draw from `data` in turn."""
         self.recipe = recipe
         self.data = data
         self.device = device
@@ -83,13 +98,12 @@ class Trainer:
         )
         with np.load(texture) as file:
             mean, basis = torch.from_numpy(file["mean"]), torch.from_numpy(file["basis"]).float()
-            self.covariance = torch.from_numpy(file["covariance"]).to(device)
+            covariance = torch.from_numpy(file["covariance"])
         self.nets["g"].base.set_texture(mean, basis)
         self.nets.to(device, memory_format=torch.channels_last)
         self.nets["g_ema"].load_state_dict(self.nets["g"].state_dict())
         self.nets["g_ema"].requires_grad_(False)
-        root = self.covariance.double().cpu() + 1e-4 * torch.eye(CODE, dtype=torch.float64)
-        self.root = torch.linalg.cholesky(root).float().to(device)
+        self.donors = donor_codes(donors, covariance).to(device)
         self.g_opt = torch.optim.Adam(
             self.nets["g"].parameters(), lr=recipe.lr, betas=(0.0, 0.99), eps=1e-8
         )
@@ -99,7 +113,7 @@ class Trainer:
         self.augment = AdaptiveAugment(recipe.ada_target)
         self.crops = 0
         self.steps = 0
-        self.random = torch.Generator(device=data.rows.device)
+        self.random = torch.Generator(device=data[0].rows.device)
         self.random.manual_seed(int(time.time()))
 
     def adversarial_weight(self) -> float:
@@ -110,8 +124,9 @@ class Trainer:
     def step(self) -> dict[str, float]:
         """Run one step; return its losses."""
         recipe = self.recipe
-        real = self.data.draw(recipe.batch, recipe.size, self.random)
-        other = self.data.draw(recipe.batch // 2, recipe.size, self.random)
+        data = self.data[self.steps % len(self.data)]
+        real = data.draw(recipe.batch, recipe.size, self.random)
+        other = data.draw(recipe.batch // 2, recipe.size, self.random)
         weight = self.adversarial_weight()
         facts, fakes = self._generator_step(real, other, weight)
         if self.crops >= recipe.warm_crops - recipe.batch * 100:
@@ -136,15 +151,15 @@ class Trainer:
         codes = real.codes + torch.randn_like(real.codes) * recipe.noise
         batch = real
         if weight > 0:
-            codes = torch.cat(
-                [codes, self._drawn_codes(other.codes - other.movement) + other.movement]
-            )
+            codes = torch.cat([codes, self._drawn_codes(len(other.codes)) + other.movement])
             batch = joined(real, other)
         with torch.autocast(self.device.type, torch.bfloat16):
             made, base = self._paint(codes, batch)
-        pixel = pyramid_loss(made[:count], real.image, real.maps)
-        loss = recipe.pixel * pixel
-        facts = {"pixel": pixel.item()}
+        weight_of = face_weight(real.maps, recipe.size) * real.region
+        pixel = pyramid_loss(made[:count], real.image, weight_of)
+        beyond = ((1 - batch.region) * (made - base).abs()).mean()
+        loss = recipe.pixel * pixel + recipe.beyond * beyond
+        facts = {"pixel": pixel.item(), "beyond": beyond.item()}
         if weight > 0:
             extra, more = self._adversarial_terms(made, base, real, batch, weight)
             loss = loss + extra
@@ -152,18 +167,20 @@ class Trainer:
         loss.backward()
         self.g_opt.step()
         judged = slice(count // 2, None)
-        return facts, replace(batch, image=made.detach()[judged], maps=batch.maps[judged])
+        shown = (made * batch.region).detach()[judged]
+        return facts, replace(batch, image=shown, maps=batch.maps[judged])
 
     def _adversarial_terms(
         self, made: Tensor, base: Tensor, real: Batch, both: Batch, weight: float
     ) -> tuple[Tensor, dict[str, float]]:
         recipe, d, count = self.recipe, self.nets["d"], len(real.image)
-        seen, maps = self.augment(made[count:], both.maps[count:])
+        shown = made * both.region
+        seen, maps = self.augment(shown[count:], both.maps[count:])
         with torch.autocast(self.device.type, torch.bfloat16):
             painted, _ = d(seen, maps)
-            again, features = d(made[:count], real.maps)
+            again, features = d(shown[:count], real.maps)
             with torch.no_grad():
-                _, wanted = d(real.image, real.maps)
+                _, wanted = d(real.image * real.region, real.maps)
         adversarial = generator_loss(painted) + 0.5 * generator_loss(again)
         feature = feature_loss(features, wanted)
         identity = identity_loss(made[count:], base[count:])
@@ -176,23 +193,20 @@ class Trainer:
         }
         return extra, facts
 
-    def _drawn_codes(self, codes: Tensor) -> Tensor:
-        """Half from the Gaussian fitted to all codes, half pairs of crops' codes mixed."""
-        count = len(codes)
-        drawn = torch.randn(count, CODE, device=self.device) @ self.root.T
-        mixed = count // 2
-        share = torch.rand(mixed, 1, device=self.device)
+    def _drawn_codes(self, count: int) -> Tensor:
+        """Surrogates as a gallery mixes them from two donors each, float[count, CODE]."""
+        donors = self.donors[torch.randint(len(self.donors), (2, count), device=self.device)]
+        share = torch.rand(count, 1, device=self.device)
         norm = (share.square() + (1 - share).square()).sqrt()
-        mixture = share * codes[:mixed] + (1 - share) * codes[mixed : 2 * mixed]
-        drawn[:mixed] = mixture / norm
-        return drawn
+        return (share * donors[0] + (1 - share) * donors[1]) / norm
 
     def _discriminator_step(self, real: Batch, fakes: Batch) -> dict[str, float]:
         recipe, d = self.recipe, self.nets["d"]
         d.requires_grad_(True)
         self.d_opt.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, torch.bfloat16):
-            real_scores, _ = d(*self.augment(real.image, real.maps))
+            shown = real.image * real.region
+            real_scores, _ = d(*self.augment(shown, real.maps))
             fake_scores, _ = d(*self.augment(fakes.image, fakes.maps))
         loss = discriminator_loss(real_scores, fake_scores)
         facts = {
@@ -202,7 +216,7 @@ class Trainer:
             "p": self.augment.p,
         }
         if self.steps % recipe.r1_every == 0:
-            image, maps = self.augment(real.image, real.maps)
+            image, maps = self.augment(shown, real.maps)
             image = image.detach().requires_grad_(True)
             scores, _ = d(image, maps)
             penalty = r1_penalty(scores, image)
@@ -282,10 +296,26 @@ class Trainer:
         self.d_opt.param_groups[0]["lr"] = self.recipe.lr
 
 
+def donor_codes(path: Path, covariance: Tensor) -> Tensor:
+    """The codes of a pack's donors, float[D, CODE]; without a pack, of people drawn at random.
+
+    Args:
+        path: of a pack's `donors.npz`; need not exist.
+        covariance: float[CODE, CODE] of people's codes.
+    """
+    if path.exists():
+        with np.load(path, allow_pickle=False) as file:
+            latents = np.asarray(file["latents"], np.float32).mean(axis=1)
+        return torch.from_numpy(latents) @ latent_axes()
+    root = torch.linalg.cholesky(covariance.double() + 1e-4 * torch.eye(CODE, dtype=torch.float64))
+    return torch.randn(DRAWN, CODE) @ root.float().T
+
+
 def run(trainer: Trainer, out: Path, crops: int, minutes: float, sheet_every: int) -> None:
     """Train until `crops` crops or `minutes` minutes, saving on the way."""
     started = time.monotonic()
-    fixed = trainer.data.at(trainer.data.held[:8], trainer.recipe.size)
+    shown = trainer.data[-1]
+    fixed = shown.at(shown.held[:8], trainer.recipe.size)
     mark, mark_crops, seen = started, trainer.crops, 0
     totals: dict[str, float] = {}
     next_sheet = trainer.crops + (sheet_every // 4 if trainer.crops else 0)
@@ -320,7 +350,7 @@ def _save(trainer: Trainer, out: Path, fixed: Batch) -> None:
     weights = {name: value for name, value in every if ".base." not in name}
     save_small(out / "small", weights, trainer.facts())
     sheet = out / "sheets" / f"{trainer.crops:09d}.png"
-    save_sheet(sheet, trainer.nets, trainer.covariance, fixed)
+    save_sheet(sheet, trainer.nets, trainer.donors[:: max(1, len(trainer.donors) // 6)], fixed)
     log.info("saved at %d crops", trainer.crops)
 
 
@@ -328,8 +358,11 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, default=Path("runs/face"))
-    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument(
+        "--data", type=Path, nargs="+", default=[Path("runs/data"), Path("runs/painted")]
+    )
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
+    parser.add_argument("--donors", type=Path, default=Path("engines/weights/donors.npz"))
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--crops", type=int, default=10_000_000)
@@ -348,7 +381,9 @@ def main() -> None:
     args.run.mkdir(parents=True, exist_ok=True)
     (args.run / "train.pid").write_text(str(os.getpid()))
     recipe = Recipe(**{name: getattr(args, name) for name in asdict(Recipe())})
-    trainer = Trainer(recipe, Crops(args.data, device), args.texture, device)
+    trainer = Trainer(
+        recipe, [Crops(folder, device) for folder in args.data], args.texture, args.donors, device
+    )
     if args.resume:
         trainer.load(args.run)
     run(trainer, args.run, args.crops, args.minutes, args.sheet_every)

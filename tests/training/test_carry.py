@@ -21,7 +21,7 @@ def prepared(folder: Path, count: int = 6) -> Path:
     np.save(folder / "points.npy", random.normal(0.5, 0.2, (count, POINTS, 3)).astype(np.float32))
     for name in ("codes.npy", "movement.npy"):
         np.save(folder / name, random.uniform(-4, 4, (count, 144)).astype(np.float32))
-    rows = [{"sharpness": str(i)} for i in range(count)]
+    rows = [{"source": "utkface", "age": "30", "sharpness": str(i)} for i in range(count)]
     (folder / "names.json").write_text(json.dumps(rows))
     np.savez(folder / "texture.npz", basis=np.ones((2, 3), np.float32), mean=np.zeros(3))
     return folder
