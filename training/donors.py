@@ -40,8 +40,9 @@ EVENNESS: Final = 3.0
 """Concentration of the Dirichlet weights of a mixture; larger mixes more evenly."""
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
-CLEAN_SHARE: Final = 0.85
-"""Share of crops that each test of cleanness lets pass; a smaller one makes people alike."""
+CLEAN_SHARES: Final = (0.95, 0.80, 0.95)
+"""Shares of crops that pass as bare foreheads, as eyes without frames of glasses, and as evenly
+lit; smaller ones make people alike, larger ones let half-vanished frames through."""
 EASY_SHARE: Final = 0.85
 """Share of the pool kept for the surest landmarks; a smaller one makes people alike."""
 STRETCH: Final = 1.25
@@ -101,12 +102,14 @@ def fit_attributes(
     return AttributeModel(weights, values), facts
 
 
-def is_clean(luma: Float32, share: float = CLEAN_SHARE) -> npt.NDArray[np.bool_]:
+def is_clean(
+    luma: Float32, shares: tuple[float, float, float] = CLEAN_SHARES
+) -> npt.NDArray[np.bool_]:
     """Whether a texture shows a bare, evenly lit face.
 
     Args:
         luma: float[N, S, S] planes of textures.
-        share: of them that each of the three tests lets pass, 0 to 1.
+        shares: of them that each of the three tests lets pass, 0 to 1.
 
     Returns:
         bool[N].
@@ -116,7 +119,8 @@ def is_clean(luma: Float32, share: float = CLEAN_SHARE) -> npt.NDArray[np.bool_]
     frames = np.quantile(edges, 0.98, axis=1)
     soft = luma.reshape(len(luma), 8, luma.shape[1] // 8, 8, -1).mean(axis=(2, 4))
     sides = np.abs(soft - soft[:, :, ::-1])[:, 1:7, 2:6].mean(axis=(1, 2))
-    tests = [values <= np.quantile(values, share) for values in (forehead, frames, sides)]
+    found = zip((forehead, frames, sides), shares, strict=True)
+    tests = [values <= np.quantile(values, share) for values, share in found]
     return np.asarray(np.logical_and.reduce(tests), np.bool_)
 
 
@@ -218,10 +222,12 @@ def write(
         ]
     )
     clean = sources[is_clean(luma)]
-    whole = np.concatenate([codes, np.load(data / "relief.npy")], axis=1)
+    behind = [np.load(data / name) for name in ("relief.npy", "rest.npy")]
+    whole = np.concatenate([codes, *behind], axis=1)
     drawn = mixtures(whole[clean], POOL, seed)
     drawn[:, : len(basis)] = evened(drawn[:, : len(basis)], basis, encoding, mean)
-    drawn[:, codes.shape[1] :] = evened_relief(drawn[:, codes.shape[1] :], relief)
+    shade = slice(codes.shape[1], codes.shape[1] + behind[0].shape[1])
+    drawn[:, shade] = evened_relief(drawn[:, shade], relief)
     halves = (drawn @ axes(drawn.shape[1]).T)[:, None].astype(np.float16)
     latents = np.broadcast_to(halves.astype(np.float32), (len(halves), LAYERS, halves.shape[2]))
     pictures, points = portraits(swapper, shape, latents)

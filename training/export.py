@@ -45,11 +45,17 @@ from training.networks import (
     latents_from_codes,
     light_from_images,
 )
+from training.relief import RELIEF_CODES
 from training.textures import YCC_FROM_RGB
 
 OPSET: Final = 18
 DIRECTIONS: Final = 1_000_000
 """A matrix of at least so many numbers holds texture directions."""
+STILLNESS: Final = 1.6
+"""A swap follows less than what the fit takes for movement: larger tells less of who moves, as
+people have habits, and follows small movements less."""
+REST_REACH: Final = 2.5
+"""Deviations of people at rest that a surrogate may reach."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -205,6 +211,18 @@ def relief_arrays(relief: Path) -> dict[str, Float32]:
     return {"relief_mean": mean, "relief_latent": np.asarray(behind @ basis, np.float32)}
 
 
+def rest_arrays(texture: dict[str, Float32]) -> dict[str, Float32]:
+    """Where a latent keeps the face at rest: behind codes and relief."""
+    spread, centre = texture["rest_spread"], texture["rest_centre"]
+    start = CODE + RELIEF_CODES
+    behind = axes(start + len(spread))[:, start:] * spread
+    return {
+        "resting": STILLNESS * texture["resting"],
+        "rest_from_latent": np.concatenate([behind, centre[None]]).astype(np.float32),
+        "rest_limit": np.asarray(np.abs(centre) + REST_REACH * spread, np.float32),
+    }
+
+
 def write_geometry(geometry: Path, arrays: dict[str, Float32], relief: Path, out: Path) -> None:
     """Write `shape.npz`: shape model, texture frame, movement and relief."""
     with np.load(geometry) as file:
@@ -213,7 +231,7 @@ def write_geometry(geometry: Path, arrays: dict[str, Float32], relief: Path, out
     names = ("frame_points", "triangles", "feature_mean", "feature_spread")
     frame = {name: arrays[name] for name in names}
     frame["feature_latent"] = arrays["movement"] @ latent_axes().numpy().T
-    frame |= relief_arrays(relief)
+    frame |= relief_arrays(relief) | rest_arrays(arrays)
     np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
 
 

@@ -258,8 +258,13 @@ class Generator(nn.Module):
     def painted(
         self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the picture and the base it was painted over, both [N, 3, size, size]."""
+        """Return the picture and the base it was painted over, both [N, 3, size, size].
+
+        Relief and rest, which latents carry behind the code, reach the layers through light and
+        maps alone.
+        """
         base = self.base(latents, maps, light, uv, self.size)
+        latents = latents @ self.base.axes @ self.base.axes.T
         controls = control_pyramid(maps, uv, base)
         x = self.const.expand(latents.shape[0], -1, -1, -1)
         x = self.first(x, latents[:, 0])

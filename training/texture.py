@@ -26,8 +26,10 @@ from engines.stylegan.light import (
 )
 from engines.stylegan.shape import (
     FEATURE_LIMIT,
+    Pose,
     canonical_from_points,
     movement_features,
+    movement_from_expression,
     pose_from_points,
 )
 from engines.stylegan.sizes import BORDER, SOFT_SIZE, TEXTURE_SIZE, UV_SIZE
@@ -45,6 +47,10 @@ from training.textures import LENGTH, LUMA, vector_from_texture, weights_from_in
 FIT_CROPS: Final = 7000
 CHROMA_SHARE: Final = 0.7
 """Of the colour in directions: most of it is the colour of a lamp, not of a person."""
+RESTING: Final = 0.5
+"""Deviations of the expression parts that count as the person; larger leaves more to a face at
+rest, and less to movement."""
+REST_LIMIT: Final = 3.0
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -114,47 +120,95 @@ def regression(features: Float32, codes: Float32, untouched: int) -> Float32:
     return np.asarray(found, np.float32)
 
 
+def fit_movement(
+    data: Path,
+    expression: Float32,
+    gain: Float32,
+    pose: Pose,
+    codes: Float32,
+    good: npt.NDArray[np.bool_],
+) -> dict[str, Float32]:
+    """Tell movement from person; write `movement.npy` and `rest.npy` beside the crops.
+
+    What the least-squares estimate of movement (`expression_gain`) explains of the codes goes;
+    what people at rest differ in stays theirs, in texture and in shape.
+
+    Args:
+        data: folder of the prepared crops.
+        expression: float32[N, K] expression parts.
+        gain: float32[K, K].
+        pose: of the N faces.
+        codes: float32[N, CODE].
+        good: bool[N], which faces to fit on.
+
+    Returns:
+        The movement's arrays of `texture.npz`.
+    """
+    resting = RESTING * expression[good].std(axis=0)
+    moved = movement_from_expression(expression, gain, resting)
+    features = movement_features(moved, pose)
+    feature_mean, feature_spread = features[good].mean(axis=0), features[good].std(axis=0)
+    standard = np.clip((features - feature_mean) / feature_spread, -FEATURE_LIMIT, FEATURE_LIMIT)
+    movement = regression(standard[good], codes[good], CODE - TEXTURE_CODES)
+    shift = np.asarray(standard @ movement, np.float32)
+    log.info("movement explains %.1f %% of the codes", 100 * shift[good].var() / codes[good].var())
+    np.save(data / "movement.npy", shift)
+    rest = expression - moved
+    rest_centre, rest_spread = rest[good].mean(axis=0), rest[good].std(axis=0)
+    own = np.clip((rest - rest_centre) / rest_spread, -REST_LIMIT, REST_LIMIT)
+    np.save(data / "rest.npy", own.astype(np.float32))
+    covariance = np.cov((codes - shift)[good].T)
+    found = {
+        "covariance": covariance,
+        "feature_mean": feature_mean,
+        "feature_spread": feature_spread,
+        "movement": movement,
+        "resting": resting,
+        "rest_centre": rest_centre,
+        "rest_spread": rest_spread,
+    }
+    return {name: np.asarray(value, np.float32) for name, value in found.items()}
+
+
+def codes_of(
+    textures: npt.NDArray[np.float16], mean: Float32, weight: Float32, rows: Float32, sigma: Float32
+) -> Float32:
+    """Whitened coefficients of textures float16[N, LENGTH] along `rows`, float32[N, T]."""
+    parts = [
+        ((textures[start : start + 512].astype(np.float32) - mean) * weight) @ rows.T / sigma
+        for start in range(0, len(textures), 512)
+    ]
+    return np.concatenate(parts)
+
+
 def fit(data: Path, shape: Path, out: Path) -> None:
-    """Write `texture.npz`, and `codes.npy` and `uv.npy` beside the prepared crops."""
+    """Write `texture.npz`, and `codes.npy`, `movement.npy`, `rest.npy`, `uv.npy` by the crops."""
     images = np.load(data / "faces128.npy", mmap_mode="r")
     points = np.load(data / "points.npy")
-    held = np.load(data / "split.npy")
     with np.load(shape) as file:
         arrays = {name: np.asarray(file[name], np.float32) for name in file.files}
     pose = pose_from_points(points, arrays["mean"])
-    yaw = pose.angles_deg()[:, 0]
-    frame = frame_from_points(points[~held])
+    flat = (canonical_from_points(points, pose) - arrays["mean"]).reshape(len(points), -1)
+    good = lends(data, pose.angles_deg()[:, 0], FRONTAL_YAW_DEG)
+    frame = frame_from_points(points[~np.load(data / "split.npy")])
     inside = softened(oval_from_points(frame.points, SOFT_SIZE), TEXTURE_SIZE)
-    textures = warped(data, images, points, frame, inside)
-    good = np.flatnonzero(lends(data, yaw, FRONTAL_YAW_DEG))
-    chosen = good[np.argsort(-sharpness_of(data)[good], kind="stable")[:FIT_CROPS]]
     weight = weights_from_inside(inside)
-    sample = textures[np.sort(chosen)].astype(np.float32)
+    textures = warped(data, images, points, frame, inside)
+    sharpest = np.argsort(-sharpness_of(data)[good], kind="stable")[:FIT_CROPS]
+    sample = textures[np.sort(np.flatnonzero(good)[sharpest])].astype(np.float32)
     mean = sample.mean(axis=0)
     sample = (sample - mean) * weight
     rows, sigma = principal_directions(sample, TEXTURE_CODES)
     held_part = 1 - np.square(sigma).sum() / (np.square(sample).sum() / len(sample))
     log.info("texture: %.1f %% of the variance left out", held_part * 100)
     del sample
-    codes = np.empty((len(images), CODE), np.float32)
-    for start in range(0, len(images), 512):
-        part = (textures[start : start + 512].astype(np.float32) - mean) * weight
-        codes[start : start + 512, :TEXTURE_CODES] = part @ rows.T / sigma
-    flat = (canonical_from_points(points, pose) - arrays["mean"]).reshape(len(points), -1)
     own = flat @ arrays["identity"][: CODE - TEXTURE_CODES].T
     centre, spread = own[good].mean(axis=0), own[good].std(axis=0)
-    codes[:, TEXTURE_CODES:] = (own - centre) / spread
-    np.clip(codes, -4.0, 4.0, out=codes)
+    seen = codes_of(textures, mean, weight, rows, sigma)
+    codes = np.clip(np.concatenate([seen, (own - centre) / spread], axis=1), -4.0, 4.0)
     np.save(data / "codes.npy", codes)
     expression = np.asarray(flat @ arrays["expression"].T, np.float32)
-    features = movement_features(expression, pose)
-    feature_mean, feature_spread = features[good].mean(axis=0), features[good].std(axis=0)
-    standard = np.clip((features - feature_mean) / feature_spread, -FEATURE_LIMIT, FEATURE_LIMIT)
-    movement = regression(standard[good], codes[good], CODE - TEXTURE_CODES)
-    shift = standard @ movement
-    log.info("movement explains %.1f %% of the codes", 100 * shift[good].var() / codes[good].var())
-    np.save(data / "movement.npy", shift.astype(np.float32))
-    covariance = np.cov((codes - shift)[good].T)
+    gain = arrays["expression_gain"]
     basis = rows * sigma[:, None] / weight
     basis[:, LUMA:] *= CHROMA_SHARE
     np.savez(
@@ -168,10 +222,7 @@ def fit(data: Path, shape: Path, out: Path) -> None:
         triangles=frame.triangles,
         shape_centre=centre,
         shape_spread=spread,
-        covariance=covariance.astype(np.float32),
-        feature_mean=feature_mean,
-        feature_spread=feature_spread,
-        movement=movement,
+        **fit_movement(data, expression, gain, pose, codes, good),
     )
 
 

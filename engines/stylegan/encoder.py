@@ -52,14 +52,16 @@ class LatentEncoder:
             EngineFault: a network failed.
         """
         points = self._swapper.read(crops).points
-        own = self._shape.identity_of(points, self._shape.pose_of(points))
+        pose = self._shape.pose_of(points)
+        own = self._shape.identity_of(points, pose)
         place = [image_place_of_texture(face, self._frame, self._owner) for face in points]
         fed = {
             "image": np.stack([fed_from_crop(crop) for crop in crops]),
             "place": np.stack(place),
             "shape": np.ascontiguousarray(own[:, :SHAPE_CODES]),
         }
-        latents = self._encoder.run(fed)["latents"]
+        rest = self._shape.rest_to_latents(self._shape.rest_of(points, pose))
+        latents = np.asarray(self._encoder.run(fed)["latents"] + rest[:, None], np.float32)
         if self._relief is FLAT:
             return latents
         lights = [full_light_from_crop(c, p) for c, p in zip(crops, points, strict=True)]

@@ -44,9 +44,6 @@ _LOWER_LIP: Final = slice(3, 8)
 _UPPER_LIP: Final = slice(13, 18)
 """The middle of the inner lips; the contour runs along the lower one first."""
 FEATURE_LIMIT: Final = 3.0
-RESTING: Final = 0.5
-"""Deviations of movement that count as the person; larger tells less of who moves, and follows
-small movements less."""
 EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
@@ -88,6 +85,11 @@ class ShapeModel:
         identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
         from_latent: float32[513, J], affine map from the mean w of a w+ latent.
         identity_limit: float32[J], largest magnitude that a surrogate may take.
+        resting: float32[K], how far people at rest differ in the expression directions: what is
+            smaller is no movement.
+        rest_from_latent: float32[513, K], affine map from the mean w to the expression part of
+            the surrogate's face at rest.
+        rest_limit: float32[K], largest magnitude of it.
         opening: float32[MESH_POINTS * 3], what an inter-ocular distance more between the lips
             moves; `mouth_gap` of it is 1.
         feature_mean: float32[F] of `movement_features` over training crops.
@@ -102,6 +104,9 @@ class ShapeModel:
     identity: Float32
     from_latent: Float32
     identity_limit: Float32
+    resting: Float32
+    rest_from_latent: Float32
+    rest_limit: Float32
     opening: Float32
     feature_mean: Float32
     feature_spread: Float32
@@ -122,10 +127,13 @@ class ShapeModel:
         Besides the gain, what is as small as people at rest differ counts as the person: a
         face that always smiles a little tells who it is. Large movements lose little by it.
         """
-        found = self.expression_of(points, pose) @ self.expression_gain.T
-        resting = RESTING * self.feature_spread[: found.shape[1]]
-        kept = np.sign(found) * np.maximum(np.abs(found) - resting, 0.0)
-        return np.asarray(kept, np.float32)
+        found = self.expression_of(points, pose)
+        return movement_from_expression(found, self.expression_gain, self.resting)
+
+    def rest_of(self, points: Float32, pose: Pose) -> Float32:
+        """Return what of the expression part is the person's face at rest, float32[N, K]."""
+        rest = self.expression_of(points, pose) - self.movement_of(points, pose)
+        return np.asarray(rest, np.float32)
 
     def identity_of(self, points: Float32, pose: Pose) -> Float32:
         """Return the identity part of posed points, float32[N, J]."""
@@ -137,6 +145,21 @@ class ShapeModel:
         w = latents.mean(axis=1)
         found = w @ self.from_latent[:-1] + self.from_latent[-1]
         return np.asarray(np.clip(found, -self.identity_limit, self.identity_limit), np.float32)
+
+    def rest_from_latents(self, latents: Float32) -> Float32:
+        """Return the faces at rest that w+ latents float32[N, L, 512] carry, float32[N, K].
+
+        Brows, lids and lips of people at rest differ in the directions of expression too:
+        without them all surrogates would share one look.
+        """
+        w = latents.mean(axis=1)
+        found = w @ self.rest_from_latent[:-1] + self.rest_from_latent[-1]
+        return np.asarray(np.clip(found, -self.rest_limit, self.rest_limit), np.float32)
+
+    def rest_to_latents(self, rest: Float32) -> Float32:
+        """The shortest w that carries a face at rest float32[N, K]: float32[N, 512]."""
+        lacking = rest - self.rest_from_latent[-1]
+        return np.asarray(lacking @ np.linalg.pinv(self.rest_from_latent[:-1]), np.float32)
 
     def moved_latents(self, points: Float32, latents: Float32) -> Float32:
         """Give surrogates the texture of the subjects' movement: teeth, folds, shading.
@@ -155,7 +178,7 @@ class ShapeModel:
         return np.asarray(latents + shift[:, None], np.float32)
 
     def swapped(self, points: Float32, latents: Float32) -> Float32:
-        """Give each subject's pose, expression and gaze the surrogate's proportions.
+        """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
 
         Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, which
         `movement_of` would damp.
@@ -168,9 +191,9 @@ class ShapeModel:
             float32[N, POINTS, 3], crop units.
         """
         pose = self.pose_of(points)
-        parts = self.movement_of(points, pose) @ self.expression
-        parts = parts + self.identity_from_latents(latents) @ self.identity
-        canonical = self.mean + parts.reshape(len(points), MESH_POINTS, 3)
+        moved = self.movement_of(points, pose) + self.rest_from_latents(latents)
+        parts = moved @ self.expression + self.identity_from_latents(latents) @ self.identity
+        canonical = np.asarray(self.mean + parts.reshape(-1, MESH_POINTS, 3), np.float32)
         lacking = mouth_gap(canonical_from_points(points, pose)) - mouth_gap(canonical)
         canonical = canonical + lacking[:, None, None] * self.opening.reshape(MESH_POINTS, 3)
         made = np.empty_like(points)
@@ -181,6 +204,22 @@ class ShapeModel:
         ):
             made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
         return made
+
+
+def movement_from_expression(expression: Float32, gain: Float32, resting: Float32) -> Float32:
+    """What of expression parts is movement rather than person, float32[N, K].
+
+    Args:
+        expression: float32[N, K].
+        gain: float32[K, K], see `ShapeModel.expression_gain`.
+        resting: float32[K], see `ShapeModel.resting`.
+
+    >>> one = np.ones((1, 1), np.float32)
+    >>> movement_from_expression(3 * one, one, one[0]).tolist()
+    [[2.0]]
+    """
+    found = expression @ gain.T
+    return np.asarray(np.sign(found) * np.maximum(np.abs(found) - resting, 0.0), np.float32)
 
 
 def mouth_gap(canonical: Float32) -> Float32:
@@ -279,6 +318,9 @@ def load_shape_model(path: Path) -> ShapeModel:
         and parts["identity"].shape[1:] == (flat,)
         and parts["from_latent"].shape == (513, count)
         and parts["identity_limit"].shape == (count,)
+        and parts["resting"].shape == (len(parts["expression"]),)
+        and parts["rest_from_latent"].shape == (513, len(parts["expression"]))
+        and parts["rest_limit"].shape == (len(parts["expression"]),)
         and parts["opening"].shape == (flat,)
         and parts["feature_latent"].shape == (*parts["feature_mean"].shape, 512)
         and parts["feature_spread"].shape == parts["feature_mean"].shape

@@ -8,7 +8,6 @@ import pytest
 
 from engines.errors import ModelRejected
 from engines.stylegan.shape import (
-    RESTING,
     ShapeModel,
     canonical_from_points,
     load_shape_model,
@@ -125,10 +124,40 @@ def test_resting_difference_is_lost_and_large_movement_kept() -> None:
     points = np.repeat(drawn_face()[None], 2, axis=0)
     pose = model.pose_of(points)
     at_rest = model.expression_of(points, pose)[0]
-    resting = RESTING * model.feature_spread[:2]
+    resting = model.resting
     for size, kept in ((0.9, 0.0), (20.0, 19.0)):
         wanted = np.linalg.solve(model.expression_gain, size * resting)
         moved = points.copy()
         moved[:, :MESH_POINTS] += ((wanted - at_rest) @ model.expression).reshape(-1, 3) * 0.4
         found = model.movement_of(moved, model.pose_of(moved))[0]
         assert np.allclose(found, kept * resting, rtol=0.05, atol=1e-3)
+
+
+def test_surrogate_brings_its_own_face_at_rest() -> None:
+    model = shape_model()
+    points = drawn_face()[None]
+    still = replace(model, opening=np.zeros_like(model.opening))
+    rest = np.array([[0.05, -0.04]], np.float32)
+    bare = np.zeros((1, 4, 512), np.float32)
+    worn = bare + model.rest_to_latents(rest)[:, None]
+    assert np.allclose(model.rest_from_latents(worn), rest, atol=1e-5)
+    parts = [
+        still.expression_of(still.swapped(points, latents), still.pose_of(points))
+        for latents in (bare, worn)
+    ]
+    moved = parts[1] - parts[0]
+    wanted = rest - model.rest_from_latents(bare)
+    assert np.allclose(moved, wanted, atol=0.02)
+
+
+def test_subjects_rest_does_not_show() -> None:
+    model = shape_model()
+    one = drawn_face()[None] * 1.0
+    pose = model.pose_of(one)
+    at_rest = model.expression_of(one, pose)[0]
+    other = one.copy()
+    inside = np.linalg.solve(model.expression_gain, 0.8 * model.resting)
+    other[:, :MESH_POINTS] += ((inside - at_rest) @ model.expression).reshape(-1, 3) * 0.4
+    moved = [model.movement_of(face, model.pose_of(face)) for face in (other, other * 1.0)]
+    assert np.allclose(moved, 0.0, atol=1e-3)
+    assert np.abs(model.rest_of(other, model.pose_of(other))).max() > 1e-3
