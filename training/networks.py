@@ -159,7 +159,11 @@ class Spade(nn.Module):
 
 
 class Block(nn.Module):
-    """One resolution: convolve and upsample, control, convolve, add to the RGB skip."""
+    """One resolution: convolve and upsample, control, convolve, add to the RGB skip.
+
+    Sizes beyond the textures' chroma add the same to all three colours: fine colour is noise in
+    photographs, and young convolutions draw fringes with it.
+    """
 
     def __init__(self, inputs: int, outputs: int, size: int, hidden: int) -> None:
         super().__init__()
@@ -178,8 +182,10 @@ class Block(nn.Module):
         if self.spade is not None and control is not None:
             x = self.spade(x, control)
         x = self.conv(x, w[:, layer + 1])
-        rgb = upsample(rgb) + self.rgb(x, w[:, layer + 2]).to(rgb.dtype)
-        return x, rgb
+        added = self.rgb(x, w[:, layer + 2]).to(rgb.dtype)
+        if self.size > CHROMA_SIZE:
+            added = added.mean(dim=1, keepdim=True)
+        return x, upsample(rgb) + added
 
 
 class TexturedBase(nn.Module):
