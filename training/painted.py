@@ -7,7 +7,6 @@ generator learns on both. Pixels beyond the kveil crop are unknown; `shown.npy` 
 import argparse
 import logging
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,7 @@ from engines.face_look import PAINTED_EYES
 from engines.stylegan.control import control_map_from_points
 from engines.stylegan.sizes import MAP_CHANNELS, MAP_SIZE, UV_SIZE
 from engines.stylegan.warp import TextureFrame, uv_from_points
-from training.prepare import SIZE, decoded, names_of
+from training.prepare import SIZE, crops_in_shards, names_of
 
 SCALE: Final = float((PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0]) / (EYES[1, 0] - EYES[0, 0]))
 SHIFT: Final = PAINTED_EYES[0].astype(np.float64) - EYES[0] * SCALE
@@ -66,17 +65,10 @@ def write(faces: Path, data: Path, texture: Path, out: Path) -> int:
     images = opened(out / "faces128.npy", "w+", np.uint8, (count, SIZE, SIZE, 3))
     maps = opened(out / "maps64.npy", "w+", np.uint8, (count, MAP_SIZE, MAP_SIZE, MAP_CHANNELS))
     uv = opened(out / "uv.npy", "w+", np.float16, (count, UV_SIZE, UV_SIZE, 2))
-    for shard in sorted(faces.glob("faces256-*.tar")):
-        with tarfile.open(shard) as tar:
-            for member in tar:
-                stream = tar.extractfile(member)
-                if stream is None or member.name not in order:
-                    continue
-                i = order[member.name]
-                images[i] = painted_crop(decoded(stream.read()))
-                maps[i] = control_map_from_points(points[i])
-                uv[i] = uv_from_points(points[i], frame)
-        log.info("%s placed", shard.name)
+    for i, crop in crops_in_shards(faces, order):
+        images[i] = painted_crop(crop)
+        maps[i] = control_map_from_points(points[i])
+        uv[i] = uv_from_points(points[i], frame)
     np.save(out / "points.npy", points)
     np.save(
         out / "shown.npy", painted_crop(np.full((SIZE, SIZE), 255, np.uint8), cv2.BORDER_CONSTANT)

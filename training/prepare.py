@@ -18,6 +18,7 @@ import io
 import json
 import logging
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -129,21 +130,12 @@ def prepare(faces: Path, models: Path, out: Path) -> int:
         out / "maps64.npy", "w+", np.uint8, (len(names), MAP_SIZE, MAP_SIZE, MAP_CHANNELS)
     )
     points = np.zeros((len(names), POINTS, 3), np.float32)
-    label = MeshLabeller(models / MESH_FILE)
-    done = 0
-    for shard in sorted(faces.glob("faces256-*.tar")):
-        with tarfile.open(shard) as tar:
-            for member in tar:
-                stream = tar.extractfile(member)
-                if stream is None or member.name not in order:
-                    continue
-                crop = decoded(stream.read())
-                i = order[member.name]
-                images[i] = cv2.resize(crop, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
-                points[i] = label(crop)
-                maps[i] = control_map_from_points(points[i])
-                done += 1
-        log.info("%s: %d crops so far", shard.name, done)
+    label, done = MeshLabeller(models / MESH_FILE), 0
+    for i, crop in crops_in_shards(faces, order):
+        images[i] = cv2.resize(crop, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
+        points[i] = label(crop)
+        maps[i] = control_map_from_points(points[i])
+        done += 1
     images.flush()
     maps.flush()
     np.save(out / "points.npy", points)
@@ -152,8 +144,27 @@ def prepare(faces: Path, models: Path, out: Path) -> int:
     return done
 
 
-def decoded(data: bytes) -> UInt8:
-    """Decode one picture file, uint8[H, W, 3] RGB."""
+def crops_in_shards(faces: Path, order: dict[str, int]) -> Iterator[tuple[int, UInt8]]:
+    """Read the crops of every shard.
+
+    Args:
+        faces: folder of `faces256-*.tar`.
+        order: place of each crop by its name; others are passed over.
+
+    Yields:
+        The place, and the crop uint8[H, W, 3] RGB.
+    """
+    for shard in sorted(faces.glob("faces256-*.tar")):
+        with tarfile.open(shard) as tar:
+            for member in tar:
+                stream = tar.extractfile(member)
+                if stream is None or member.name not in order:
+                    continue
+                yield order[member.name], _decode(stream.read())
+        log.info("%s is read", shard.name)
+
+
+def _decode(data: bytes) -> UInt8:
     from PIL import Image
 
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), np.uint8)

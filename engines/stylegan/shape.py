@@ -142,9 +142,7 @@ class ShapeModel:
 
     def identity_from_latents(self, latents: Float32) -> Float32:
         """Return the identity part that w+ latents float32[N, L, 512] carry, float32[N, J]."""
-        w = latents.mean(axis=1)
-        found = w @ self.from_latent[:-1] + self.from_latent[-1]
-        return np.asarray(np.clip(found, -self.identity_limit, self.identity_limit), np.float32)
+        return _carried(latents, self.from_latent, self.identity_limit)
 
     def rest_from_latents(self, latents: Float32) -> Float32:
         """Return the faces at rest that w+ latents float32[N, L, 512] carry, float32[N, K].
@@ -152,9 +150,7 @@ class ShapeModel:
         Brows, lids and lips of people at rest differ in the directions of expression too:
         without them all surrogates would share one look.
         """
-        w = latents.mean(axis=1)
-        found = w @ self.rest_from_latent[:-1] + self.rest_from_latent[-1]
-        return np.asarray(np.clip(found, -self.rest_limit, self.rest_limit), np.float32)
+        return _carried(latents, self.rest_from_latent, self.rest_limit)
 
     def rest_to_latents(self, rest: Float32) -> Float32:
         """The shortest w that carries a face at rest float32[N, K]: float32[N, 512]."""
@@ -329,6 +325,12 @@ def load_shape_model(path: Path) -> ShapeModel:
     if not fits or not all(np.isfinite(part).all() for part in parts.values()):
         raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")
     return ShapeModel(**parts)
+
+
+def _carried(latents: Float32, from_latent: Float32, limit: Float32) -> Float32:
+    """Apply an affine map float32[513, P] to the mean w of float32[N, L, 512], within limits."""
+    found = latents.mean(axis=1) @ from_latent[:-1] + from_latent[-1]
+    return np.asarray(np.clip(found, -limit, limit), np.float32)
 
 
 def _same_gaze(eye: Float32, pupil: Float32, target: Float32) -> Float32:
