@@ -69,7 +69,11 @@ class Camera(GstRtspServer.RTSPMediaFactory):
         self.connect("media-configure", self.configured)
 
     def sound(self):
-        """A second branch whose tone is on while the picture's last rows are white."""
+        """A second branch whose tone is on while the picture's last rows are white.
+
+        Both follow the clock, and the tone lasts from one picture to the next, however late a
+        busy machine makes that one.
+        """
         if not self.options.sound:
             return ""
         return (
@@ -81,7 +85,7 @@ class Camera(GstRtspServer.RTSPMediaFactory):
     def configured(self, _factory, media):
         source = media.get_element().get_by_name("src")
         tone = media.get_element().get_by_name("tone")
-        state = {"on": True}
+        state = {"on": True, "pushed_s": time.monotonic()}
         media.connect("unprepared", lambda *_: state.update(on=False))
         GLib.timeout_add(1000 // self.options.fps, self.push, source, tone, state)
 
@@ -89,16 +93,19 @@ class Camera(GstRtspServer.RTSPMediaFactory):
         if not state["on"]:
             return False
         picture = self.pictures[self.count % len(self.pictures)]
-        width, height, fps = self.options.width, self.options.height, self.options.fps
-        is_loud = self.options.sound and self.count % (2 * fps) < fps
+        width, height = self.options.width, self.options.height
+        now_s = time.monotonic()
+        is_loud = self.options.sound and int(now_s) % 2 == 0
         self.count += 1
-        row = bar_row(int(time.monotonic() * 1000), width)
+        row = bar_row(int(now_s * 1000), width)
         burnt = row * BAR_ROWS + picture[width * BAR_ROWS :]
         if self.options.sound:
             bottom = width * (height - BAR_ROWS)
             flash = bytes([235 if is_loud else 16]) * (width * BAR_ROWS)
             burnt = burnt[:bottom] + flash + burnt[width * height :]
-            tone.emit("push-buffer", Gst.Buffer.new_wrapped(tone_of(RATE // fps, is_loud)))
+            samples = int(RATE * (now_s - state["pushed_s"]))
+            tone.emit("push-buffer", Gst.Buffer.new_wrapped(tone_of(samples, is_loud)))
+            state["pushed_s"] = now_s
         source.emit("push-buffer", Gst.Buffer.new_wrapped(burnt))
         return True
 
