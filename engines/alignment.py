@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -175,8 +176,11 @@ def identity_distance(points: NDArray[np.floating], size: int) -> NDArray[np.flo
     return np.asarray(np.linalg.norm((points - centre) / axes, axis=-1), np.float32)
 
 
+@lru_cache(maxsize=256)
 def identity_mask(size: int) -> NDArray[np.bool_]:
     """The identity oval of a kveil crop: size×size bool, true where a patch must be opaque.
+
+    The array is shared and cannot be written.
 
     >>> mask = identity_mask(64)
     >>> bool(mask[32, 32]), bool(mask[0, 0])
@@ -184,7 +188,9 @@ def identity_mask(size: int) -> NDArray[np.bool_]:
     """
     steps = np.arange(size, dtype=np.float32) + 0.5
     x, y = np.meshgrid(steps, steps)
-    return np.asarray(identity_distance(np.stack([x, y], -1), size) <= 1, np.bool_)
+    mask = np.asarray(identity_distance(np.stack([x, y], -1), size) <= 1, np.bool_)
+    mask.flags.writeable = False
+    return mask
 
 
 def is_visible(box: NDArray[np.floating], picture: Picture) -> bool:

@@ -9,7 +9,7 @@ empty.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 import cv2
@@ -96,7 +96,7 @@ def sized_patch(patch: Patch) -> Patch:
     pixels = cv2.resize(painted, (side, side), interpolation=how).astype(np.float32)
     way = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR
     alpha = np.asarray(cv2.resize(patch.alpha, (side, side), interpolation=way), np.float32)
-    alpha[_oval(side)] = 1.0
+    alpha[identity_mask(side)] = 1.0
     place = patch.crop_from_frame * np.float32(side / size)
     return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
 
@@ -207,11 +207,6 @@ def _slope(grey: Float32, blur: float) -> Float32:
     across = cv2.Scharr(soft, cv2.CV_32F, 1, 0, scale=1 / 32)
     down = cv2.Scharr(soft, cv2.CV_32F, 0, 1, scale=1 / 32)
     return np.asarray(cv2.magnitude(across, down), np.float32)
-
-
-@lru_cache(maxsize=64)
-def _oval(side: int) -> NDArray[np.bool_]:
-    return identity_mask(side)
 
 
 @cache

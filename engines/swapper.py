@@ -88,9 +88,9 @@ class Swapper:
         landmarker: `image` float32[N, 3, 128, 128] RGB in [-1, 1] -> `points`
             float32[N, POINTS, 3], `spread` float32[N, 1].
         generator: `latents` float32[N, L, 512], `maps` float32[N, 7, 64, 64] in [0, 1],
-            `light` float32[N, 6, 4, 4] RGB of face and surroundings in [-1, 1], `uv`
-            float32[N, 2, 128, 128] ->
-            `image` float32[N, 3, S, S] RGB.
+            `light` float32[N, 6, 4, 4] RGB of face and surroundings in [-1, 1], `grid`
+            float32[N, 2, 128, 128], place on the texture, -1 to 1 across it (about 0, where
+            half precision is finest) -> `image` float32[N, 3, S, S] RGB.
         shape: exchanges proportions.
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
@@ -144,12 +144,13 @@ class Swapper:
         light = in_relief(control.light, self._relief.of_latents(latents))
         maps = np.stack([control_map_from_points(face) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
+        grid = 2 * uv.transpose(0, 3, 1, 2) - 1
         image = self._generator.run(
             {
                 "latents": np.ascontiguousarray(moved),
                 "maps": maps.transpose(0, 3, 1, 2).astype(np.float32) / 255.0,
                 "light": _light_planes(light),
-                "uv": np.ascontiguousarray(uv.transpose(0, 3, 1, 2)),
+                "grid": np.ascontiguousarray(grid),
             }
         )["image"]
         pixels = _pixels(image)
@@ -187,7 +188,7 @@ class Swapper:
 def _layers_and_size(generator: Session) -> tuple[int, int]:
     inputs = {spec.name: spec.shape for spec in generator.inputs}
     outputs = {spec.name: spec.shape for spec in generator.outputs}
-    if set(inputs) != {"latents", "maps", "light", "uv"} or "image" not in outputs:
+    if set(inputs) != {"latents", "maps", "light", "grid"} or "image" not in outputs:
         raise ModelRejected("this network is no kveil generator; restore the model pack")
     layers, size = inputs["latents"][1], outputs["image"][2]
     if layers is None or size is None:
@@ -268,5 +269,5 @@ def _pixels(image: Float32) -> Float32:
 def _refuse_blank(pixels: Float32) -> None:
     if not np.isfinite(pixels).all():
         raise EngineFault("the generator returned values that are not numbers; the face is covered")
-    if len(pixels) and float(pixels.std(axis=(1, 2)).max(axis=1).min()) < _LEAST_VARIATION:
+    if any(cv2.meanStdDev(picture)[1].max() < _LEAST_VARIATION for picture in pixels):
         raise EngineFault("the generator painted a blank; the face is covered")

@@ -1,6 +1,6 @@
 """Adaptive discriminator augmentation (Karras et al. 2020, ADA), small and differentiable.
 
-Image and control map move together; colour changes touch the image alone.
+Moves and contrast; pictures of one channel have no colour to change.
 """
 
 import torch
@@ -24,15 +24,14 @@ class AdaptiveAugment:
         step = self.rate * len(real_scores) * (1.0 if self.sign > self.target else -1.0)
         self.p = min(max(self.p + step, 0.0), 0.8)
 
-    def __call__(self, image: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """Augment a batch: ([N, 3, S, S], [N, C, 64, 64]), same shapes returned."""
+    def __call__(self, image: Tensor) -> Tensor:
+        """Augment a batch float[N, C, S, S], the same shape returned."""
         if self.p <= 0.0:
-            return image, maps
-        image, maps = _move(image, maps, self.p)
-        return _colour(image, self.p), maps
+            return image
+        return _contrasted(_moved(image, self.p), self.p)
 
 
-def _move(image: Tensor, maps: Tensor, p: float) -> tuple[Tensor, Tensor]:
+def _moved(image: Tensor, p: float) -> Tensor:
     count = image.shape[0]
     device = image.device
 
@@ -48,21 +47,15 @@ def _move(image: Tensor, maps: Tensor, p: float) -> tuple[Tensor, Tensor]:
     theta[:, 1, 0] = torch.sin(angle) * scale
     theta[:, 0, 2] = maybe(0.12)
     theta[:, 1, 2] = maybe(0.12)
-    return _warp(image, theta, "reflection"), _warp(maps, theta, "zeros")
+    grid = functional.affine_grid(theta, list(image.shape), align_corners=False)
+    return functional.grid_sample(
+        image.float(), grid, padding_mode="reflection", align_corners=False
+    )
 
 
-def _warp(x: Tensor, theta: Tensor, padding: str) -> Tensor:
-    grid = functional.affine_grid(theta, list(x.shape), align_corners=False)
-    return functional.grid_sample(x.float(), grid, padding_mode=padding, align_corners=False)
-
-
-def _colour(image: Tensor, p: float) -> Tensor:
-    count = image.shape[0]
-    device = image.device
-    gate = (torch.rand(3, count, 1, 1, 1, device=device) < p).float()
-    noise = torch.randn(3, count, 1, 1, 1, device=device) * gate
-    image = image + noise[0] * 0.15
+def _contrasted(image: Tensor, p: float) -> Tensor:
+    count, device = image.shape[0], image.device
+    gate = (torch.rand(count, 1, 1, 1, device=device) < p).float()
+    gain = torch.exp2(torch.randn(count, 1, 1, 1, device=device) * gate * 0.3)
     mean = image.mean(dim=(1, 2, 3), keepdim=True)
-    image = (image - mean) * torch.exp2(noise[1] * 0.3) + mean
-    grey = image.mean(dim=1, keepdim=True)
-    return grey + (image - grey) * torch.exp2(noise[2] * 0.4)
+    return (image - mean) * gain + mean

@@ -11,7 +11,7 @@ from typing import Final
 from engines.stylegan.pack import FORMAT, MANIFEST
 
 FILES: Final = {
-    "generator.onnx": "paints a surrogate: latents, maps, light, uv -> image, 128 px RGB",
+    "generator.onnx": "paints a surrogate: latents, maps, light, grid -> image, 256 px RGB",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
     "shape.npz": "shape model and texture frame",
@@ -55,7 +55,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pack", type=Path, default=Path("runs/pack"))
-    parser.add_argument("--name", default="kveil-face-128")
+    parser.add_argument("--name", default="kveil-face-256")
     parser.add_argument("--out", type=Path, default=Path("engines/weights"))
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")

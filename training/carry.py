@@ -1,20 +1,19 @@
 """Crops in a small folder, for training on another machine: `python -m training.carry`.
 
-Pictures travel as WebP, points and codes as integers; maps and places are drawn anew where
-training runs. The folder holds the sharpest crops of real adults that fit the size.
+Pictures travel as WebP, points and codes as integers. The folder holds the sharpest crops of real
+adults who face the camera, as many as fit the size.
 """
 
 import argparse
 import io
 import logging
-import shutil
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from training.sources import is_real_adult, sharpness_of
+from training.sources import sharpness_of
 
 POINT_STEP: Final = 1.0 / 1024
 CODE_STEP: Final = 1.0 / 31
@@ -27,9 +26,8 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
     from PIL import Image
 
     out.mkdir(parents=True, exist_ok=True)
-    images = np.load(data / "faces128.npy", mmap_mode="r")
-    held = np.load(data / "split.npy")
-    fits = is_real_adult(data) & ~held
+    images = np.load(data / "faces256.npy", mmap_mode="r")
+    fits = np.load(data / "lends.npy")
     chosen: list[int] = []
     ends: list[int] = []
     total = 0
@@ -45,8 +43,6 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
             file.write(buffer.getvalue())
             chosen.append(int(index))
             ends.append(total)
-    if (data / "shown.npy").exists():
-        shutil.copyfile(data / "shown.npy", out / "shown.npy")
     points = np.load(data / "points.npy")[chosen]
     codes = [np.load(data / name)[chosen] for name in ("codes.npy", "movement.npy")]
     np.savez_compressed(
@@ -68,7 +64,7 @@ def carry(data: Path, texture: Path, out: Path, megabytes: float, quality: int) 
 
 
 def carried(folder: Path) -> dict[str, npt.NDArray[np.generic]]:
-    """Read back `images` uint8[N, 128, 128, 3] RGB, `points`, `codes` and `movement` float32."""
+    """Read back `images` uint8[N, 256, 256, 3] RGB, `points`, `codes` and `movement` float32."""
     from PIL import Image
 
     with np.load(folder / "arrays.npz", allow_pickle=False) as file:
@@ -100,7 +96,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/carry"))
-    parser.add_argument("--megabytes", type=float, default=10.0)
+    parser.add_argument("--megabytes", type=float, default=45.0)
     parser.add_argument("--quality", type=int, default=70)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")

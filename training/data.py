@@ -1,4 +1,4 @@
-"""Batches of prepared crops, on the CPU by memory map or wholly on the GPU."""
+"""Batches of prepared crops brought to the canonical face, from a memory map or wholly on a GPU."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,131 +10,101 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.carry import carried
-from training.networks import light_from_images, resized, softened
-from training.render import maps_from_points, uv_from_points
+from training.networks import (
+    contrast_from_field,
+    field_from_light,
+    light_from_images,
+    resized,
+)
+from training.places import CanonicalPlaces
 from training.sources import is_sharp_adult
+from training.textures import YCC_FROM_RGB
 
-GROWTH: Final = 6
-"""How far beyond the face's outline a swap shows what is painted, px of 64."""
-SOFT: Final = 2
-"""Half the width of that region's rim, px of 64."""
+CARRIED_HELD: Final = 64
+"""Of a carried folder, which has no held-out crops, so many stand in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch in the generator's frame.
+    """One batch on the canonical face.
 
     Attributes:
-        image: float[N, 3, S, S] RGB in [-1, 1].
-        maps: float[N, MAP_CHANNELS, 64, 64] in [0, 1].
-        light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
-        uv: float[N, 2, 128, 128] place on the texture.
+        planes: YCbCr float[N, 3, size, size] without light.
         codes: float[N, CODE] of the people shown, movement included.
         movement: float[N, CODE], the share of the codes that movement explains.
-        region: float[N, 1, S, S] in [0, 1], where a swap may show what is painted: 1 on the face
-            and a little beyond, 0 further out and where the crop's pixels are unknown.
     """
 
-    image: Tensor
-    maps: Tensor
-    light: Tensor
-    uv: Tensor
+    planes: Tensor
     codes: Tensor
     movement: Tensor
-    region: Tensor
 
 
 class Crops:
-    """The prepared crops: `rows` to train on, `held` to look at."""
+    """The prepared crops: `rows` to train on, `held` to look at, `people` to mix.
 
-    def __init__(self, folder: Path, device: torch.device) -> None:
-        """Open `folder` as `training.prepare` or `training.carry` wrote it.
+    `people` is float32[N, CODE], the codes of `rows` without movement.
+    """
 
-        A GPU holds all of it; a carried folder has no held-out crops, its last 64 stand in.
+    def __init__(self, folder: Path, texture: Path, size: int, device: torch.device) -> None:
+        """Open `folder` as `training.texture` or `training.carry` left it.
+
+        A GPU holds all of it.
+
+        Args:
+            folder: of crops.
+            texture: path of the texture model.
+            size: of the batches' planes, px.
+            device: where batches are made.
         """
-        self.device = device
-        self.on_gpu = device.type == "cuda"
         if (folder / "faces.bin").exists():
-            arrays, count = _carried(folder, device)
-            split = np.arange(count) >= count - 64
+            arrays = {name: torch.from_numpy(value) for name, value in carried(folder).items()}
+            count = len(arrays["images"])
+            used = np.arange(count) < count - CARRIED_HELD
+            held = ~used
         else:
-            arrays = _prepared(folder, self.on_gpu)
-            split = np.load(folder / "split.npy")
-        used = is_sharp_adult(folder) & ~split if (folder / "names.json").exists() else ~split
-        self.rows = torch.from_numpy(np.flatnonzero(used))
-        self.held = torch.from_numpy(np.flatnonzero(split))
-        if self.on_gpu:
-            arrays = [array.to(device) for array in arrays]
-            self.rows, self.held = self.rows.to(device), self.held.to(device)
-        self._images, self._maps, self._uv, self._codes, self._movement = arrays
-        shown = folder / "shown.npy"
-        known = np.load(shown) if shown.exists() else np.full((1, 1), 255, np.uint8)
-        self._shown = torch.from_numpy(known / np.float32(255))[None, None].to(device)
+            arrays = _prepared(folder, into_memory=device.type == "cuda")
+            held = np.load(folder / "split.npy") & np.load(folder / "frontal.npy")
+            used = is_sharp_adult(folder) & np.load(folder / "lends.npy")
+        self.people = (arrays["codes"] - arrays["movement"])[used].numpy()
+        where = device if device.type == "cuda" else torch.device("cpu")
+        self._arrays = {name: value.to(where) for name, value in arrays.items()}
+        self.rows = torch.from_numpy(np.flatnonzero(used)).to(where)
+        self.held = torch.from_numpy(np.flatnonzero(held)).to(where)
+        with np.load(texture) as file:
+            inside = torch.from_numpy(file["inside"]).float()[None, None]
+            frame, triangles = file["frame_points"], file["triangles"]
+        self._places = CanonicalPlaces(frame, triangles, size, device)
+        self._inside = resized(inside, size).to(device)
+        self._ycc = torch.from_numpy(YCC_FROM_RGB)[:, :, None, None].clone().to(device)
 
-    def draw(self, count: int, size: int, generator: torch.Generator) -> Batch:
-        """Draw `count` crops at `size` px."""
+    def draw(self, count: int, generator: torch.Generator) -> Batch:
+        """Draw `count` crops."""
         where = self.rows.device
         pick = torch.randint(len(self.rows), (count,), generator=generator, device=where)
-        return self.at(self.rows[pick], size)
+        return self.at(self.rows[pick])
 
-    def at(self, rows: Tensor, size: int) -> Batch:
-        """Return the crops `rows` (indices into the whole set) at `size` px."""
-        image = self._images[rows].permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        maps = self._maps[rows].permute(0, 3, 1, 2).float() / 255.0
-        uv = self._uv[rows].permute(0, 3, 1, 2).float()
-        light = light_from_images(image, softened(maps[:, :1], image.shape[-1]))
-        if image.shape[-1] != size:
-            image = functional.interpolate(image, size=(size, size), mode="area")
-        memory = torch.channels_last
-        return Batch(
-            image.contiguous(memory_format=memory),
-            maps.contiguous(memory_format=memory),
-            light,
-            uv,
-            self._codes[rows],
-            self._movement[rows],
-            region_from_maps(maps, size) * resized(self._shown, size),
+    def at(self, rows: Tensor) -> Batch:
+        """Return the crops `rows`, indices into the whole set."""
+        images = self._arrays["images"][rows].permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        place = self._places(self._arrays["points"][rows])
+        warped = functional.grid_sample(
+            images, place * 2 - 1, mode="bilinear", padding_mode="border", align_corners=False
         )
+        inside = self._inside.expand(len(rows), -1, -1, -1)
+        field = field_from_light(light_from_images(warped, inside), inside)
+        planes = functional.conv2d((warped - field) / contrast_from_field(field), self._ycc)
+        return Batch(planes, self._arrays["codes"][rows], self._arrays["movement"][rows])
 
 
-def region_from_maps(maps: Tensor, size: int) -> Tensor:
-    """Where a swap may show the painted face: float[N, C, 64, 64] -> float[N, 1, size, size]."""
-    side = 2 * GROWTH + 1
-    grown = functional.max_pool2d(maps[:, :1], (side, 1), stride=1, padding=(GROWTH, 0))
-    grown = functional.max_pool2d(grown, (1, side), stride=1, padding=(0, GROWTH))
-    pad = functional.pad(grown, (SOFT, SOFT, SOFT, SOFT), mode="replicate")
-    return resized(functional.avg_pool2d(pad, 2 * SOFT + 1, stride=1), size)
-
-
-def _prepared(folder: Path, into_memory: bool) -> list[Tensor]:
-    names = ("faces128.npy", "maps64.npy", "uv.npy", "codes.npy", "movement.npy")
+def _prepared(folder: Path, into_memory: bool) -> dict[str, Tensor]:
     mode: Literal["r+"] | None = None if into_memory else "r+"
-    return [torch.from_numpy(np.load(folder / name, mmap_mode=mode)) for name in names]
-
-
-def _carried(folder: Path, device: torch.device) -> tuple[list[Tensor], int]:
-    arrays = {name: torch.from_numpy(value) for name, value in carried(folder).items()}
-    with np.load(folder / "texture.npz") as file:
-        frame = torch.from_numpy(file["frame_points"]).to(device)
-        triangles = torch.from_numpy(file["triangles"]).long().to(device)
-    maps, uv = [], []
-    for points in arrays["points"].split(128):
-        points = points.to(device)
-        drawn = maps_from_points(points).permute(0, 2, 3, 1)
-        maps.append((drawn * 255).round().to(torch.uint8))
-        uv.append(uv_from_points(points, frame, triangles).permute(0, 2, 3, 1).half())
-    made = [arrays["images"], torch.cat(maps), torch.cat(uv), arrays["codes"], arrays["movement"]]
-    return made, len(arrays["images"])
-
-
-def joined(first: Batch, second: Batch) -> Batch:
-    """Return both batches as one; the image stays the first's alone."""
-    return Batch(
-        first.image,
-        torch.cat([first.maps, second.maps]),
-        torch.cat([first.light, second.light]),
-        torch.cat([first.uv, second.uv]),
-        torch.cat([first.codes, second.codes]),
-        torch.cat([first.movement, second.movement]),
-        torch.cat([first.region, second.region]),
-    )
+    files = {
+        "images": "faces256.npy",
+        "points": "points.npy",
+        "codes": "codes.npy",
+        "movement": "movement.npy",
+    }
+    return {
+        name: torch.from_numpy(np.load(folder / file, mmap_mode=mode))
+        for name, file in files.items()
+    }

@@ -26,6 +26,7 @@ from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
+from training.mixtures import mixtures
 from training.nearest import Nearness, nearness
 from training.portraits import BATCH, portraits
 from training.relief import mirrored_codes
@@ -34,10 +35,6 @@ from training.textures import luma_of, mirrored
 
 DONORS: Final = 8192
 POOL: Final = 24000
-MIXED: Final = 3
-"""People whose codes make one donor; more make smoother faces that resemble each other."""
-EVENNESS: Final = 3.0
-"""Concentration of the Dirichlet weights of a mixture; larger mixes more evenly."""
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
 CLEAN_SHARES: Final = (0.95, 0.80, 0.95)
@@ -45,9 +42,6 @@ CLEAN_SHARES: Final = (0.95, 0.80, 0.95)
 lit; smaller ones make people alike, larger ones let half-vanished frames through."""
 EASY_SHARE: Final = 0.85
 """Share of the pool kept for the surest landmarks; a smaller one makes people alike."""
-STRETCH: Final = 1.25
-"""Of a donor away from the average face: a linear texture paints people weaker than they are,
-and so more alike. Larger ones have harder features."""
 YAW_LIMIT_DEG: Final = 15.0
 LAYERS: Final = 12
 DEADLINE_S: Final = 60.0
@@ -122,25 +116,6 @@ def is_clean(
     found = zip((forehead, frames, sides), shares, strict=True)
     tests = [values <= np.quantile(values, share) for values, share in found]
     return np.asarray(np.logical_and.reduce(tests), np.bool_)
-
-
-def mixtures(codes: Float32, count: int, seed: int) -> Float32:
-    """Mix MIXED people each, stretched: float32[count, C].
-
-    A mean of people lies nearer to the average face than they do; it is stretched back, and by
-    STRETCH beyond.
-
-    Args:
-        codes: float32[N, C] of the people, N >= MIXED.
-        count: of mixtures.
-        seed: decides them.
-    """
-    random = np.random.default_rng(seed)
-    weights = random.dirichlet([EVENNESS] * MIXED, count)
-    chosen = np.argsort(random.random((count, len(codes))), axis=1)[:, :MIXED]
-    mixed = np.einsum("nm,nmc->nc", weights, codes[chosen])
-    mixed *= STRETCH / np.linalg.norm(weights, axis=1, keepdims=True)
-    return np.asarray(mixed, np.float32)
 
 
 def evened(codes: Float32, basis: Float32, encoding: Float32, mean: Float32) -> Float32:

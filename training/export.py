@@ -116,7 +116,20 @@ def onnx_from_module(
             opset_version=OPSET,
             dynamo=False,
         )
-    return with_small_weights(onnx.load_from_string(buffer.getvalue()))
+    model = onnx.load_from_string(buffer.getvalue())
+    with torch.no_grad():
+        _state_sizes(model, net(*inputs.values()))
+    return with_small_weights(model)
+
+
+def _state_sizes(model: onnx.ModelProto, made: Tensor | tuple[Tensor, ...]) -> None:
+    """Write the sizes of the outputs down: tracing loses them, and runtimes ask for them."""
+    several = made if isinstance(made, tuple) else (made,)
+    for output, value in zip(model.graph.output, several, strict=True):
+        for dimension, size in zip(
+            output.type.tensor_type.shape.dim[1:], value.shape[1:], strict=True
+        ):
+            dimension.dim_value = size
 
 
 def with_small_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -183,9 +196,8 @@ def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, d
     generator = Generator(int(facts["size"]))
     own = {k.removeprefix("g_ema."): v for k, v in weights.items() if k.startswith("g_ema.")}
     generator.load_state_dict(generator.state_dict() | own)
-    generator.base.set_texture(
-        torch.from_numpy(texture["mean"]), torch.from_numpy(texture["basis"])
-    )
+    model = (torch.from_numpy(texture[name]).float() for name in ("mean", "basis", "inside"))
+    generator.linear.set_texture(*model)
     generator.eval().requires_grad_(False)
     for module in generator.modules():
         if isinstance(module, ModulatedConv):
@@ -278,7 +290,7 @@ def probe(layers: int) -> dict[str, Tensor]:
         "latents": latents_from_codes(torch.randn(2, CODE), layers).contiguous(),
         "maps": torch.rand(2, MAP_CHANNELS, MAP_SIZE, MAP_SIZE),
         "light": torch.rand(2, 6, LIGHT_SIZE, LIGHT_SIZE),
-        "uv": torch.rand(2, 2, UV_SIZE, UV_SIZE),
+        "grid": torch.rand(2, 2, UV_SIZE, UV_SIZE) * 2 - 1,
     }
 
 
@@ -298,7 +310,7 @@ def parity(net: nn.Module, inputs: dict[str, Tensor], path: Path) -> float:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, default=Path("runs/face"))
+    parser.add_argument("--run", type=Path, default=Path("runs/detail"))
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))

@@ -151,7 +151,7 @@ def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str
     shape = load_shape_model(pack.path("shape.npz"))
     latents = donor_latents(pack, max(count, PORTRAITS))
     held = np.flatnonzero(np.load(data / "split.npy"))
-    crops = np.load(data / "faces128.npy", mmap_mode="r")[held][..., ::-1]
+    crops = np.load(data / "faces256.npy", mmap_mode="r")[held][..., ::-1]
     crops = np.ascontiguousarray(crops[: 2 * count])
     labels = np.load(data / "points.npy")[held][: 2 * count]
     chosen = latents[np.arange(count) % len(latents)]

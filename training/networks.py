@@ -1,12 +1,12 @@
-"""The trained networks: W+ synthesis over a textured base with spatial control, discriminator.
+"""The trained networks: StyleGAN2 synthesis of a person's texture, its discriminator.
 
-The generator follows StyleGAN2 (Karras et al. 2020): a learned constant, modulated
-convolutions with weight demodulation, skip connections to RGB. Three things differ. Modulation
-scales activations around a constant kernel, so that inference engines can fuse it. Each block
-up to 64 px takes a spatial scale and shift from the control (as GFP-GAN and FPSP section 3.2
-do), through which pose, expression, gaze and light enter. And the RGB skip ends in a base
-picture: the latent's texture, warped to the pose and lit as the subject; the convolutions paint
-what a linear texture cannot.
+A latent's texture lies on the canonical face: a linear model gives its coarse part, StyleGAN2
+blocks (Karras et al. 2020: a learned constant, modulated convolutions with weight demodulation,
+skip connections) what is finer than FINE_CELLS cells. Only then is it warped to the pose and lit
+as the subject, so the convolutions see nothing of a subject, and what they paint moves with the
+face. Two things differ from the paper. Modulation scales activations around a constant kernel,
+so that inference engines can fuse it. Each block takes a spatial scale and shift from the linear
+texture (as GFP-GAN and FPSP section 3.2 do from a degraded picture).
 """
 
 import math
@@ -19,14 +19,12 @@ from torch.nn import functional
 
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
-    CONTRAST_CEILING,
     CONTRAST_FLOOR,
     LIGHT_SIZE,
     LIGHT_SPREAD,
-    MAP_CHANNELS,
-    MAP_SIZE,
     SHAPE_CODES,
     SOFT_KERNEL,
+    SOFT_SIZE,
     TEXTURE_SIZE,
 )
 from training.axes import LATENT, axes
@@ -35,8 +33,14 @@ from training.textures import LENGTH, LUMA, RGB_FROM_YCC
 TEXTURE_CODES: Final = 384
 CODE: Final = TEXTURE_CODES + SHAPE_CODES
 """Size of a person's code: texture coefficients, then identity shape coefficients."""
-CONTROL_CHANNELS: Final = MAP_CHANNELS + 2 + 3
-"""Maps, place on the texture, base picture."""
+PLANES: Final = 3
+"""Of a texture: luma and two of chroma."""
+FINE_CELLS: Final = 16
+"""Blocks paint what a grid of so many cells across the face does not hold."""
+MOST_DETAIL: Final = 0.055
+"""Root mean square of what blocks may add; nine in ten crops painted again stay below it."""
+FINE_GAIN: Final = 8.0
+"""Brings the fine part of a texture to about unit deviation for the discriminator."""
 GAIN: Final = math.sqrt(2.0)
 
 
@@ -44,12 +48,12 @@ GAIN: Final = math.sqrt(2.0)
 class Widths:
     """Channels at each resolution."""
 
-    g4: int = 128
-    g8: int = 128
-    g16: int = 128
-    g32: int = 96
+    g4: int = 64
+    g8: int = 64
+    g16: int = 64
+    g32: int = 64
     g64: int = 48
-    g128: int = 32
+    g128: int = 24
     g256: int = 16
     spade: int = 24
 
@@ -61,10 +65,10 @@ class Widths:
 def layers_at(size: int) -> int:
     """Return the number of W+ layers of a generator of `size` px.
 
-    >>> layers_at(64), layers_at(128), layers_at(256)
-    (10, 12, 14)
+    >>> layers_at(128), layers_at(256)
+    (10, 12)
     """
-    return 2 * int(math.log2(size)) - 2
+    return 2 * int(math.log2(size)) - 4
 
 
 class EqualLinear(nn.Module):
@@ -145,51 +149,50 @@ class ModulatedConv(nn.Module):
 
 
 class Spade(nn.Module):
-    """Spatial scale and shift predicted from the control at one resolution."""
+    """Spatial scale and shift predicted from the linear texture at one resolution."""
 
     def __init__(self, channels: int, hidden: int) -> None:
         super().__init__()
-        self.first = EqualConv(CONTROL_CHANNELS, hidden)
+        self.first = EqualConv(4 * PLANES, hidden)
         self.second = EqualConv(hidden, channels * 2, kernel=1, act=False)
 
-    def forward(self, x: Tensor, control: Tensor) -> Tensor:
-        """([N, C, H, W], [N, 12, H, W]) -> [N, C, H, W]."""
-        gamma, beta = self.second(self.first(control)).chunk(2, dim=1)
+    def forward(self, x: Tensor, planes: Tensor) -> Tensor:
+        """([N, C, H, W], [N, 4 PLANES, H, W]) -> [N, C, H, W]."""
+        gamma, beta = self.second(self.first(planes)).chunk(2, dim=1)
         return x * (1 + gamma) + beta
 
 
 class Block(nn.Module):
-    """One resolution: convolve and upsample, control, convolve, add to the RGB skip.
+    """One resolution: convolve and upsample, take the texture in, convolve, add to the skip.
 
-    Sizes beyond the textures' chroma add the same to all three colours: fine colour is noise in
-    photographs, and young convolutions draw fringes with it.
+    The last block unfolds four pixels of luma from each place (Shi et al. 2016): features at
+    full size cost most and gain little.
     """
 
-    def __init__(self, inputs: int, outputs: int, size: int, hidden: int) -> None:
+    def __init__(self, inputs: int, outputs: int, hidden: int, is_last: bool) -> None:
         super().__init__()
-        self.size = size
+        self.is_last = is_last
         self.up = ModulatedConv(inputs, outputs)
-        self.spade = Spade(outputs, hidden) if size <= MAP_SIZE else None
+        self.spade = Spade(outputs, hidden)
         self.conv = ModulatedConv(outputs, outputs)
-        self.rgb = ModulatedConv(outputs, 3, kernel=1, demodulate=False)
-        nn.init.zeros_(self.rgb.weight)
+        self.luma = ModulatedConv(outputs, 4 if is_last else 1, kernel=1, demodulate=False)
+        nn.init.zeros_(self.luma.weight)
 
     def forward(
-        self, x: Tensor, rgb: Tensor, control: Tensor | None, w: Tensor, layer: int
+        self, x: Tensor, luma: Tensor, planes: Tensor, w: Tensor, layer: int
     ) -> tuple[Tensor, Tensor]:
-        """Return features [N, outputs, size, size] and RGB [N, 3, size, size]."""
-        x = upsample(self.up(x, w[:, layer]))
-        if self.spade is not None and control is not None:
-            x = self.spade(x, control)
+        """Return features [N, outputs, 2 H, 2 W], luma of their size, the last of twice it."""
+        x = self.spade(upsample(self.up(x, w[:, layer])), planes)
         x = self.conv(x, w[:, layer + 1])
-        added = self.rgb(x, w[:, layer + 2]).to(rgb.dtype)
-        if self.size > CHROMA_SIZE:
-            added = added.mean(dim=1, keepdim=True)
-        return x, upsample(rgb) + added
+        added = self.luma(x, w[:, layer + 2]).to(luma.dtype)
+        luma = upsample(luma)
+        if self.is_last:
+            return x, upsample(luma) + functional.pixel_shuffle(added, 2)
+        return x, luma + added
 
 
-class TexturedBase(nn.Module):
-    """The picture that a latent's texture gives under a pose and a light.
+class LinearTexture(nn.Module):
+    """The texture that a person's code gives by the linear model.
 
     The latent space is a frame around the codes: w = axes @ code with orthonormal axes, so a
     mixture of latents is the same mixture of codes.
@@ -200,134 +203,147 @@ class TexturedBase(nn.Module):
         self.register_buffer("axes", latent_axes())
         self.register_buffer("mean", torch.zeros(LENGTH))
         self.register_buffer("basis", torch.zeros(TEXTURE_CODES, LENGTH))
-        self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
+        self.register_buffer("inside", torch.ones(1, 1, TEXTURE_SIZE, TEXTURE_SIZE))
 
-    def set_texture(self, mean: Tensor, basis: Tensor) -> None:
-        """Take a texture model: float[LENGTH] and float[TEXTURE_CODES, LENGTH]."""
+    def set_texture(self, mean: Tensor, basis: Tensor, inside: Tensor) -> None:
+        """Take a texture model.
+
+        Args:
+            mean: float[LENGTH].
+            basis: float[TEXTURE_CODES, LENGTH].
+            inside: float[TEXTURE_SIZE, TEXTURE_SIZE] in [0, 1], 1 on the face.
+        """
         self.mean.copy_(mean)
         self.basis.copy_(basis)
+        self.inside.copy_(inside)
 
-    def texture(self, codes: Tensor) -> Tensor:
-        """float[N, >= TEXTURE_CODES] -> float[N, 3, TEXTURE_SIZE, TEXTURE_SIZE] RGB."""
+    def forward(self, latents: Tensor, size: int = TEXTURE_SIZE) -> Tensor:
+        """float[N, layers, LATENT] -> YCbCr float[N, PLANES, size, size]."""
+        codes = latents.float().mean(dim=1) @ self.axes
         vector = self.mean + codes[:, :TEXTURE_CODES] @ self.basis
         luma = vector[:, :LUMA].reshape(-1, 1, TEXTURE_SIZE, TEXTURE_SIZE)
         chroma = vector[:, LUMA:].reshape(-1, 2, CHROMA_SIZE, CHROMA_SIZE)
-        planes = torch.cat([luma, resized(chroma, TEXTURE_SIZE)], dim=1)
-        return functional.conv2d(planes, self.rgb)
+        return torch.cat([resized(luma, size), resized(chroma, size)], dim=1)
 
-    def forward(
-        self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor, size: int
-    ) -> Tensor:
-        """Return float[N, 3, size, size] RGB; arguments as the generator's."""
-        codes = latents.float().mean(dim=1) @ self.axes
-        texture = self.texture(codes)
-        grid = resized(uv.float(), size).permute(0, 2, 3, 1) * 2 - 1
-        base = functional.grid_sample(
-            texture, grid, mode="bilinear", padding_mode="border", align_corners=False
+
+class Detail(nn.Module):
+    """W+ synthesis of the luma that a linear texture leaves out."""
+
+    def __init__(self, size: int, widths: Widths) -> None:
+        super().__init__()
+        self.const = nn.Parameter(torch.randn(1, widths.g4, 4, 4))
+        self.first = ModulatedConv(widths.g4, widths.g4)
+        sizes = [2**k for k in range(3, int(math.log2(size)))]
+        self.blocks = nn.ModuleList(
+            [Block(widths.at(s // 2), widths.at(s), widths.spade, 2 * s == size) for s in sizes]
         )
-        inside = softened(maps[:, :1].float(), size)
-        base = base * contrast_from_field(field_from_light(light.float(), inside))
-        return base + field_from_light(light.float() - light_from_images(base, inside), inside)
+
+    def forward(self, latents: Tensor, planes: Tensor) -> Tensor:
+        """([N, layers, LATENT], [N, PLANES, size, size]) -> luma [N, 1, size, size]."""
+        pyramid = [functional.pixel_unshuffle(planes, 2)]
+        for _ in self.blocks[1:]:
+            pyramid.append(functional.avg_pool2d(pyramid[-1], 2))
+        x = self.const.expand(latents.shape[0], -1, -1, -1)
+        x = self.first(x, latents[:, 0])
+        luma = planes.new_zeros(planes.shape[0], 1, 4, 4)
+        for i, block in enumerate(self.blocks):
+            x, luma = block(x, luma, pyramid[-1 - i], latents, 1 + 2 * i)
+        return luma
 
 
 class Generator(nn.Module):
-    """W+ synthesis over a textured base, with spatial control.
+    """W+ synthesis of a texture, warped to a pose and lit.
 
-    `forward(latents, maps, light, uv)`:
+    `forward(latents, maps, light, grid)`:
         latents: float[N, layers_at(size), LATENT].
-        maps: float[N, MAP_CHANNELS, MAP_SIZE, MAP_SIZE] in [0, 1].
+        maps: float[N, MAP_CHANNELS, MAP_SIZE, MAP_SIZE] in [0, 1]; only the oval is read.
         light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
-        uv: float[N, 2, 128, 128], place on the texture, 0 to 1 inside it.
+        grid: float[N, 2, UV_SIZE, UV_SIZE], place on the texture, -1 to 1 across it.
     Returns float[N, 3, size, size] RGB, about [-1, 1].
     """
 
-    def __init__(self, size: int = 128, widths: Widths | None = None) -> None:
+    def __init__(self, size: int = 256, widths: Widths | None = None) -> None:
         super().__init__()
-        widths = widths or Widths()
         self.size = size
         self.layers = layers_at(size)
-        self.base = TexturedBase()
-        self.const = nn.Parameter(torch.randn(1, widths.g4, 4, 4))
-        self.first = ModulatedConv(widths.g4, widths.g4)
-        self.rgb = ModulatedConv(widths.g4, 3, kernel=1, demodulate=False)
-        nn.init.zeros_(self.rgb.weight)
-        sizes = [2**k for k in range(3, int(math.log2(size)) + 1)]
-        self.blocks = nn.ModuleList(
-            [Block(widths.at(s // 2), widths.at(s), s, widths.spade) for s in sizes]
-        )
+        self.linear = LinearTexture()
+        self.detail = Detail(size, widths or Widths())
+        self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
 
-    def forward(self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor) -> Tensor:
+    def forward(self, latents: Tensor, maps: Tensor, light: Tensor, grid: Tensor) -> Tensor:
         """See the class."""
-        made, _ = self.painted(latents, maps, light, uv)
-        return made
+        texture = functional.conv2d(self.planes(latents), self.rgb)
+        place = resized(grid.float(), self.size).permute(0, 2, 3, 1)
+        base = functional.grid_sample(
+            texture, place, mode="bilinear", padding_mode="border", align_corners=False
+        )
+        lamp = resized(lamp_from_light(resized(base, SOFT_SIZE), maps, light), self.size)
+        return base * lamp[:, :1] + lamp[:, 1:]
 
-    def painted(
-        self, latents: Tensor, maps: Tensor, light: Tensor, uv: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the picture and the base it was painted over, both [N, 3, size, size].
+    def planes(self, latents: Tensor) -> Tensor:
+        """The whole texture, YCbCr float[N, PLANES, size, size].
 
-        Relief and rest, which latents carry behind the code, reach the layers through light and
-        maps alone.
+        Styles have one length, as StyleGAN's: who is far from average gets no stronger detail.
+        Relief and rest, which latents carry behind the code, reach the picture through light and
+        place alone.
         """
-        base = self.base(latents, maps, light, uv, self.size)
-        latents = latents @ self.base.axes @ self.base.axes.T
-        controls = control_pyramid(maps, uv, base)
-        x = self.const.expand(latents.shape[0], -1, -1, -1)
-        x = self.first(x, latents[:, 0])
-        rgb = self.rgb(x, latents[:, 1]).float()
-        for i, block in enumerate(self.blocks):
-            x, rgb = block(x, rgb, controls.get(8 << i), latents, 1 + 2 * i)
-        return base + rgb, base
+        planes = self.linear(latents, self.size)
+        codes = latents @ self.linear.axes
+        styles = functional.normalize(codes, dim=-1) * math.sqrt(CODE) @ self.linear.axes.T
+        detail = self.detail(styles, planes).float()
+        fine = fine_part(detail) * self.shown()
+        strength = fine.square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
+        fine = fine / (strength / MOST_DETAIL).clamp(min=1)
+        return torch.cat([planes[:, :1] + fine, planes[:, 1:]], dim=1)
+
+    def shown(self) -> Tensor:
+        """Where on the texture detail is painted, float[1, 1, size, size] in [0, 1]."""
+        return (2 * resized(self.linear.inside, self.size)).clamp(0, 1)
 
 
 class Discriminator(nn.Module):
-    """Judges a crop together with its control map.
+    """Judges the fine part of a texture's luma, as a whole and place by place."""
 
-    The 64 px stem sees the halved image and the map; the 128 px stem joins in at 32 px and
-    starts at zero, so that a 64 px discriminator grows without forgetting.
-    """
-
-    def __init__(self, size: int = 64) -> None:
+    def __init__(self, size: int = 256) -> None:
         super().__init__()
-        self.size = size
-        self.unshuffle = nn.PixelUnshuffle(2)
-        self.stem = EqualConv((3 + MAP_CHANNELS) * 4, 96)
-        self.fine: nn.Sequential | None = None
-        if size >= 128:
-            self.fine = nn.Sequential(
-                nn.PixelUnshuffle(2),
-                EqualConv(12, 48),
-                EqualConv(48, 96, stride=2),
-                EqualConv(96, 96, kernel=1, act=False),
-            )
-            nn.init.zeros_(self.fine[3].weight)
+        factor = size // 64
+        self.stem = nn.Sequential(nn.PixelUnshuffle(factor), EqualConv(factor * factor, 48))
         self.stages = nn.ModuleList(
             [
-                nn.Sequential(EqualConv(96, 128, stride=2), EqualConv(128, 128)),
-                nn.Sequential(EqualConv(128, 192, stride=2), EqualConv(192, 192)),
-                nn.Sequential(EqualConv(192, 256, stride=2)),
+                nn.Sequential(EqualConv(48, 96, stride=2), EqualConv(96, 96)),
+                nn.Sequential(EqualConv(96, 160, stride=2), EqualConv(160, 160)),
+                nn.Sequential(EqualConv(160, 192, stride=2)),
             ]
         )
-        self.last = EqualConv(257, 256)
-        self.dense = EqualLinear(256 * 16, 256)
-        self.score = EqualLinear(256, 1)
+        self.place = EqualConv(160, 1, kernel=1, act=False)
+        self.last = EqualConv(193, 128)
+        self.dense = EqualLinear(128 * 64, 128)
+        self.score = EqualLinear(128, 1)
 
-    def forward(self, image: Tensor, maps: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """([N, 3, S, S], [N, 7, 64, 64]) -> scores float[N] and features at 32, 16, 8 px."""
-        half = (
-            functional.avg_pool2d(image, image.shape[-1] // 64) if image.shape[-1] > 64 else image
-        )
-        x = self.stem(self.unshuffle(torch.cat([half, maps.to(half.dtype)], dim=1)))
-        if self.fine is not None:
-            x = x + self.fine(image)
-        features = [x]
+    def forward(self, fine: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """float[N, 1, S, S] -> scores float[N, 1 + 256] and features at 64, 32 and 16 px.
+
+        The first score is of the whole, the others of a 16 by 16 grid.
+        """
+        features = [self.stem(fine * FINE_GAIN)]
         for stage in self.stages:
-            x = stage(x)
-            features.append(x)
+            features.append(stage(features[-1]))
+        places = self.place(features[2]).flatten(1)
+        x = features[-1]
         spread = x.float().std(dim=0, unbiased=False).mean().to(x.dtype)
         x = torch.cat([x, spread.expand(x.shape[0], 1, *x.shape[2:])], dim=1)
         x = functional.leaky_relu(self.dense(self.last(x).flatten(1)), 0.2) * GAIN
-        return self.score(x).float().squeeze(1), features[:3]
+        return torch.cat([self.score(x), places], dim=1).float(), features[:3]
+
+
+def fine_part(luma: Tensor) -> Tensor:
+    """What a grid of FINE_CELLS cells leaves of float[N, 1, S, S], the same shape.
+
+    >>> float(fine_part(torch.ones(1, 1, 64, 64)).abs().max())
+    0.0
+    """
+    size = luma.shape[-1]
+    return luma - resized(functional.avg_pool2d(luma, size // FINE_CELLS), size)
 
 
 def upsample(x: Tensor) -> Tensor:
@@ -377,8 +393,8 @@ def field_from_light(light: Tensor, inside: Tensor) -> Tensor:
 
 def contrast_from_field(field: Tensor) -> Tensor:
     """Torch form of `engines.stylegan.light.contrast_from_field`, float[N, 1, S, S]."""
-    strength = field.mean(dim=1, keepdim=True) + 1
-    return strength.clamp(CONTRAST_FLOOR, CONTRAST_CEILING)
+    room = 1 - field.mean(dim=1, keepdim=True).square()
+    return room.clamp(min=CONTRAST_FLOOR**2).sqrt()
 
 
 def _cells(image: Tensor, weight: Tensor) -> Tensor:
@@ -390,15 +406,21 @@ def _cells(image: Tensor, weight: Tensor) -> Tensor:
     return (total + LIGHT_SPREAD * whole) / (share + LIGHT_SPREAD)
 
 
-def control_pyramid(maps: Tensor, uv: Tensor, base: Tensor) -> dict[int, Tensor]:
-    """Maps, texture places and base at 64, 32, 16 and 8 px, each [N, 12, size, size]."""
-    place = resized(uv.float(), MAP_SIZE) * 2 - 1
-    current = torch.cat([maps.float(), place, resized(base, MAP_SIZE)], dim=1)
-    pyramid = {64: current}
-    for size in (32, 16, 8):
-        current = functional.avg_pool2d(current, 2)
-        pyramid[size] = current
-    return pyramid
+def lamp_from_light(base: Tensor, maps: Tensor, light: Tensor) -> Tensor:
+    """What brings a warped texture under a light: contrast, then what is added to R, G and B.
+
+    Args:
+        base: float[N, 3, SOFT_SIZE, SOFT_SIZE].
+        maps: float[N, C, MAP_SIZE, MAP_SIZE], the oval first.
+        light: float[N, 6, 4, 4].
+
+    Returns:
+        float[N, 4, SOFT_SIZE, SOFT_SIZE].
+    """
+    inside = softened(maps[:, :1].float(), SOFT_SIZE)
+    contrast = contrast_from_field(field_from_light(light.float(), inside))
+    missing = light.float() - light_from_images(base * contrast, inside)
+    return torch.cat([contrast, field_from_light(missing, inside)], dim=1)
 
 
 def latent_axes() -> Tensor:

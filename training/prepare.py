@@ -2,9 +2,8 @@
 
 `python -m training.prepare --faces DIR --models DIR --out runs/data` writes, once:
 
-- `faces128.npy` uint8[N, 128, 128, 3] RGB kveil crops,
+- `faces256.npy` uint8[N, 256, 256, 3] RGB kveil crops, and `faces128.npy` half as large,
 - `points.npy` float32[N, POINTS, 3] control points in crop units,
-- `maps64.npy` uint8[N, 64, 64, 7] control maps,
 - `split.npy` bool[N], true for the held-out crops,
 - `names.json` the crops' names and labels in the same order.
 
@@ -26,8 +25,6 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.control import control_map_from_points
-from engines.stylegan.sizes import MAP_CHANNELS, MAP_SIZE
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -38,6 +35,8 @@ from engines.stylegan.topology import (
 
 HOLDOUT: Final = 2000
 SIZE: Final = 128
+WHOLE: Final = 256
+"""Height and width of crops as they come, px."""
 MESH_SIZE: Final = 192
 MESH_PAD: Final = 0.25
 MESH_FILE: Final = "mediapipe_face_landmark_468.tflite"
@@ -124,20 +123,21 @@ def prepare(faces: Path, models: Path, out: Path) -> int:
         rows = {row["name"]: row for row in csv.DictReader(handle)}
     names = sorted(rows)
     order = {name: i for i, name in enumerate(names)}
-    shape = (len(names), SIZE, SIZE, 3)
-    images = np.lib.format.open_memmap(out / "faces128.npy", "w+", np.uint8, shape)
-    maps = np.lib.format.open_memmap(
-        out / "maps64.npy", "w+", np.uint8, (len(names), MAP_SIZE, MAP_SIZE, MAP_CHANNELS)
+    whole, images = (
+        np.lib.format.open_memmap(
+            out / f"faces{side}.npy", "w+", np.uint8, (len(names), side, side, 3)
+        )
+        for side in (WHOLE, SIZE)
     )
     points = np.zeros((len(names), POINTS, 3), np.float32)
     label, done = MeshLabeller(models / MESH_FILE), 0
     for i, crop in crops_in_shards(faces, order):
+        whole[i] = crop
         images[i] = cv2.resize(crop, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
         points[i] = label(crop)
-        maps[i] = control_map_from_points(points[i])
         done += 1
+    whole.flush()
     images.flush()
-    maps.flush()
     np.save(out / "points.npy", points)
     np.save(out / "split.npy", holdout_from_names(names))
     (out / "names.json").write_text(json.dumps([rows[name] for name in names]))

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from training.data import Batch
 from training.networks import latents_from_codes
@@ -12,25 +13,24 @@ from training.networks import latents_from_codes
 
 @torch.no_grad()
 def save_sheet(path: Path, nets: nn.ModuleDict, codes: Tensor, fixed: Batch) -> None:
-    """Write rows of crops, reconstructions, and six drawn people under the same control.
+    """Write rows of canonical faces: crops, the same painted again, drawn people.
+
+    Every person stands twice, by the linear texture alone and with its detail.
 
     Args:
         path: of the picture.
         nets: holds the averaged generator `g_ema`.
-        codes: float[>= 6, CODE] of the drawn people.
-        fixed: crops that every sheet shows.
+        codes: float[>= 2 N, CODE] of the drawn people.
+        fixed: N crops that every sheet shows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     generator = nets["g_ema"]
-
-    def paint(codes: Tensor) -> Tensor:
-        latents = latents_from_codes(codes, generator.layers)
-        made: Tensor = generator(latents, fixed.maps, fixed.light, fixed.uv)
-        return made
-
-    rows = [fixed.image, paint(fixed.codes)]
-    rows += [paint(code + fixed.movement) for code in codes[:6]]
-    save_grid(path, torch.stack(rows))
+    count = len(fixed.codes)
+    rows = [fixed.planes]
+    for some in (fixed.codes, codes[:count], codes[count : 2 * count]):
+        latents = latents_from_codes(some, generator.layers)
+        rows += [generator.linear(latents, generator.size), generator.planes(latents)]
+    save_grid(path, torch.stack([functional.conv2d(row, generator.rgb) for row in rows]))
 
 
 def save_grid(path: Path, rows: Tensor) -> None:

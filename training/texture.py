@@ -32,13 +32,12 @@ from engines.stylegan.shape import (
     movement_from_expression,
     pose_from_points,
 )
-from engines.stylegan.sizes import BORDER, SOFT_SIZE, TEXTURE_SIZE, UV_SIZE
+from engines.stylegan.sizes import BORDER, SOFT_SIZE, TEXTURE_SIZE
 from engines.stylegan.topology import MESH_POINTS
 from engines.stylegan.warp import (
     TextureFrame,
     image_place_of_texture,
     owners,
-    uv_from_points,
 )
 from training.networks import CODE, TEXTURE_CODES
 from training.sources import FRONTAL_YAW_DEG, lends, sharpness_of
@@ -83,18 +82,14 @@ def texture_from_crop(
 
 
 def warped(
-    data: Path, images: UInt8, points: Float32, frame: TextureFrame, inside: Float32
+    images: UInt8, points: Float32, frame: TextureFrame, inside: Float32
 ) -> npt.NDArray[np.float16]:
-    """Warp every crop onto the canonical face, float16[N, LENGTH]; write `uv.npy`."""
+    """Warp every crop onto the canonical face, float16[N, LENGTH]."""
     owner = owners(frame.points, frame.triangles, TEXTURE_SIZE)
     textures = np.empty((len(images), LENGTH), np.float16)
-    shape_uv = (len(images), UV_SIZE, UV_SIZE, 2)
-    uv = np.lib.format.open_memmap(data / "uv.npy", "w+", np.float16, shape_uv)
     for i in range(len(images)):
         texture = texture_from_crop(images[i], points[i], frame, owner, inside)
         textures[i] = vector_from_texture(texture)
-        uv[i] = uv_from_points(points[i], frame)
-    uv.flush()
     log.info("%d textures", len(images))
     return textures
 
@@ -182,18 +177,25 @@ def codes_of(
 
 
 def fit(data: Path, shape: Path, out: Path) -> None:
-    """Write `texture.npz`, and `codes.npy`, `movement.npy`, `rest.npy`, `uv.npy` by the crops."""
+    """Write `texture.npz`, and by the crops what they are in it.
+
+    `codes.npy`, `movement.npy`, `rest.npy`; `frontal.npy` and `lends.npy` bool[N] say who faces
+    the camera, and of whom people are made.
+    """
     images = np.load(data / "faces128.npy", mmap_mode="r")
     points = np.load(data / "points.npy")
     with np.load(shape) as file:
         arrays = {name: np.asarray(file[name], np.float32) for name in file.files}
     pose = pose_from_points(points, arrays["mean"])
     flat = (canonical_from_points(points, pose) - arrays["mean"]).reshape(len(points), -1)
-    good = lends(data, pose.angles_deg()[:, 0], FRONTAL_YAW_DEG)
+    yaw_deg = pose.angles_deg()[:, 0]
+    good = lends(data, yaw_deg, FRONTAL_YAW_DEG)
+    np.save(data / "lends.npy", good)
+    np.save(data / "frontal.npy", np.abs(yaw_deg) < FRONTAL_YAW_DEG)
     frame = frame_from_points(points[~np.load(data / "split.npy")])
     inside = softened(oval_from_points(frame.points, SOFT_SIZE), TEXTURE_SIZE)
     weight = weights_from_inside(inside)
-    textures = warped(data, images, points, frame, inside)
+    textures = warped(images, points, frame, inside)
     sharpest = np.argsort(-sharpness_of(data)[good], kind="stable")[:FIT_CROPS]
     sample = textures[np.sort(np.flatnonzero(good)[sharpest])].astype(np.float32)
     mean = sample.mean(axis=0)

@@ -1,8 +1,8 @@
 """Train the generator against its discriminator: `python -m training.train`.
 
-Each step paints one batch of crops again from their own codes and control, and another from
-drawn codes under the control of other crops; the discriminator judges both beside real crops.
-The first crops train without it. A run stops and resumes at any point.
+Each step paints the textures of one batch of crops again from their own codes, and others of
+drawn people; the discriminator judges both beside the real ones. A run stops and resumes at any
+point.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,27 +21,19 @@ from torch import Tensor, nn
 
 from training.augment import AdaptiveAugment
 from training.checkpoint import load_full, load_small, save_full, save_small
-from training.data import Batch, Crops, joined
-from training.losses import (
-    discriminator_loss,
-    face_weight,
-    feature_loss,
-    generator_loss,
-    identity_loss,
-    pyramid_loss,
-    r1_penalty,
-)
+from training.data import Batch, Crops
+from training.losses import discriminator_loss, feature_loss, generator_loss, r1_penalty
+from training.mixtures import surrogates
 from training.networks import (
-    CODE,
     Discriminator,
     Generator,
-    latent_axes,
+    fine_part,
     latents_from_codes,
 )
 from training.sheet import save_sheet
 
-DRAWN: Final = 4096
-"""People drawn where there are no donors yet."""
+SHEET_SEED: Final = 0
+"""Of the people drawn for contact sheets."""
 
 log = logging.getLogger(__name__)
 
@@ -52,26 +44,23 @@ class Recipe:
 
     Attributes:
         size: output height and width, px.
-        batch: real crops per step; half as many are painted with drawn codes.
-        warm_crops: crops seen before the adversary joins.
-        beyond: weight of painting nothing where no swap shows it.
-        identity: weight of staying with the texture of a drawn person.
+        batch: real crops per step; half as many people are drawn.
+        pixel: weight of the difference to the crop that is painted again; codes do not say
+            where single hairs lie, and the adversary judges what is painted there.
+        feature: weight of the same in the discriminator's features.
+        adversarial: weight of the adversary; rises linearly over `ramp_crops`.
         noise: standard deviation of the noise on codes, whose own is 1; more makes a code
             say less and its neighbours look alike.
-        adversarial: weight of the adversary; rises linearly over `ramp_crops`.
         ema_crops: half-life of the averaged weights, crops.
     """
 
-    size: int = 128
+    size: int = 256
     batch: int = 16
     lr: float = 2e-3
-    warm_crops: int = 2500
     ramp_crops: int = 4000
-    pixel: float = 6.0
-    feature: float = 4.0
+    pixel: float = 4.0
+    feature: float = 2.0
     adversarial: float = 1.0
-    identity: float = 4.0
-    beyond: float = 2.0
     noise: float = 0.1
     r1_gamma: float = 0.2
     r1_every: int = 16
@@ -82,10 +71,8 @@ class Recipe:
 class Trainer:
     """The networks, their optimisers and one training step."""
 
-    def __init__(
-        self, recipe: Recipe, data: list[Crops], texture: Path, donors: Path, device: torch.device
-    ) -> None:
-        """Build fresh networks on `device`; steps draw from `data` in turn."""
+    def __init__(self, recipe: Recipe, data: Crops, texture: Path, device: torch.device) -> None:
+        """Build fresh networks on `device`; steps draw from `data`."""
         self.recipe = recipe
         self.data = data
         self.device = device
@@ -97,13 +84,11 @@ class Trainer:
             }
         )
         with np.load(texture) as file:
-            mean, basis = torch.from_numpy(file["mean"]), torch.from_numpy(file["basis"]).float()
-            covariance = torch.from_numpy(file["covariance"])
-        self.nets["g"].base.set_texture(mean, basis)
+            model = {name: torch.from_numpy(file[name]).float() for name in file.files}
+        self.nets["g"].linear.set_texture(model["mean"], model["basis"], model["inside"])
         self.nets.to(device, memory_format=torch.channels_last)
         self.nets["g_ema"].load_state_dict(self.nets["g"].state_dict())
         self.nets["g_ema"].requires_grad_(False)
-        self.donors = donor_codes(donors, covariance).to(device)
         self.g_opt = torch.optim.Adam(
             self.nets["g"].parameters(), lr=recipe.lr, betas=(0.0, 0.99), eps=1e-8
         )
@@ -113,118 +98,79 @@ class Trainer:
         self.augment = AdaptiveAugment(recipe.ada_target)
         self.crops = 0
         self.steps = 0
-        self.random = torch.Generator(device=data[0].rows.device)
+        self.random = torch.Generator(device=data.rows.device)
         self.random.manual_seed(int(time.time()))
 
     def adversarial_weight(self) -> float:
         """Return the adversary's weight at this point of the run."""
-        done = (self.crops - self.recipe.warm_crops) / max(self.recipe.ramp_crops, 1)
-        return self.recipe.adversarial * min(max(done, 0.0), 1.0)
+        return self.recipe.adversarial * min(self.crops / max(self.recipe.ramp_crops, 1), 1.0)
 
     def step(self) -> dict[str, float]:
         """Run one step; return its losses."""
-        recipe = self.recipe
-        data = self.data[self.steps % len(self.data)]
-        real = data.draw(recipe.batch, recipe.size, self.random)
-        other = data.draw(recipe.batch // 2, recipe.size, self.random)
-        weight = self.adversarial_weight()
-        facts, fakes = self._generator_step(real, other, weight)
-        if self.crops >= recipe.warm_crops - recipe.batch * 100:
-            facts |= self._discriminator_step(real, fakes)
-        self.crops += recipe.batch
+        real = self.data.draw(self.recipe.batch, self.random)
+        other = self.data.draw(self.recipe.batch // 2, self.random)
+        facts, made = self._generator_step(real, other)
+        facts |= self._discriminator_step(self._fine(real.planes), made)
+        self.crops += self.recipe.batch
         self.steps += 1
         self._average()
         return facts
 
-    def _paint(self, codes: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        g = self.nets["g"]
-        latents = latents_from_codes(codes, g.layers)
-        made, base = g.painted(latents, batch.maps, batch.light, batch.uv)
-        return made.float(), base
+    def _fine(self, planes: Tensor) -> Tensor:
+        """What the discriminator sees of a texture, float[N, 1, size, size]."""
+        return fine_part(planes[:, :1].float()) * self.nets["g"].shown()
 
-    def _generator_step(
-        self, real: Batch, other: Batch, weight: float
-    ) -> tuple[dict[str, float], Batch]:
-        recipe, count = self.recipe, len(real.image)
-        self.nets["d"].requires_grad_(False)
+    def _generator_step(self, real: Batch, other: Batch) -> tuple[dict[str, float], Tensor]:
+        recipe, count = self.recipe, len(real.codes)
+        g, d = self.nets["g"], self.nets["d"]
+        d.requires_grad_(False)
         self.g_opt.zero_grad(set_to_none=True)
         codes = real.codes + torch.randn_like(real.codes) * recipe.noise
-        batch = real
-        if weight > 0:
-            codes = torch.cat([codes, self._drawn_codes(len(other.codes)) + other.movement])
-            batch = joined(real, other)
+        codes = torch.cat([codes, self._drawn_codes(len(other.codes)) + other.movement])
         with torch.autocast(self.device.type, torch.bfloat16):
-            made, base = self._paint(codes, batch)
-        weight_of = face_weight(real.maps, recipe.size) * real.region
-        pixel = pyramid_loss(made[:count], real.image, weight_of)
-        beyond = ((1 - batch.region) * (made - base).abs()).mean()
-        loss = recipe.pixel * pixel + recipe.beyond * beyond
-        facts = {"pixel": pixel.item(), "beyond": beyond.item()}
-        if weight > 0:
-            extra, more = self._adversarial_terms(made, base, real, batch, weight)
-            loss = loss + extra
-            facts |= more
+            made = self._fine(g.planes(latents_from_codes(codes, g.layers)))
+            wanted = self._fine(real.planes)
+            drawn_scores, _ = d(self.augment(made[count:]))
+            again_scores, features = d(made[:count])
+            with torch.no_grad():
+                _, real_features = d(wanted)
+        adversarial = generator_loss(drawn_scores) + 0.5 * generator_loss(again_scores)
+        feature = feature_loss(features, real_features)
+        pixel = (made[:count] - wanted).abs().mean()
+        loss = recipe.pixel * pixel + recipe.feature * feature
+        loss = loss + self.adversarial_weight() * adversarial
         loss.backward()
         self.g_opt.step()
-        judged = slice(count // 2, None)
-        shown = (made * batch.region).detach()[judged]
-        return facts, replace(batch, image=shown, maps=batch.maps[judged])
-
-    def _adversarial_terms(
-        self, made: Tensor, base: Tensor, real: Batch, both: Batch, weight: float
-    ) -> tuple[Tensor, dict[str, float]]:
-        recipe, d, count = self.recipe, self.nets["d"], len(real.image)
-        shown = made * both.region
-        seen, maps = self.augment(shown[count:], both.maps[count:])
-        with torch.autocast(self.device.type, torch.bfloat16):
-            painted, _ = d(seen, maps)
-            again, features = d(shown[:count], real.maps)
-            with torch.no_grad():
-                _, wanted = d(real.image * real.region, real.maps)
-        adversarial = generator_loss(painted) + 0.5 * generator_loss(again)
-        feature = feature_loss(features, wanted)
-        identity = identity_loss(made[count:], base[count:])
-        share = weight / recipe.adversarial
-        extra = weight * adversarial + share * recipe.feature * feature + recipe.identity * identity
-        facts = {
-            "adv": adversarial.item(),
-            "feature": feature.item(),
-            "identity": identity.item(),
-        }
-        return extra, facts
+        facts = {"pixel": pixel.item(), "feature": feature.item(), "adv": adversarial.item()}
+        return facts, made.detach()[count // 2 :]
 
     def _drawn_codes(self, count: int) -> Tensor:
-        """Surrogates as a gallery mixes them from two donors each, float[count, CODE]."""
-        donors = self.donors[torch.randint(len(self.donors), (2, count), device=self.device)]
-        share = torch.rand(count, 1, device=self.device)
-        norm = (share.square() + (1 - share).square()).sqrt()
-        return (share * donors[0] + (1 - share) * donors[1]) / norm
+        """Surrogates as a gallery mixes them, float[count, CODE]."""
+        seed = int(torch.randint(2**31, (), generator=self.random, device=self.random.device))
+        return torch.from_numpy(surrogates(self.data.people, count, seed)).to(self.device)
 
-    def _discriminator_step(self, real: Batch, fakes: Batch) -> dict[str, float]:
+    def _discriminator_step(self, real: Tensor, made: Tensor) -> dict[str, float]:
         recipe, d = self.recipe, self.nets["d"]
         d.requires_grad_(True)
         self.d_opt.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, torch.bfloat16):
-            shown = real.image * real.region
-            real_scores, _ = d(*self.augment(shown, real.maps))
-            fake_scores, _ = d(*self.augment(fakes.image, fakes.maps))
-        loss = discriminator_loss(real_scores, fake_scores)
+            real_scores, _ = d(self.augment(real))
+            made_scores, _ = d(self.augment(made))
+        loss = discriminator_loss(real_scores, made_scores)
         facts = {
             "d": loss.item(),
             "real": real_scores.mean().item(),
-            "fake": fake_scores.mean().item(),
+            "fake": made_scores.mean().item(),
             "p": self.augment.p,
         }
         if self.steps % recipe.r1_every == 0:
-            image, maps = self.augment(shown, real.maps)
-            image = image.detach().requires_grad_(True)
-            scores, _ = d(image, maps)
-            penalty = r1_penalty(scores, image)
+            image = self.augment(real).detach().requires_grad_(True)
+            penalty = r1_penalty(d(image)[0].mean(dim=1), image)
             loss = loss + penalty * (0.5 * recipe.r1_gamma * recipe.r1_every)
             facts["r1"] = penalty.item()
         loss.backward()
         self.d_opt.step()
-        self.augment.update(real_scores.detach())
+        self.augment.update(real_scores[:, 0].detach())
         return facts
 
     @torch.no_grad()
@@ -287,7 +233,7 @@ class Trainer:
         fits = {
             k: v
             for k, v in weights.items()
-            if k in own and own[k].shape == v.shape and ".base." not in k
+            if k in own and own[k].shape == v.shape and ".linear." not in k
         }
         self.nets.load_state_dict(own | fits)
 
@@ -296,26 +242,10 @@ class Trainer:
         self.d_opt.param_groups[0]["lr"] = self.recipe.lr
 
 
-def donor_codes(path: Path, covariance: Tensor) -> Tensor:
-    """The codes of a pack's donors, float[D, CODE]; without a pack, of people drawn at random.
-
-    Args:
-        path: of a pack's `donors.npz`; need not exist.
-        covariance: float[CODE, CODE] of people's codes.
-    """
-    if path.exists():
-        with np.load(path, allow_pickle=False) as file:
-            latents = np.asarray(file["latents"], np.float32).mean(axis=1)
-        return torch.from_numpy(latents) @ latent_axes()
-    root = torch.linalg.cholesky(covariance.double() + 1e-4 * torch.eye(CODE, dtype=torch.float64))
-    return torch.randn(DRAWN, CODE) @ root.float().T
-
-
 def run(trainer: Trainer, out: Path, crops: int, minutes: float, sheet_every: int) -> None:
     """Train until `crops` crops or `minutes` minutes, saving on the way."""
     started = time.monotonic()
-    shown = trainer.data[-1]
-    fixed = shown.at(shown.held[:8], trainer.recipe.size)
+    fixed = trainer.data.at(trainer.data.held[:8])
     mark, mark_crops, seen = started, trainer.crops, 0
     totals: dict[str, float] = {}
     next_sheet = trainer.crops + (sheet_every // 4 if trainer.crops else 0)
@@ -347,22 +277,20 @@ def _minutes_since(started: float) -> float:
 def _save(trainer: Trainer, out: Path, fixed: Batch) -> None:
     save_full(out / "full.pt", trainer.state())
     every = trainer.nets.state_dict().items()
-    weights = {name: value for name, value in every if ".base." not in name}
+    weights = {name: value for name, value in every if ".linear." not in name}
     save_small(out / "small", weights, trainer.facts())
     sheet = out / "sheets" / f"{trainer.crops:09d}.png"
-    save_sheet(sheet, trainer.nets, trainer.donors[:: max(1, len(trainer.donors) // 6)], fixed)
+    drawn = surrogates(trainer.data.people, 2 * len(fixed.codes), SHEET_SEED)
+    save_sheet(sheet, trainer.nets, torch.from_numpy(drawn).to(trainer.device), fixed)
     log.info("saved at %d crops", trainer.crops)
 
 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, default=Path("runs/face"))
-    parser.add_argument(
-        "--data", type=Path, nargs="+", default=[Path("runs/data"), Path("runs/painted")]
-    )
+    parser.add_argument("--run", type=Path, default=Path("runs/detail"))
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
-    parser.add_argument("--donors", type=Path, default=Path("engines/weights/donors.npz"))
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--crops", type=int, default=10_000_000)
@@ -381,9 +309,8 @@ def main() -> None:
     args.run.mkdir(parents=True, exist_ok=True)
     (args.run / "train.pid").write_text(str(os.getpid()))
     recipe = Recipe(**{name: getattr(args, name) for name in asdict(Recipe())})
-    trainer = Trainer(
-        recipe, [Crops(folder, device) for folder in args.data], args.texture, args.donors, device
-    )
+    data = Crops(args.data, args.texture, recipe.size, device)
+    trainer = Trainer(recipe, data, args.texture, device)
     if args.resume:
         trainer.load(args.run)
     run(trainer, args.run, args.crops, args.minutes, args.sheet_every)

@@ -64,7 +64,7 @@ def compare_sessions(
         "latents": np.ascontiguousarray(latents, np.float32),
         "maps": np.zeros((count, MAP_CHANNELS, MAP_SIZE, MAP_SIZE), np.float32),
         "light": np.zeros((count, 6, LIGHT_SIZE, LIGHT_SIZE), np.float32),
-        "uv": np.repeat(_frontal_uv()[None], count, axis=0),
+        "grid": np.repeat(_frontal_grid()[None], count, axis=0),
     }
     wanted = reference.run(fed)["image"].reshape(count, -1)
     made = reduced.run(fed)["image"].reshape(count, -1)
@@ -73,8 +73,8 @@ def compare_sessions(
     return GateResult(precision, cosine, float(np.abs(wanted - made).max()))
 
 
-def _frontal_uv() -> Float32:
-    step = (np.arange(UV_SIZE, dtype=np.float32) + 0.5) / UV_SIZE
+def _frontal_grid() -> Float32:
+    step = (2 * np.arange(UV_SIZE, dtype=np.float32) + 1) / UV_SIZE - 1
     return np.stack(np.meshgrid(step, step))
 
 

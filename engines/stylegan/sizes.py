@@ -14,8 +14,7 @@ LIGHT_SPREAD: Final = 0.05
 """Share of a cell that the whole region's mean fills; it decides cells the region hardly
 reaches."""
 CONTRAST_FLOOR: Final = 0.15
-CONTRAST_CEILING: Final = 1.3
-"""A texture's contrast follows the light, 1 being mid grey, between these bounds."""
+"""Least contrast of a texture under a light that is nearly black or white; 1 at mid grey."""
 SOFT_SIZE: Final = 64
 SOFT_KERNEL: Final = 9
 """The face's outline is blurred at SOFT_SIZE px by this box, twice: no line shows where the

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.unit
 
 def prepared(folder: Path, count: int = 6) -> Path:
     random = np.random.default_rng(0)
-    smooth = np.linspace(0, 255, 128).astype(np.uint8)
-    images = np.stack([np.stack([smooth] * 128)] * 3, axis=-1)[None]
-    np.save(folder / "faces128.npy", np.repeat(images, count, axis=0))
-    np.save(folder / "split.npy", np.arange(count) == 0)
+    smooth = np.linspace(0, 255, 256).astype(np.uint8)
+    images = np.stack([np.stack([smooth] * 256)] * 3, axis=-1)[None]
+    np.save(folder / "faces256.npy", np.repeat(images, count, axis=0))
+    np.save(folder / "lends.npy", np.arange(count) > 0)
     np.save(folder / "points.npy", random.normal(0.5, 0.2, (count, POINTS, 3)).astype(np.float32))
     for name in ("codes.npy", "movement.npy"):
         np.save(folder / name, random.uniform(-4, 4, (count, 144)).astype(np.float32))
@@ -32,13 +32,13 @@ def test_carried_crops_come_back_sharpest_first(tmp_path: Path) -> None:
     count = carry(data, data / "texture.npz", tmp_path / "carry", 1.0, 70)
     assert count == 5
     back = carried(tmp_path / "carry")
-    assert back["images"].shape == (5, 128, 128, 3)
+    assert back["images"].shape == (5, 256, 256, 3)
     wanted = np.load(data / "points.npy")[5]
     assert np.abs(back["points"][0] - wanted).max() <= POINT_STEP
     assert np.abs(back["codes"][0] - np.load(data / "codes.npy")[5]).max() <= CODE_STEP
 
 
-def test_held_out_crops_do_not_travel(tmp_path: Path) -> None:
+def test_crops_that_lend_nothing_do_not_travel(tmp_path: Path) -> None:
     data = prepared(tmp_path)
     carry(data, data / "texture.npz", tmp_path / "carry", 1.0, 70)
     held = np.load(data / "points.npy")[0]

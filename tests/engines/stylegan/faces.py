@@ -127,6 +127,6 @@ def generator_session(answer: Answer, layers: int = 4, size: int = 64) -> FakeSe
         TensorSpec("latents", (None, layers, 512), kind),
         TensorSpec("maps", (None, 7, 64, 64), kind),
         TensorSpec("light", (None, 6, 4, 4), kind),
-        TensorSpec("uv", (None, 2, 128, 128), kind),
+        TensorSpec("grid", (None, 2, 128, 128), kind),
     )
     return FakeSession(answer, inputs, (TensorSpec("image", (None, 3, size, size), kind),))

@@ -62,7 +62,7 @@ def test_reduced_precision_passes_the_gate_or_is_refused_aloud() -> None:
     assert gate is not None
     assert gate.is_passed == (gate.cosine >= COSINE_FLOOR and gate.max_error <= 0.35)
     assert ("refused" in gate.told()) != gate.is_passed
-    assert swapper.size == 128
+    assert swapper.size == 256
 
 
 def test_batch_gives_what_single_crops_give() -> None:
@@ -131,7 +131,7 @@ def ranges(role: str) -> dict[str, ShapeRange]:
             "latents": (12, 512),
             "maps": (7, 64, 64),
             "light": (6, 4, 4),
-            "uv": (2, 128, 128),
+            "grid": (2, 128, 128),
         },
         "landmarker": {"image": (3, 128, 128)},
         "encoder": {"image": (3, 128, 128), "place": (128, 128, 2), "shape": (24,)},

@@ -70,7 +70,7 @@ def test_only_control_reaches_the_generator() -> None:
         "latents": (2, 4, 512),
         "maps": (2, 7, 64, 64),
         "light": (2, 6, 4, 4),
-        "uv": (2, 2, 128, 128),
+        "grid": (2, 2, 128, 128),
     }
 
 
@@ -101,7 +101,7 @@ def test_other_pixels_with_the_same_light_change_nothing() -> None:
     stripes[:, ::2] += 50
     stripes[:, 1::2] -= 50
     made_swapper(painting(second)).render(stripes, LATENTS)
-    for name in ("latents", "maps", "uv"):
+    for name in ("latents", "maps", "grid"):
         assert np.array_equal(first[name], second[name])
     difference = np.abs(
         np.asarray(first["light"], np.float32) - np.asarray(second["light"], np.float32)
