@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from queue import LifoQueue
 from threading import Lock
@@ -27,6 +28,19 @@ _HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16":
 _TYPE_TABLE: Final = Lock()
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
+
+
+@cache
+def _core() -> openvino.Core:
+    """The process's one core, which lives to its end.
+
+    Every core's CPU plugin gives the thread that made it a signal stack of its own and takes
+    it away again. Cores that go in another order, or on another thread, leave a stack that is
+    no more, and the next Ctrl-C ends the process with a segmentation fault.
+    """
+    import openvino
+
+    return openvino.Core()
 
 
 class OpenVino:
@@ -53,7 +67,7 @@ class OpenVino:
         except ImportError as fault:
             raise BackendMissing("OpenVINO is absent; pip install openvino") from fault
         _fill_type_table(openvino)
-        self._core = openvino.Core()
+        self._core = _core()
         self._threads = threads
         self._cache = cache or Path.home() / ".cache" / "kveil" / "openvino"
         _prune(self._cache)
