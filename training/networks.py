@@ -38,7 +38,7 @@ PLANES: Final = 3
 FINE_CELLS: Final = 16
 """Blocks paint what a grid of so many cells across the face does not hold."""
 MOST_DETAIL: Final = 0.055
-"""Root mean square of what blocks may add; nine in ten crops painted again stay below it."""
+"""Root mean square of what blocks may add; most crops painted again stay below it."""
 FINE_GAIN: Final = 8.0
 """Brings the fine part of a texture to about unit deviation for the discriminator."""
 GAIN: Final = math.sqrt(2.0)

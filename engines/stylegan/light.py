@@ -98,7 +98,7 @@ def contrast_from_field(field: Float32) -> Float32:
     """How strong texture shows under a light, float32[S, S, 1].
 
     A picture has room for contrast in the middle of its range and none at its ends. The circle
-    sqrt(1 - l^2) is within 0.05 of what photographed faces show at every light l.
+    sqrt(1 - l^2) follows what photographed faces show under a light l.
 
     Args:
         field: float32[S, S, C] in [-1, 1].
