@@ -79,9 +79,16 @@ class Crops:
 
     def draw(self, count: int, generator: torch.Generator) -> Batch:
         """Draw `count` crops."""
+        return self.at(self._drawn(count, generator))
+
+    def movements(self, count: int, generator: torch.Generator) -> Tensor:
+        """Draw how `count` people move, float[count, CODE]."""
+        return self._arrays["movement"][self._drawn(count, generator)]
+
+    def _drawn(self, count: int, generator: torch.Generator) -> Tensor:
         where = self.rows.device
         pick = torch.randint(len(self.rows), (count,), generator=generator, device=where)
-        return self.at(self.rows[pick])
+        return self.rows[pick]
 
     def at(self, rows: Tensor) -> Batch:
         """Return the crops `rows`, indices into the whole set."""

@@ -196,8 +196,7 @@ def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, d
     generator = Generator(int(facts["size"]))
     own = {k.removeprefix("g_ema."): v for k, v in weights.items() if k.startswith("g_ema.")}
     generator.load_state_dict(generator.state_dict() | own)
-    model = (torch.from_numpy(texture[name]).float() for name in ("mean", "basis", "inside"))
-    generator.linear.set_texture(*model)
+    generator.linear.set_texture(texture)
     generator.eval().requires_grad_(False)
     for module in generator.modules():
         if isinstance(module, ModulatedConv):

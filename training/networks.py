@@ -10,9 +10,12 @@ texture (as GFP-GAN and FPSP section 3.2 do from a degraded picture).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -205,17 +208,16 @@ class LinearTexture(nn.Module):
         self.register_buffer("basis", torch.zeros(TEXTURE_CODES, LENGTH))
         self.register_buffer("inside", torch.ones(1, 1, TEXTURE_SIZE, TEXTURE_SIZE))
 
-    def set_texture(self, mean: Tensor, basis: Tensor, inside: Tensor) -> None:
-        """Take a texture model.
+    def set_texture(self, model: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Take a texture model: arrays by name, of which three are read.
 
         Args:
-            mean: float[LENGTH].
-            basis: float[TEXTURE_CODES, LENGTH].
-            inside: float[TEXTURE_SIZE, TEXTURE_SIZE] in [0, 1], 1 on the face.
+            model: `mean` float[LENGTH], `basis` float[TEXTURE_CODES, LENGTH] and `inside`
+                float[TEXTURE_SIZE, TEXTURE_SIZE] in [0, 1], 1 on the face.
         """
-        self.mean.copy_(mean)
-        self.basis.copy_(basis)
-        self.inside.copy_(inside)
+        self.mean.copy_(torch.from_numpy(model["mean"]))
+        self.basis.copy_(torch.from_numpy(model["basis"]))
+        self.inside.copy_(torch.from_numpy(model["inside"]))
 
     def forward(self, latents: Tensor, size: int = TEXTURE_SIZE) -> Tensor:
         """float[N, layers, LATENT] -> YCbCr float[N, PLANES, size, size]."""

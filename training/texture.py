@@ -4,7 +4,7 @@
 light, and finds principal directions (an active appearance model, Cootes et al. 2001). A
 person's code is then the whitened texture coefficients followed by the whitened identity
 shape coefficients. What movement (expression, yaw, pitch) does to any texture is found by
-regression; new people are drawn from the Gaussian fitted to the codes without it.
+regression; new people are mixed from the codes without it.
 """
 
 import argparse
@@ -152,9 +152,7 @@ def fit_movement(
     rest_centre, rest_spread = rest[good].mean(axis=0), rest[good].std(axis=0)
     own = np.clip((rest - rest_centre) / rest_spread, -REST_LIMIT, REST_LIMIT)
     np.save(data / "rest.npy", own.astype(np.float32))
-    covariance = np.cov((codes - shift)[good].T)
     found = {
-        "covariance": covariance,
         "feature_mean": feature_mean,
         "feature_spread": feature_spread,
         "movement": movement,

@@ -84,8 +84,7 @@ class Trainer:
             }
         )
         with np.load(texture) as file:
-            model = {name: torch.from_numpy(file[name]).float() for name in file.files}
-        self.nets["g"].linear.set_texture(model["mean"], model["basis"], model["inside"])
+            self.nets["g"].linear.set_texture(file)
         self.nets.to(device, memory_format=torch.channels_last)
         self.nets["g_ema"].load_state_dict(self.nets["g"].state_dict())
         self.nets["g_ema"].requires_grad_(False)
@@ -108,9 +107,10 @@ class Trainer:
     def step(self) -> dict[str, float]:
         """Run one step; return its losses."""
         real = self.data.draw(self.recipe.batch, self.random)
-        other = self.data.draw(self.recipe.batch // 2, self.random)
-        facts, made = self._generator_step(real, other)
-        facts |= self._discriminator_step(self._fine(real.planes), made)
+        movement = self.data.movements(self.recipe.batch // 2, self.random)
+        wanted = self._fine(real.planes)
+        facts, made = self._generator_step(real.codes, wanted, movement)
+        facts |= self._discriminator_step(wanted, made)
         self.crops += self.recipe.batch
         self.steps += 1
         self._average()
@@ -120,16 +120,18 @@ class Trainer:
         """What the discriminator sees of a texture, float[N, 1, size, size]."""
         return fine_part(planes[:, :1].float()) * self.nets["g"].shown()
 
-    def _generator_step(self, real: Batch, other: Batch) -> tuple[dict[str, float], Tensor]:
-        recipe, count = self.recipe, len(real.codes)
+    def _generator_step(
+        self, codes: Tensor, wanted: Tensor, movement: Tensor
+    ) -> tuple[dict[str, float], Tensor]:
+        """Paint people again, and drawn ones who move; return losses and what was painted."""
+        recipe, count = self.recipe, len(codes)
         g, d = self.nets["g"], self.nets["d"]
         d.requires_grad_(False)
         self.g_opt.zero_grad(set_to_none=True)
-        codes = real.codes + torch.randn_like(real.codes) * recipe.noise
-        codes = torch.cat([codes, self._drawn_codes(len(other.codes)) + other.movement])
+        codes = codes + torch.randn_like(codes) * recipe.noise
+        codes = torch.cat([codes, self._drawn_codes(len(movement)) + movement])
         with torch.autocast(self.device.type, torch.bfloat16):
             made = self._fine(g.planes(latents_from_codes(codes, g.layers)))
-            wanted = self._fine(real.planes)
             drawn_scores, _ = d(self.augment(made[count:]))
             again_scores, features = d(made[:count])
             with torch.no_grad():
