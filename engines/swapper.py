@@ -2,8 +2,9 @@
 
 The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
 exchanged for the surrogate's, a mean colour with its slope for the light on the face, and 4x4
-colours of the surroundings. Nothing else of the crop reaches the generator; coarse light and
-shade beyond the slope are the surrogate's.
+colours of the surroundings. Nothing else of the crop reaches the networks that paint; coarse
+light and shade beyond the slope are the surrogate's. The generator paints a surrogate's texture
+once; each frame only moves, warps and lights it.
 """
 
 from dataclasses import dataclass
@@ -15,12 +16,12 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
-from engines.stylegan.control import control_map_from_points, oval_from_points
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
-from engines.stylegan.masks import alpha_from_points
+from engines.stylegan.masks import alpha_from_points, oval_from_points
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
+from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
@@ -82,37 +83,41 @@ class Rendered:
 
 
 class Swapper:
-    """Renders surrogates over subjects with a landmark network and a generator.
+    """Renders surrogates over subjects with a landmark network, a generator and a renderer.
 
     Args:
         landmarker: `image` float32[N, 3, 128, 128] RGB in [-1, 1] -> `points`
             float32[N, POINTS, 3], `spread` float32[N, 1].
-        generator: `latents` float32[N, L, 512], `maps` float32[N, 7, 64, 64] in [0, 1],
-            `light` float32[N, 6, 4, 4] RGB of face and surroundings in [-1, 1], `grid`
-            float32[N, 2, 128, 128], place on the texture, -1 to 1 across it (about 0, where
-            half precision is finest) -> `image` float32[N, 3, S, S] RGB.
+        generator: `latents` float32[N, L, 512] -> `texture` float32[N, 3, S, S] RGB.
+        renderer: `texture`, `movement` float32[N, F] of the subject, standardised, `oval`
+            float32[N, 1, 64, 64] in [0, 1], `light` float32[N, 6, 4, 4] RGB of face and
+            surroundings in [-1, 1], `grid` float32[N, 2, 128, 128], place on the texture, -1 to
+            1 across it (about 0, where half precision is finest) -> `image`
+            float32[N, 3, S, S] RGB.
         shape: exchanges proportions.
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
 
     Raises:
-        ModelRejected: the generator's inputs or output have other names or shapes.
+        ModelRejected: the networks' inputs or outputs have other names or shapes.
     """
 
     def __init__(
         self,
         landmarker: Session,
         generator: Session,
+        renderer: Session,
         shape: ShapeModel,
         frame: TextureFrame,
         relief: ReliefModel = FLAT,
     ) -> None:
         self._landmarker = landmarker
-        self._generator = generator
+        self._textures = Textures(generator)
+        self._renderer = renderer
         self._shape = shape
         self._frame = frame
         self._relief = relief
-        self.layers, self.size = _layers_and_size(generator)
+        self.layers, self.size = _layers_and_size(generator, renderer)
 
     def read(self, crops: UInt8) -> Control:
         """Read the control off crops uint8[N, S, S, 3] BGR, S a multiple of 4.
@@ -137,26 +142,26 @@ class Swapper:
             latents: float32[N, L, 512].
 
         Raises:
-            EngineFault: the generator failed, or painted a blank.
+            EngineFault: a network failed, or painted a blank.
         """
         points = self._shape.swapped(control.points, latents)
-        moved = self._shape.moved_latents(control.points, latents)
         light = in_relief(control.light, self._relief.of_latents(latents))
-        maps = np.stack([control_map_from_points(face) for face in points])
+        ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
         grid = 2 * uv.transpose(0, 3, 1, 2) - 1
-        image = self._generator.run(
+        image = self._renderer.run(
             {
-                "latents": np.ascontiguousarray(moved),
-                "maps": maps.transpose(0, 3, 1, 2).astype(np.float32) / 255.0,
+                "texture": self._textures.of_latents(latents),
+                "movement": self._shape.features_of(control.points),
+                "oval": ovals[:, None],
                 "light": _light_planes(light),
                 "grid": np.ascontiguousarray(grid),
             }
         )["image"]
         pixels = _pixels(image)
         _refuse_blank(pixels)
-        for picture, light, face in zip(pixels, control.light, points, strict=True):
-            _relight(picture, light, face)
+        for picture, wanted, oval in zip(pixels, control.light, ovals, strict=True):
+            _relight(picture, wanted, oval)
         alpha = np.stack(
             [
                 alpha_from_points(old, new, self.size)
@@ -173,7 +178,7 @@ class Swapper:
             latents: float32[N, L, 512], one surrogate per crop.
 
         Raises:
-            EngineFault: a network failed, or the generator painted a blank.
+            EngineFault: a network failed, or painted a blank.
         """
         return self.paint(self.read(crops), latents)
 
@@ -185,14 +190,18 @@ class Swapper:
         return np.asarray(np.abs(angles[:, 0]) <= YAW_LIMIT_DEG, np.bool_)
 
 
-def _layers_and_size(generator: Session) -> tuple[int, int]:
-    inputs = {spec.name: spec.shape for spec in generator.inputs}
-    outputs = {spec.name: spec.shape for spec in generator.outputs}
-    if set(inputs) != {"latents", "maps", "light", "grid"} or "image" not in outputs:
+def _layers_and_size(generator: Session, renderer: Session) -> tuple[int, int]:
+    latents = {spec.name: spec.shape for spec in generator.inputs}
+    texture = {spec.name: spec.shape for spec in generator.outputs}
+    if set(latents) != {"latents"} or "texture" not in texture:
         raise ModelRejected("this network is no kveil generator; restore the model pack")
-    layers, size = inputs["latents"][1], outputs["image"][2]
-    if layers is None or size is None:
-        raise ModelRejected("the generator's layers and size must be fixed; export it again")
+    fed = {spec.name for spec in renderer.inputs}
+    image = {spec.name: spec.shape for spec in renderer.outputs}
+    if fed != {"texture", "movement", "oval", "light", "grid"} or "image" not in image:
+        raise ModelRejected("this network is no kveil renderer; restore the model pack")
+    layers, size = latents["latents"][1], image["image"][2]
+    if layers is None or size is None or texture["texture"][2] != size:
+        raise ModelRejected("the networks' layers and size must be fixed; export them again")
     return layers, size
 
 
@@ -223,19 +232,19 @@ def full_light_from_crop(crop: UInt8, points: Float32) -> Float32:
     return light_from_picture(small / 127.5 - 1.0, inside)
 
 
-def _relight(pixels: Float32, light: Float32, points: Float32) -> None:
+def _relight(pixels: Float32, light: Float32, oval: Float32) -> None:
     """Bring a painted face under the light that was asked for, in place.
 
-    A generator follows the light roughly; a cheek darker than the neck below it shows. The
+    A renderer follows the light roughly; a cheek darker than the neck below it shows. The
     ratio of the two lights is as coarse as the light itself and knows nothing else.
 
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
         light: float32[2, 4, 4, 3] BGR in [-1, 1], of face and surroundings.
-        points: float32[POINTS, 3] of the painted face, crop units.
+        oval: float32[SOFT_SIZE, SOFT_SIZE], 1 on the painted face.
     """
     small = _reduced(pixels)
-    inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
+    inside = softened(oval, small.shape[0])
     found = levelled(light_from_picture(small / 127.5 - 1.0, inside))
     wanted, painted = (field_from_light(one, inside) + _DARKEST for one in (light, found))
     gain = np.clip(wanted / np.maximum(painted, 0.01), 1.0 / _MOST_GAIN, _MOST_GAIN)
@@ -268,6 +277,6 @@ def _pixels(image: Float32) -> Float32:
 
 def _refuse_blank(pixels: Float32) -> None:
     if not np.isfinite(pixels).all():
-        raise EngineFault("the generator returned values that are not numbers; the face is covered")
+        raise EngineFault("the renderer returned values that are not numbers; the face is covered")
     if any(cv2.meanStdDev(picture)[1].max() < _LEAST_VARIATION for picture in pixels):
-        raise EngineFault("the generator painted a blank; the face is covered")
+        raise EngineFault("the renderer painted a blank; the face is covered")

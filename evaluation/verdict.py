@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from scipy.stats import binom
+
 from evaluation.attacks.attack import Finding
-from evaluation.metrics.intervals import Z999, wilson
+from evaluation.metrics.intervals import Z999, Proportion, wilson
 from evaluation.protocol import Evaluation
 from evaluation.results import MethodResult
 
@@ -15,7 +17,15 @@ __all__ = ["Check", "Control", "controls_of", "goals_of", "worst"]
 
 _LEAST_LEAK: Final = 0.5
 """Share of people whom an attack must find when nothing was done."""
-_LEAKS_OTHERWISE: Final = {"A5": 0.1, "A9m": 0.5, "A13": 0.3}
+_LEAKS_OTHERWISE: Final = {"A13": 0.3}
+_WEAK_LEARNERS: Final = frozenset(
+    {("A5", "regression on pixels"), ("A5", "kernel regression on pixels")}
+)
+_TIMES_CHANCE: Final = 10.0
+"""What a weak learner must reach when nothing was done, since how many it finds among all depends
+on how many there are; larger asks more of it."""
+_BY_LUCK: Final = 0.001
+"""Likelihood below which hits among strangers are no luck; a report has some fifty controls."""
 _NOT_ON_STRANGERS: Final = frozenset({("A3", "stolen secret")})
 """A stranger drawn by a stolen secret is the same stranger: no chance to expect there."""
 
@@ -80,14 +90,25 @@ def controls_of(evaluation: Evaluation) -> list[Control]:
         if key not in strangers:
             continue
         other = strangers[key]
-        found = leak.rate.rate >= _LEAKS_OTHERWISE.get(leak.attack, _LEAST_LEAK)
-        # Many controls per report: each gets the wide interval.
-        low = wilson(other.rate.hits, other.rate.probes, Z999)[0]
-        spared = low <= other.chance or (leak.attack, leak.variant) in _NOT_ON_STRANGERS
+        named = leak.attack, leak.variant
+        spared = _is_luck(other.rate, other.chance) or named in _NOT_ON_STRANGERS
         controls.append(
-            Control(*key, leak.rate.rate, other.rate.rate, other.chance, found and spared)
+            Control(*key, leak.rate.rate, other.rate.rate, other.chance, _leaks(leak) and spared)
         )
     return controls
+
+
+def _leaks(finding: Finding) -> bool:
+    """Whether an attack found enough where nothing was done."""
+    if (finding.attack, finding.variant) in _WEAK_LEARNERS:
+        low = wilson(finding.rate.hits, finding.rate.probes, Z999)[0]
+        return low >= _TIMES_CHANCE * finding.chance
+    return finding.rate.rate >= _LEAKS_OTHERWISE.get(finding.attack, _LEAST_LEAK)
+
+
+def _is_luck(rate: Proportion, chance: float) -> bool:
+    """Whether a guess makes so many hits or more, by the binomial itself: hits are few here."""
+    return bool(binom.sf(rate.hits - 1, rate.probes, chance) >= _BY_LUCK)
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engines.types import Latent
 from gallery.errors import DonorPackRejected, TooFewDonors
-from gallery.mixing import Latents, mix_latents, randomised_weights
+from gallery.mixing import Latents, Weights, mix_latents, randomised_weights
 from gallery.secrets import KeyedRandom
 
 __all__ = [
@@ -107,8 +107,11 @@ class DonorRecipe:
         donors: donors per surrogate, ≥ 1. More make surrogates that resemble each other:
             sums of many people are all near one Gaussian, and donors are people unlike each
             other. They hide nobody better: donors are synthetic and chosen by the key alone.
-        spread: how unequal the weights are, 0…<1; see `randomised_weights`.
-        k_floor: fewest effective donors, 1…donors.
+        accent: share of the donors beside the main one in the first deal, 0…<½; larger makes
+            surrogates resemble each other more, and a main donor harder to tell.
+        spread: how unequal the weights of later deals are, 0…<1, see `randomised_weights`;
+            larger makes a surrogate resemble the first one of its main donor more.
+        k_floor: fewest effective donors of later deals, 1…donors.
         keeps_spread: a plain mean of donors lies nearer to the average face, so surrogates
             would all look alike; true stretches the mixture away from the mean until it is
             as far out as a single donor is on average.
@@ -117,7 +120,8 @@ class DonorRecipe:
     """
 
     donors: int = 2
-    spread: float = 0.8
+    accent: float = 0.1
+    spread: float = 0.4
     k_floor: float = 1.2
     keeps_spread: bool = True
     boldness: float = 1.0
@@ -126,53 +130,59 @@ class DonorRecipe:
 def surrogate_latent(
     population: DonorPopulation,
     random: KeyedRandom,
-    slot: int,
-    slots: int,
+    number: int,
     *,
+    at_once: int = 1,
     wanted: Mapping[str, str] | None = None,
     recipe: DonorRecipe | None = None,
 ) -> Latent:
-    """The surrogate of one slot of a cluster, (L, 512) float32.
+    """The surrogate of one number, (L, 512) float32.
 
-    Slots of one cluster share no donor, so they are different faces. The result depends on
-    the key, the cluster (through `random`'s context), the slot, the wanted attributes and
-    the population: nothing of the subject's pixels or embedding enters.
+    Donors are dealt like cards: in the first deal every number has a main donor of its own,
+    and little of others; once all are dealt they come again, in more even mixtures. The
+    result depends on the key, the scope (through `random`'s context), the number, the wanted
+    attributes and the population: nothing of the subject's pixels or embedding enters.
 
     Args:
         population: who can be chosen.
-        random: keyed stream of the cluster; only children of it are drawn from, so any
-            worker gets the same surrogate at any time.
-        slot: 0…slots−1.
-        slots: most surrogates the cluster may need; the same for all its slots.
+        random: keyed stream of the scope; only children of it are drawn from, so any worker
+            gets the same surrogate at any time.
+        number: from 0; who has which says nothing without the key.
+        at_once: any so many consecutive numbers, as the places of a cluster, share no donor.
         wanted: attributes that at least k people of the cluster share; decided once per
-            cluster, since slots asked with other values may meet in a donor.
+            cluster, since numbers asked with other values may meet in a donor.
         recipe: how to mix.
 
     Raises:
-        TooFewDonors: the population has fewer than slots × donors.
+        TooFewDonors: the population has fewer than at_once × donors.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(40, 2, 512)))
-    >>> faces = [surrogate_latent(people, KeyedRandom(b"k" * 32, "c1"), s, 5) for s in (0, 0, 1)]
+    >>> faces = [surrogate_latent(people, KeyedRandom(b"k" * 32, "s"), n) for n in (0, 0, 1)]
     >>> bool((faces[0] == faces[1]).all()), bool((faces[0] == faces[2]).any())
     (True, False)
     """
     recipe = recipe or DonorRecipe()
-    if not 0 <= slot < slots:
-        raise TooFewDonors(f"slot {slot} is outside the cluster's {slots}; open another cluster")
-    pool = population.matching(wanted or {}, slots * recipe.donors)
-    order = random.child("donors").sample(len(pool), (slot + 1) * recipe.donors)
-    chosen = population.latents[pool[order[slot * recipe.donors :]]]
-    weights = randomised_weights(
-        random.child("weights", slot),
-        recipe.donors,
-        spread=recipe.spread,
-        k_floor=recipe.k_floor if recipe.donors > 1 else 1,
-    )
-    mixed = mix_latents(chosen, weights)
+    pool = population.matching(wanted or {}, at_once * recipe.donors)
+    deal, card = divmod(number, len(pool))
+    steps = random.child("others", deal).sample(len(pool) // at_once - 1, recipe.donors - 1) + 1
+    cards = (card + at_once * np.concatenate([[0], steps])) % len(pool)
+    order = random.child("donors").sample(len(pool), int(cards.max()) + 1)
+    weights = _weights(random.child("weights", number), deal, recipe)
+    mixed = mix_latents(population.latents[pool[order[cards]]], weights)
     if not recipe.keeps_spread:
         return mixed
     stretch = recipe.boldness / np.sqrt(float((weights**2).sum()))
     return np.asarray(population.mean + (mixed - population.mean) * stretch, dtype=np.float32)
+
+
+def _weights(random: KeyedRandom, deal: int, recipe: DonorRecipe) -> Weights:
+    """Weights of the main donor and the others, (donors,) float64, sum 1."""
+    others = recipe.donors - 1
+    if not others:
+        return np.ones(1)
+    if deal == 0:
+        return np.array([1 - recipe.accent, *[recipe.accent / others] * others])
+    return randomised_weights(random, recipe.donors, spread=recipe.spread, k_floor=recipe.k_floor)
 
 
 def shared_attributes(

@@ -48,9 +48,9 @@ class Violation(AssertionError):
 class NoiseMaker:
     """Latents of noise, for simulations."""
 
-    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
         """One row of noise; see `SurrogateMaker.make`."""
-        return keyed.child(place, places, attribute_bin).normal(1, 16).repeat(32, axis=1)
+        return keyed.child(number, places, attribute_bin).normal(1, 16).repeat(32, axis=1)
 
 
 def look(human: int, is_poor: bool = False, seed: int = 0) -> Embedding:

@@ -25,15 +25,14 @@ __all__ = ["DonorMaker", "Face", "SurrogateMaker", "Surrogates", "scope_domain"]
 class SurrogateMaker(Protocol):
     """Makes latents; `DonorMaker` makes them from donors, tests from noise."""
 
-    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
         """A latent, (L, 512) float32, that depends on these arguments alone.
 
         Args:
-            keyed: the cluster's random stream, the only source of randomness; the same for
-                all its places.
-            place: which of the cluster's faces, 0…places-1; different places must give
-                faces that nobody confuses.
-            places: how many faces the cluster may need.
+            keyed: the scope's random stream, the only source of randomness.
+            number: which of the scope's faces, from 0; different numbers must give faces
+                that nobody confuses.
+            places: how many faces a cluster may need; so many consecutive numbers are its.
             attribute_bin: attributes that all the cluster's people share, as
                 "name=value|name=value"; "" for any.
 
@@ -47,19 +46,21 @@ class SurrogateMaker(Protocol):
 class DonorMaker:
     """Mixes donors; the places of one cluster share none.
 
+    Clusters share no main donor either, until all are dealt.
+
     Attributes:
         population: who can be chosen.
         recipe: how to mix.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(60, 2, 512)))
-    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "c1"), 0, 9, "").shape
+    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "s1"), 0, 9, "").shape
     (2, 512)
     """
 
     population: DonorPopulation
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
 
-    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
         """See `SurrogateMaker.make`.
 
         Raises:
@@ -67,7 +68,7 @@ class DonorMaker:
         """
         wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
         return surrogate_latent(
-            self.population, keyed, place, places, wanted=wanted, recipe=self.recipe
+            self.population, keyed, number, at_once=places, wanted=wanted, recipe=self.recipe
         )
 
 
@@ -112,9 +113,14 @@ class Face:
         keyed = KeyedRandom(self.secret, "cluster name", self.cluster, *self.domain)
         return keyed.token(6).hex()
 
+    @property
+    def number(self) -> int:
+        """Number of the face within its domain; those of one cluster follow each other."""
+        return self.cluster * self.slots + self.place
+
     def keyed(self) -> KeyedRandom:
-        """The random stream that the latents of the cluster's places are drawn from."""
-        return KeyedRandom(self.secret, "surrogates", self.cluster, *self.domain)
+        """The random stream that the latents of the domain's faces are drawn from."""
+        return KeyedRandom(self.secret, "surrogates", *self.domain)
 
 
 def scope_domain(scope: Scope, session: str, stream: str, track: int) -> tuple[Context, ...]:
@@ -154,7 +160,7 @@ class Surrogates:
         """
         kept = self._kept.pop(face, None)
         if kept is None:
-            kept = self._maker.make(face.keyed(), face.place, face.slots, face.attribute_bin)
+            kept = self._maker.make(face.keyed(), face.number, face.slots, face.attribute_bin)
             if kept.ndim != 2 or kept.dtype != np.float32 or not np.isfinite(kept).all():
                 raise DonorError("a surrogate must be a finite (L, 512) float32 latent")
             kept.setflags(write=False)

@@ -128,15 +128,16 @@ def _swap_engines(
     painter, gate = swapper_from_pack(backend, folder, precision=precision)
     used: Precision = precision if gate is None or gate.is_passed else "fp32"
     reason = "as the detector" if gate is None else gate.told()
-    choices.append(
+    choices += [
         EngineChoice(
-            role="generator",
-            model_sha256=pack.sha256["generator.onnx"],
+            role=role,
+            model_sha256=pack.sha256[f"{role}.onnx"],
             backend=backend.name,
             precision=used,
             reason=reason,
         )
-    )
+        for role in ("generator", "renderer")
+    ]
     embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
     donors = read_donors(pack.path("donors.npz"))
     attributes = None

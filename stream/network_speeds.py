@@ -70,6 +70,7 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
     told = gate.told() if gate is not None else "this processor has no bf16"
     files = (
         ("generator", read_pack(pack).path("generator.onnx"), told),
+        ("renderer", read_pack(pack).path("renderer.onnx"), told),
         ("landmarker", read_pack(pack).path("landmarker.onnx"), _ALWAYS_FP32),
         ("embedder", read_pack(embedder).path("embedder.onnx"), _ALWAYS_FP32),
     )

@@ -3,8 +3,8 @@
 A donor mixes the codes of three photographed adults whose textures are clean (even forehead,
 no frames of glasses, even sides), is made more symmetric, and is kept if its landmarks are
 easily found on it and no training face is as near to it as real strangers' faces are to each
-other. Among those, people who look unlike each other to the pack's own embedder are chosen,
-in equal numbers over age band and gender presentation.
+other. Among those, people who look unlike each other to the same two recognisers are chosen, in
+equal numbers over age band and gender presentation.
 """
 
 import argparse
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
-from engines.embedder import embedder_from_pack
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import ShapeModel, load_shape_model
@@ -27,13 +26,14 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
 from training.mixtures import mixtures
-from training.nearest import Nearness, nearness
+from training.nearest import nearness
 from training.portraits import BATCH, portraits
 from training.relief import mirrored_codes
 from training.sources import is_real_adult, lends
 from training.textures import luma_of, mirrored
 
-DONORS: Final = 8192
+DONORS: Final = 3072
+"""Fewer are more unlike each other; more serve more people before a surrogate comes again."""
 POOL: Final = 24000
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
@@ -44,7 +44,6 @@ EASY_SHARE: Final = 0.85
 """Share of the pool kept for the surest landmarks; a smaller one makes people alike."""
 YAW_LIMIT_DEG: Final = 15.0
 LAYERS: Final = 12
-DEADLINE_S: Final = 60.0
 RIDGE: Final = 3.0
 FOREHEAD: Final = (slice(8, 32), slice(37, 91))
 UNDER_EYES: Final = (slice(54, 72), slice(20, 108))
@@ -215,15 +214,14 @@ def write(
     fits &= np.logical_and.reduce([each.is_nobody() for each in near.values()])
     fits &= [{"age", "gender"} <= set(person) and person["age"] != "child" for person in bins]
     usable = np.flatnonzero(fits)
-    embedder, _ = embedder_from_pack(backend, DEADLINE_S)
-    seen = np.concatenate(
-        [embedder.embed(pictures[usable[i : i + BATCH]]) for i in range(0, len(usable), BATCH)]
-    )
+    # Several recognisers' vectors end to end: a product is the sum of their cosines.
+    seen = np.concatenate([each.seen[usable] for each in near.values()], axis=1)
+    seen /= np.sqrt(len(near))
     chosen = usable[unlike(seen, [bins[i] for i in usable], DONORS)]
     log.info("%d clean people, %d usable donors, %d chosen", len(clean), len(usable), len(chosen))
     _save(out, latents[chosen], [bins[i] for i in chosen], model)
     for name, each in near.items():
-        facts |= Nearness(each.drawn[chosen], each.real).facts(name)
+        facts |= each.facts(name, chosen)
     cv2.imwrite(str(data / "donors.png"), _sheet(pictures[chosen[:: max(1, len(chosen) // 96)]]))
     return facts | {"donors": float(len(chosen))}
 
@@ -258,6 +256,7 @@ def unlisted_swapper(backend: Backend, folder: Path) -> Swapper:
     return Swapper(
         backend.load(folder / "landmarker.onnx"),
         backend.load(folder / "generator.onnx"),
+        backend.load(folder / "renderer.onnx"),
         load_shape_model(geometry),
         load_texture_frame(geometry),
         load_relief(geometry),

@@ -26,8 +26,7 @@ from engines.stylegan.pack import bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
     LIGHT_SIZE,
-    MAP_CHANNELS,
-    MAP_SIZE,
+    SOFT_SIZE,
     TEXTURE_SIZE,
     UV_SIZE,
 )
@@ -39,6 +38,7 @@ from training.networks import (
     TEXTURE_CODES,
     Generator,
     ModulatedConv,
+    Renderer,
     contrast_from_field,
     field_from_light,
     latent_axes,
@@ -241,7 +241,6 @@ def write_geometry(geometry: Path, arrays: dict[str, Float32], relief: Path, out
     shape["from_latent"] = shape_from_latent(arrays, len(shape["identity"]))
     names = ("frame_points", "triangles", "feature_mean", "feature_spread")
     frame = {name: arrays[name] for name in names}
-    frame["feature_latent"] = arrays["movement"] @ latent_axes().numpy().T
     frame |= relief_arrays(relief) | rest_arrays(arrays)
     np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
 
@@ -256,7 +255,16 @@ def export(
     generator, facts = load_generator(run, arrays)
     image = torch.rand(2, 3, SIZE, SIZE) * 2 - 1
     jobs: dict[str, tuple[nn.Module, dict[str, Tensor], list[str]]] = {
-        "generator": (generator, probe(generator.layers), ["image"]),
+        "generator": (
+            generator,
+            {"latents": latents_from_codes(torch.randn(2, CODE), generator.layers).contiguous()},
+            ["texture"],
+        ),
+        "renderer": (
+            Renderer(torch.from_numpy(moving_from_texture(arrays))),
+            renderer_probe(generator.size, len(arrays["movement"])),
+            ["image"],
+        ),
         "encoder": (
             CropEncoder(arrays, generator.layers),
             {
@@ -283,11 +291,17 @@ def export(
     (out / "training.json").write_text(json.dumps(facts))
 
 
-def probe(layers: int) -> dict[str, Tensor]:
-    """Inputs of the generator for tracing, two people."""
+def moving_from_texture(texture: dict[str, Float32]) -> Float32:
+    """What each standardised movement feature does to a texture, float32[F, LENGTH]."""
+    return np.asarray(texture["movement"][:, :TEXTURE_CODES] @ texture["basis"], np.float32)
+
+
+def renderer_probe(size: int, features: int) -> dict[str, Tensor]:
+    """Inputs of the renderer for tracing, two people."""
     return {
-        "latents": latents_from_codes(torch.randn(2, CODE), layers).contiguous(),
-        "maps": torch.rand(2, MAP_CHANNELS, MAP_SIZE, MAP_SIZE),
+        "texture": torch.rand(2, 3, size, size) * 2 - 1,
+        "movement": torch.randn(2, features),
+        "oval": torch.rand(2, 1, SOFT_SIZE, SOFT_SIZE),
         "light": torch.rand(2, 6, LIGHT_SIZE, LIGHT_SIZE),
         "grid": torch.rand(2, 2, UV_SIZE, UV_SIZE) * 2 - 1,
     }

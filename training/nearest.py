@@ -31,25 +31,27 @@ class Nearness:
     Attributes:
         drawn: float32[N] of drawn people.
         real: float32[COMPARED] of held-out crops.
+        seen: float32[N, D], unit vectors of the drawn people.
     """
 
     drawn: Float32
     real: Float32
+    seen: Float32
 
     def is_nobody(self) -> npt.NDArray[np.bool_]:
         """Which drawn people are no nearer to a training face than USUAL of held-out crops.
 
         >>> cosines = np.linspace(0, 1, 11, dtype=np.float32)
-        >>> int(Nearness(cosines, cosines).is_nobody().sum())
+        >>> int(Nearness(cosines, cosines, np.eye(11, dtype=np.float32)).is_nobody().sum())
         10
         """
         return np.asarray(self.drawn <= np.quantile(self.real, USUAL), np.bool_)
 
-    def facts(self, name: str) -> dict[str, float]:
-        """Median and largest cosines under names that end in `name`."""
+    def facts(self, name: str, chosen: npt.NDArray[np.int64]) -> dict[str, float]:
+        """Median and largest cosines of some drawn people under names that end in `name`."""
         return {
-            f"nearest_donors_median_{name}": float(np.median(self.drawn)),
-            f"nearest_donors_most_{name}": float(self.drawn.max()),
+            f"nearest_donors_median_{name}": float(np.median(self.drawn[chosen])),
+            f"nearest_donors_most_{name}": float(self.drawn[chosen].max()),
             f"nearest_real_median_{name}": float(np.median(self.real)),
             f"nearest_real_limit_{name}": float(np.quantile(self.real, USUAL)),
         }
@@ -84,5 +86,6 @@ def nearness(
         seen = np.load(kept).astype(np.float32)
         real, known = seen[: len(held)], seen[len(held) :]
         drawn = embeddings(backend, models, which, pictures, points)
-        found[name] = Nearness((drawn @ known.T).max(axis=1), (real @ known.T).max(axis=1))
+        nearest = (drawn @ known.T).max(axis=1)
+        found[name] = Nearness(nearest, (real @ known.T).max(axis=1), drawn)
     return found

@@ -2,11 +2,13 @@
 
 A latent's texture lies on the canonical face: a linear model gives its coarse part, StyleGAN2
 blocks (Karras et al. 2020: a learned constant, modulated convolutions with weight demodulation,
-skip connections) what is finer than FINE_CELLS cells. Only then is it warped to the pose and lit
-as the subject, so the convolutions see nothing of a subject, and what they paint moves with the
-face. Two things differ from the paper. Modulation scales activations around a constant kernel,
-so that inference engines can fuse it. Each block takes a spatial scale and shift from the linear
-texture (as GFP-GAN and FPSP section 3.2 do from a degraded picture).
+skip connections) what is finer than FINE_CELLS cells. It is painted once for a person; a frame
+only adds what movement does to any texture, warps it to the pose and lights it. So the
+convolutions see nothing of a subject, and what they paint moves with the face.
+
+Two things differ from the paper. Modulation scales activations around a constant kernel, so that
+inference engines can fuse it. Each block takes a spatial scale and shift from the linear texture
+(as GFP-GAN and FPSP section 3.2 do from a degraded picture).
 """
 
 import math
@@ -194,6 +196,13 @@ class Block(nn.Module):
         return x, luma + added
 
 
+def planes_from_vector(vector: Tensor, size: int = TEXTURE_SIZE) -> Tensor:
+    """float[N, LENGTH] of a texture -> YCbCr float[N, PLANES, size, size]."""
+    luma = vector[:, :LUMA].reshape(-1, 1, TEXTURE_SIZE, TEXTURE_SIZE)
+    chroma = vector[:, LUMA:].reshape(-1, 2, CHROMA_SIZE, CHROMA_SIZE)
+    return torch.cat([resized(luma, size), resized(chroma, size)], dim=1)
+
+
 class LinearTexture(nn.Module):
     """The texture that a person's code gives by the linear model.
 
@@ -222,10 +231,7 @@ class LinearTexture(nn.Module):
     def forward(self, latents: Tensor, size: int = TEXTURE_SIZE) -> Tensor:
         """float[N, layers, LATENT] -> YCbCr float[N, PLANES, size, size]."""
         codes = latents.float().mean(dim=1) @ self.axes
-        vector = self.mean + codes[:, :TEXTURE_CODES] @ self.basis
-        luma = vector[:, :LUMA].reshape(-1, 1, TEXTURE_SIZE, TEXTURE_SIZE)
-        chroma = vector[:, LUMA:].reshape(-1, 2, CHROMA_SIZE, CHROMA_SIZE)
-        return torch.cat([resized(luma, size), resized(chroma, size)], dim=1)
+        return planes_from_vector(self.mean + codes[:, :TEXTURE_CODES] @ self.basis, size)
 
 
 class Detail(nn.Module):
@@ -254,14 +260,10 @@ class Detail(nn.Module):
 
 
 class Generator(nn.Module):
-    """W+ synthesis of a texture, warped to a pose and lit.
+    """W+ synthesis of a person's texture at rest, without light.
 
-    `forward(latents, maps, light, grid)`:
-        latents: float[N, layers_at(size), LATENT].
-        maps: float[N, MAP_CHANNELS, MAP_SIZE, MAP_SIZE] in [0, 1]; only the oval is read.
-        light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
-        grid: float[N, 2, UV_SIZE, UV_SIZE], place on the texture, -1 to 1 across it.
-    Returns float[N, 3, size, size] RGB, about [-1, 1].
+    `forward(latents)` takes float[N, layers_at(size), LATENT] and returns
+    float[N, 3, size, size] RGB, about [-1, 1].
     """
 
     def __init__(self, size: int = 256, widths: Widths | None = None) -> None:
@@ -272,15 +274,9 @@ class Generator(nn.Module):
         self.detail = Detail(size, widths or Widths())
         self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
 
-    def forward(self, latents: Tensor, maps: Tensor, light: Tensor, grid: Tensor) -> Tensor:
+    def forward(self, latents: Tensor) -> Tensor:
         """See the class."""
-        texture = functional.conv2d(self.planes(latents), self.rgb)
-        place = resized(grid.float(), self.size).permute(0, 2, 3, 1)
-        base = functional.grid_sample(
-            texture, place, mode="bilinear", padding_mode="border", align_corners=False
-        )
-        lamp = resized(lamp_from_light(resized(base, SOFT_SIZE), maps, light), self.size)
-        return base * lamp[:, :1] + lamp[:, 1:]
+        return functional.conv2d(self.planes(latents), self.rgb)
 
     def planes(self, latents: Tensor) -> Tensor:
         """The whole texture, YCbCr float[N, PLANES, size, size].
@@ -301,6 +297,42 @@ class Generator(nn.Module):
     def shown(self) -> Tensor:
         """Where on the texture detail is painted, float[1, 1, size, size] in [0, 1]."""
         return (2 * resized(self.linear.inside, self.size)).clamp(0, 1)
+
+
+class Renderer(nn.Module):
+    """A texture moved, warped to a pose and lit; nothing here is trained by gradients.
+
+    `forward(texture, movement, oval, light, grid)`:
+        texture: float[N, 3, size, size] RGB of a `Generator`.
+        movement: float[N, F], standardised movement features of the subject.
+        oval: float[N, 1, SOFT_SIZE, SOFT_SIZE] in [0, 1], 1 on the face.
+        light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
+        grid: float[N, 2, UV_SIZE, UV_SIZE], place on the texture, -1 to 1 across it.
+    Returns float[N, 3, size, size] RGB, about [-1, 1].
+    """
+
+    def __init__(self, moving: Tensor) -> None:
+        """Take `moving` float[F, LENGTH], what each feature does to a texture."""
+        super().__init__()
+        self.register_buffer("moving", moving)
+        self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
+
+    def forward(
+        self, texture: Tensor, movement: Tensor, oval: Tensor, light: Tensor, grid: Tensor
+    ) -> Tensor:
+        """See the class."""
+        size = texture.shape[-1]
+        shift = functional.conv2d(planes_from_vector(movement.float() @ self.moving), self.rgb)
+        place = resized(grid.float(), size).permute(0, 2, 3, 1)
+        base = functional.grid_sample(
+            texture + resized(shift, size),
+            place,
+            mode="bilinear",
+            padding_mode="border",
+            align_corners=False,
+        )
+        lamp = resized(lamp_from_light(resized(base, SOFT_SIZE), oval, light), size)
+        return base * lamp[:, :1] + lamp[:, 1:]
 
 
 class Discriminator(nn.Module):
@@ -408,18 +440,18 @@ def _cells(image: Tensor, weight: Tensor) -> Tensor:
     return (total + LIGHT_SPREAD * whole) / (share + LIGHT_SPREAD)
 
 
-def lamp_from_light(base: Tensor, maps: Tensor, light: Tensor) -> Tensor:
+def lamp_from_light(base: Tensor, oval: Tensor, light: Tensor) -> Tensor:
     """What brings a warped texture under a light: contrast, then what is added to R, G and B.
 
     Args:
         base: float[N, 3, SOFT_SIZE, SOFT_SIZE].
-        maps: float[N, C, MAP_SIZE, MAP_SIZE], the oval first.
+        oval: float[N, 1, SOFT_SIZE, SOFT_SIZE].
         light: float[N, 6, 4, 4].
 
     Returns:
         float[N, 4, SOFT_SIZE, SOFT_SIZE].
     """
-    inside = softened(maps[:, :1].float(), SOFT_SIZE)
+    inside = softened(oval.float(), SOFT_SIZE)
     contrast = contrast_from_field(field_from_light(light.float(), inside))
     missing = light.float() - light_from_images(base * contrast, inside)
     return torch.cat([contrast, field_from_light(missing, inside)], dim=1)

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import Delaunay
 
-from engines.stylegan.control import oval_from_points
 from engines.stylegan.light import (
     contrast_from_field,
     field_from_light,
     light_from_picture,
     softened,
 )
+from engines.stylegan.masks import oval_from_points
 from engines.stylegan.shape import (
     FEATURE_LIMIT,
     Pose,

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Precision, Session
-from engines.stylegan.sizes import LIGHT_SIZE, MAP_CHANNELS, MAP_SIZE, UV_SIZE
+from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE, UV_SIZE
 
 COSINE_FLOOR: Final = 0.99
 ERROR_CEILING: Final = 0.35
@@ -45,32 +45,54 @@ class GateResult:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Painting:
+    """The two networks that paint: textures of people, and pictures of textures."""
+
+    generator: Session
+    renderer: Session
+
+    def close(self) -> None:
+        """Let both go."""
+        self.generator.close()
+        self.renderer.close()
+
+
 def compare_sessions(
-    reference: Session, reduced: Session, latents: Float32, precision: Precision
+    reference: Painting, reduced: Painting, latents: Float32, precision: Precision
 ) -> GateResult:
     """Paint probes with both and compare.
 
     Args:
-        reference: the generator in fp32.
-        reduced: the same generator in `precision`.
+        reference: the networks in fp32.
+        reduced: the same in `precision`.
         latents: float32[N, L, 512] of different people, N >= 2.
         precision: of `reduced`.
 
     Raises:
         EngineFault: one of them failed.
     """
-    count = len(latents)
-    fed = {
-        "latents": np.ascontiguousarray(latents, np.float32),
-        "maps": np.zeros((count, MAP_CHANNELS, MAP_SIZE, MAP_SIZE), np.float32),
-        "light": np.zeros((count, 6, LIGHT_SIZE, LIGHT_SIZE), np.float32),
-        "grid": np.repeat(_frontal_grid()[None], count, axis=0),
-    }
-    wanted = reference.run(fed)["image"].reshape(count, -1)
-    made = reduced.run(fed)["image"].reshape(count, -1)
+    wanted, made = _painted(reference, latents), _painted(reduced, latents)
     shared = wanted.mean(axis=0)
     cosine = min(_cosine(a - shared, b - shared) for a, b in zip(wanted, made, strict=True))
     return GateResult(precision, cosine, float(np.abs(wanted - made).max()))
+
+
+def _painted(networks: Painting, latents: Float32) -> Float32:
+    """Everybody at rest, facing the camera in even light, float32[N, pixels]."""
+    count = len(latents)
+    fed = np.ascontiguousarray(latents, np.float32)
+    shapes = {spec.name: spec.shape for spec in networks.renderer.inputs}
+    image = networks.renderer.run(
+        {
+            "texture": networks.generator.run({"latents": fed})["texture"],
+            "movement": np.zeros((count, shapes["movement"][1] or 0), np.float32),
+            "oval": np.zeros((count, 1, SOFT_SIZE, SOFT_SIZE), np.float32),
+            "light": np.zeros((count, 6, LIGHT_SIZE, LIGHT_SIZE), np.float32),
+            "grid": np.repeat(_frontal_grid()[None], count, axis=0),
+        }
+    )["image"]
+    return np.asarray(image, np.float32).reshape(count, -1)
 
 
 def _frontal_grid() -> Float32:

@@ -1,4 +1,4 @@
-"""Where a rendered face replaces the original: opaque on the face, feathered outside it."""
+"""A face's outline, and the mask of a patch: opaque on the face, feathered outside it."""
 
 from typing import Final
 
@@ -16,7 +16,24 @@ _GROWTH: Final = 0.05
 """How far beyond the outlines alpha stays 1, as a share of the side; wider hides the hairline
 and the jaw, which tell people apart, and shows more painted surroundings."""
 
+_SHIFT: Final = 4
+"""Bits after the point of drawn coordinates."""
+
 Float32 = npt.NDArray[np.float32]
+
+
+def oval_from_points(points: Float32, size: int) -> Float32:
+    """Draw the outline of one face, filled: float32[size, size] in [0, 1].
+
+    Args:
+        points: float32[POINTS, >=2], crop units; may lie outside [0, 1].
+        size: height and width, px.
+    """
+    fixed = np.clip(points[OVAL_SLICE, :2], -1.0, 2.0) * size - 0.5
+    polygon = np.round(fixed * (1 << _SHIFT)).astype(np.int32)
+    plane = np.zeros((size, size), np.uint8)
+    cv2.fillPoly(plane, [polygon], 255, cv2.LINE_AA, _SHIFT)
+    return plane.astype(np.float32) / 255.0
 
 
 def alpha_from_points(subject: Float32, surrogate: Float32, size: int) -> Float32:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
 from engines.errors import ModelMissing, ModelRejected
-from engines.stylegan.gate import GateResult, compare_sessions
+from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
@@ -84,12 +84,12 @@ def read_pack(folder: Path) -> Pack:
 def swapper_from_pack(
     backend: Backend, folder: Path | None = None, *, precision: Precision = "fp32"
 ) -> tuple[Swapper, GateResult | None]:
-    """Load landmark network, generator and shape model; gate a reduced precision.
+    """Load landmark network, generator, renderer and shape model; gate a reduced precision.
 
     Args:
         backend: the runtime.
         folder: of the pack; the bundled one by default.
-        precision: of the generator. The landmark network always runs in fp32: it is small,
+        precision: of the two that paint. The landmark network always runs in fp32: it is small,
             and its errors would shake the face.
 
     Returns:
@@ -102,18 +102,22 @@ def swapper_from_pack(
     """
     pack = read_pack(folder or bundled_pack())
     landmarker = backend.load(pack.path("landmarker.onnx"))
-    generator = backend.load(pack.path("generator.onnx"))
+    exact = _painting(backend, pack, "fp32")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
     if precision == "fp32":
-        return Swapper(landmarker, generator, shape, frame, relief), None
-    reduced = backend.load(pack.path("generator.onnx"), precision=precision)
-    donors = donor_latents(pack, 8)
-    result = compare_sessions(generator, reduced, donors, precision)
-    chosen, spare = (reduced, generator) if result.is_passed else (generator, reduced)
+        return Swapper(landmarker, exact.generator, exact.renderer, shape, frame, relief), None
+    reduced = _painting(backend, pack, precision)
+    result = compare_sessions(exact, reduced, donor_latents(pack, 8), precision)
+    chosen, spare = (reduced, exact) if result.is_passed else (exact, reduced)
     spare.close()
-    return Swapper(landmarker, chosen, shape, frame, relief), result
+    return Swapper(landmarker, chosen.generator, chosen.renderer, shape, frame, relief), result
+
+
+def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
+    roles = ("generator", "renderer")
+    return Painting(*(load_role(backend, pack, role, precision) for role in roles))
 
 
 def donor_latents(pack: Pack, count: int) -> npt.NDArray[np.float32]:

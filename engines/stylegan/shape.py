@@ -94,8 +94,6 @@ class ShapeModel:
             moves; `mouth_gap` of it is 1.
         feature_mean: float32[F] of `movement_features` over training crops.
         feature_spread: float32[F], their deviations.
-        feature_latent: float32[F, 512], how standardised features move w: what an open
-            mouth or a turned head does to anybody's texture.
     """
 
     mean: Float32
@@ -110,7 +108,6 @@ class ShapeModel:
     opening: Float32
     feature_mean: Float32
     feature_spread: Float32
-    feature_latent: Float32
 
     def pose_of(self, points: Float32) -> Pose:
         """Find the pose of control points float32[N, POINTS, 3] in crop units."""
@@ -157,21 +154,19 @@ class ShapeModel:
         lacking = rest - self.rest_from_latent[-1]
         return np.asarray(lacking @ np.linalg.pinv(self.rest_from_latent[:-1]), np.float32)
 
-    def moved_latents(self, points: Float32, latents: Float32) -> Float32:
-        """Give surrogates the texture of the subjects' movement: teeth, folds, shading.
+    def features_of(self, points: Float32) -> Float32:
+        """What of the subjects' movement shows in any texture: teeth, folds, shading.
 
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
-            latents: float32[N, L, 512] of the surrogates.
 
         Returns:
-            float32[N, L, 512].
+            float32[N, F], standardised, within FEATURE_LIMIT.
         """
         pose = self.pose_of(points)
         features = movement_features(self.movement_of(points, pose), pose)
         standard = (features - self.feature_mean) / self.feature_spread
-        shift = np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT) @ self.feature_latent
-        return np.asarray(latents + shift[:, None], np.float32)
+        return np.asarray(np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT), np.float32)
 
     def swapped(self, points: Float32, latents: Float32) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
@@ -318,7 +313,6 @@ def load_shape_model(path: Path) -> ShapeModel:
         and parts["rest_from_latent"].shape == (513, len(parts["expression"]))
         and parts["rest_limit"].shape == (len(parts["expression"]),)
         and parts["opening"].shape == (flat,)
-        and parts["feature_latent"].shape == (*parts["feature_mean"].shape, 512)
         and parts["feature_spread"].shape == parts["feature_mean"].shape
         and parts["feature_mean"].shape == (2 * (len(parts["expression"]) + 2),)
     )

@@ -2,10 +2,6 @@
 
 from typing import Final
 
-MAP_SIZE: Final = 64
-"""Height and width of control maps, px."""
-MAP_CHANNELS: Final = 7
-"""Oval, brows, eyes, pupils, lips, inner mouth, nose."""
 UV_SIZE: Final = 128
 """Height and width of the map of places on the texture, px."""
 LIGHT_SIZE: Final = 4
@@ -16,15 +12,10 @@ reaches."""
 CONTRAST_FLOOR: Final = 0.15
 """Least contrast of a texture under a light that is nearly black or white; 1 at mid grey."""
 SOFT_SIZE: Final = 64
+"""Height and width at which the face's outline is drawn, px."""
 SOFT_KERNEL: Final = 9
-"""The face's outline is blurred at SOFT_SIZE px by this box, twice: no line shows where the
-lights of face and surroundings meet."""
-PUPIL_RADIUS: Final = 0.028
-"""Of the pupil's disc in the map, crop units."""
-DRAW_SIZE: Final = 128
-"""Maps are drawn at this size and averaged down, px."""
-LINE_WIDTH: Final = 3
-"""Of the nose's lines, px at DRAW_SIZE."""
+"""The outline is blurred by this box, twice: no line shows where the lights of face and
+surroundings meet."""
 BORDER: Final[tuple[tuple[float, float], ...]] = tuple(
     (x, y)
     for x in (-0.2, 0.15, 0.5, 0.85, 1.2)

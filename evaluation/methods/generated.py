@@ -37,7 +37,6 @@ _EYES = (0.4, 0.5, 0.37)
 _LIGHT = (2, LIGHT_SIZE, LIGHT_SIZE, 3)
 _SKIN_BGR = (0.0, 0.15, 0.45)
 _WALL_BGR = (-0.3, -0.3, -0.3)
-_POOL = 1 << 20
 # Which mixtures exist is public, as the weights are; which one a person gets is not.
 _PUBLIC_KEY = b"the mixtures of donors are public"
 
@@ -84,8 +83,8 @@ class GeneratedSurrogates:
 
     @property
     def donors(self) -> int:
-        """Different mixtures to draw from."""
-        return _POOL
+        """Surrogates with a main donor of their own."""
+        return len(self.population)
 
     def fit(self, donors: Faces) -> None:
         """Takes nothing from real people: the donors are the pack's own."""
@@ -169,8 +168,8 @@ class GeneratedSurrogates:
         return np.concatenate(parts, axis=1)
 
     def _latent(self, index: int) -> NDArray[np.float32]:
-        keyed = KeyedRandom(_PUBLIC_KEY, "mixture", index)
-        return surrogate_latent(self.population, keyed, 0, 1, recipe=self.recipe)
+        keyed = KeyedRandom(_PUBLIC_KEY, "mixture")
+        return surrogate_latent(self.population, keyed, index, recipe=self.recipe)
 
 
 def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> GeneratedSurrogates:

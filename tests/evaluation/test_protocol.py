@@ -66,6 +66,36 @@ def test_an_attack_blind_to_the_leak_fails_its_control(evaluation: Evaluation) -
     assert folder_record(broken, "photographs")["verdict"] == "failed"
 
 
+@pytest.mark.parametrize(("hits", "holds"), [(0, True), (5, True), (12, False)])
+def test_hits_among_strangers_must_be_luck(evaluation: Evaluation, hits: int, holds: bool) -> None:
+    """5 of 832 where one is expected come once in 300 controls, 12 never."""
+    leak, strangers = evaluation.results[:2]
+    found = [
+        replace(one, rate=replace(one.rate, hits=hits, probes=832), chance=1 / 832)
+        for one in strangers.findings
+        if one.attack == "A2"
+    ]
+    changed = replace(evaluation, results=[leak, replace(strangers, findings=found)])
+    controls = controls_of(changed)
+    assert controls
+    assert [control.holds for control in controls] == [holds] * len(controls)
+
+
+def test_a_weak_learner_must_find_ten_times_what_a_guess_finds(evaluation: Evaluation) -> None:
+    leak, strangers = evaluation.results[:2]
+    one = next(found for found in leak.findings if found.attack == "A2")
+    none = replace(one, attack="A5", variant="regression on pixels", chance=0.001)
+
+    def holds(hits: int) -> bool:
+        rates = (replace(one.rate, hits=found, probes=1000) for found in (hits, 0))
+        both = [replace(none, rate=rate) for rate in rates]
+        results = [replace(leak, findings=both[:1]), replace(strangers, findings=both[1:])]
+        return all(control.holds for control in controls_of(replace(evaluation, results=results)))
+
+    assert holds(60)
+    assert not holds(15)
+
+
 def test_a_run_without_kveil_passes_no_verdict_on_it(evaluation: Evaluation) -> None:
     others = replace(evaluation, results=evaluation.results[:3])
     record = folder_record(others, "photographs")

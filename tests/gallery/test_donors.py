@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -37,33 +38,49 @@ def keyed(*context: str | int, key: bytes = b"k" * 32) -> KeyedRandom:
     return KeyedRandom(key, *context)
 
 
-def test_same_key_cluster_and_slot_give_the_same_surrogate_again() -> None:
-    first, again = (surrogate_latent(crowd(), keyed("c"), 2, 5) for _ in range(2))
+def test_same_key_scope_and_number_give_the_same_surrogate_again() -> None:
+    first, again = (surrogate_latent(crowd(), keyed("c"), 2) for _ in range(2))
     assert np.array_equal(first, again)
 
 
 @pytest.mark.parametrize("other", [keyed("d"), keyed("c", key=b"q" * 32)])
-def test_another_cluster_or_secret_gives_another_surrogate(other: KeyedRandom) -> None:
-    one = surrogate_latent(crowd(), keyed("c"), 2, 5)
-    assert not np.allclose(one, surrogate_latent(crowd(), other, 2, 5))
+def test_another_scope_or_secret_gives_another_surrogate(other: KeyedRandom) -> None:
+    one = surrogate_latent(crowd(), keyed("c"), 2)
+    assert not np.allclose(one, surrogate_latent(crowd(), other, 2))
 
 
-def test_slots_of_a_cluster_share_no_donor() -> None:
+def weights_of(number: int, recipe: DonorRecipe, at_once: int = 9) -> NDArray[np.float32]:
+    """What each of 40 donors gives to a surrogate, (40,) float32."""
     population = DonorPopulation(np.eye(40, 512, dtype=np.float32)[:, None])
-    recipe = DonorRecipe(donors=4, keeps_spread=False, k_floor=1)
+    plain = dataclasses.replace(recipe, keeps_spread=False)
+    return surrogate_latent(population, keyed("c"), number, at_once=at_once, recipe=plain)[0, :40]
+
+
+@pytest.mark.parametrize("first", [0, 9, 36, 400])
+def test_places_of_a_cluster_share_no_donor(first: int) -> None:
     used = [
-        set(np.flatnonzero(surrogate_latent(population, keyed("c"), s, 9, recipe=recipe)[0]))
-        for s in range(9)
+        set(np.flatnonzero(weights_of(first + place, DonorRecipe(donors=4, k_floor=1))))
+        for place in range(9)
     ]
     assert all(len(donors) == 4 for donors in used)
     assert len(set.union(*used)) == 36
 
 
-def test_surrogate_does_not_depend_on_which_slots_were_asked_before() -> None:
+def test_everybody_has_a_main_donor_until_all_are_dealt() -> None:
+    rows = np.stack([weights_of(number, DonorRecipe()) for number in range(120)])
+    mains = rows.argmax(axis=1)
+    assert sorted(mains[:40]) == list(range(40))
+    assert np.allclose(rows[:40].max(axis=1), 0.9)
+    # Donors that come again are mixed otherwise.
+    assert len(np.unique(rows.round(4), axis=0)) == 120
+    assert np.median(rows[40:].max(axis=1)) < 0.85
+
+
+def test_surrogate_does_not_depend_on_which_were_asked_before() -> None:
     random = keyed("c")
-    surrogate_latent(crowd(), random, 4, 5)
+    surrogate_latent(crowd(), random, 4)
     assert np.array_equal(
-        surrogate_latent(crowd(), random, 1, 5), surrogate_latent(crowd(), keyed("c"), 1, 5)
+        surrogate_latent(crowd(), random, 1), surrogate_latent(crowd(), keyed("c"), 1)
     )
 
 
@@ -84,12 +101,7 @@ def test_least_important_attribute_is_given_up_first() -> None:
 
 def test_too_few_donors_are_refused_in_words() -> None:
     with pytest.raises(TooFewDonors, match="larger pack"):
-        surrogate_latent(crowd(10), keyed("c"), 0, 5, recipe=DonorRecipe(3))
-
-
-def test_slot_beyond_the_cluster_is_refused() -> None:
-    with pytest.raises(TooFewDonors, match="outside"):
-        surrogate_latent(crowd(), keyed("c"), 5, 5)
+        surrogate_latent(crowd(10), keyed("c"), 0, at_once=5, recipe=DonorRecipe(3))
 
 
 def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
@@ -98,7 +110,7 @@ def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
         np.mean(
             [
                 np.linalg.norm(
-                    surrogate_latent(population, keyed(i), 0, 5, recipe=r) - population.mean
+                    surrogate_latent(population, keyed(i), 400, recipe=r) - population.mean
                 )
                 for i in range(20)
             ]
@@ -117,7 +129,7 @@ def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
 
 def test_recipe_of_one_donor_is_that_donor() -> None:
     population = crowd()
-    latent = surrogate_latent(population, keyed("c"), 0, 5, recipe=DonorRecipe(1, boldness=1.0))
+    latent = surrogate_latent(population, keyed("c"), 0, recipe=DonorRecipe(1, boldness=1.0))
     assert np.isclose(population.latents, latent, atol=1e-5).all(axis=(1, 2)).sum() == 1
 
 

@@ -230,9 +230,9 @@ def test_attributes_reach_the_maker_only_once_k_people_share_them() -> None:
     asked: list[str] = []
 
     class Maker(NoiseMaker):
-        def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
             asked.append(attribute_bin)
-            return super().make(keyed, place, places, attribute_bin)
+            return super().make(keyed, number, places, attribute_bin)
 
     here = Scene(Gallery(settings_of(k=3), Maker()))
     for human in (2, 3, 4, 5):
@@ -242,12 +242,12 @@ def test_attributes_reach_the_maker_only_once_k_people_share_them() -> None:
 
 
 class FailingMaker(NoiseMaker):
-    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
         raise TooFewDonors("none left")
 
 
 class NanMaker(NoiseMaker):
-    def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
         return np.full((1, 512), np.nan, np.float32)
 
 

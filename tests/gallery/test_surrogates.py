@@ -67,20 +67,24 @@ def test_latent_cannot_be_written_to() -> None:
 )
 def test_latent_of_another_kind_is_refused(bad: Latent) -> None:
     class Maker(NoiseMaker):
-        def make(self, keyed: KeyedRandom, place: int, places: int, attribute_bin: str) -> Latent:
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
             return bad
 
     with pytest.raises(DonorError):
         Surrogates(Maker()).latent(FACE)
 
 
-def test_donor_faces_of_one_cluster_are_all_different() -> None:
+def test_donor_faces_of_one_scope_are_all_different() -> None:
     dice = np.random.default_rng(0)
-    population = DonorPopulation(dice.normal(size=(60, 2, 512)).astype(np.float32))
+    population = DonorPopulation(dice.normal(size=(80, 2, 512)).astype(np.float32))
     surrogates = Surrogates(DonorMaker(population))
-    latents = [surrogates.latent(dataclasses.replace(FACE, slot=slot)) for slot in range(9)]
+    latents = [
+        surrogates.latent(dataclasses.replace(FACE, cluster=cluster, slot=slot))
+        for cluster in range(1, 7)
+        for slot in range(9)
+    ]
     flat = np.stack([latent.ravel() for latent in latents])
-    cosines = np.asarray(np.corrcoef(flat))[np.triu_indices(9, 1)]
+    cosines = np.asarray(np.corrcoef(flat))[np.triu_indices(len(flat), 1)]
     assert cosines.max() < 0.5
 
 

@@ -39,7 +39,7 @@ def test_swap_is_set_against_blur_and_a_missing_rival_left_out() -> None:
 def test_rows_have_as_many_cells_as_the_head() -> None:
     lines = table_of([measure(), measure("swap")]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 8.0, 2.0)]).splitlines()
+    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 18.0, 8.0, 2.0)]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
 
 
@@ -71,7 +71,15 @@ def test_tool_that_fails_is_told(tmp_path: Path) -> None:
 
 
 def test_cost_of_a_face_is_that_of_its_steps() -> None:
-    cost = FaceCost(faces=4, size=128, detect_ms=20.0, read_ms=8.0, paint_ms=40.0, blend_ms=12.0)
+    cost = FaceCost(
+        faces=4,
+        size=128,
+        detect_ms=20.0,
+        read_ms=8.0,
+        first_ms=80.0,
+        paint_ms=40.0,
+        blend_ms=12.0,
+    )
     assert cost.face_ms == 15.0
     assert cost.ratio == 0.75
 
@@ -86,7 +94,8 @@ def test_steps_of_the_swap_are_timed() -> None:
 @pytest.mark.slow
 def test_every_network_is_timed_with_its_gate() -> None:
     found = list(network_speeds(OpenVino()))
-    assert [one.name for one in found] == ["detector", "generator", "landmarker", "embedder"]
+    names = [one.name for one in found]
+    assert names == ["detector", "generator", "renderer", "landmarker", "embedder"]
     assert all(one.fp32_ms > 0 and one.gate for one in found)
 
 

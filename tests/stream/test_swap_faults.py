@@ -14,6 +14,7 @@ from tests.engines.stylegan.faces import (
     drawn_face,
     generator_session,
     landmark_session,
+    renderer_session,
     shape_model,
     texture_frame,
 )
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.unit
 FRAMES = 30
 
 
-class FailingGenerator:
+class FailingRenderer:
     """Paints noise, and what it was told to from its third picture to its fifth."""
 
     def __init__(self, fault: str) -> None:
@@ -41,7 +42,7 @@ class FailingGenerator:
 
     def __call__(self, tensors: Tensors) -> dict[str, NDArray[np.generic]]:
         self.calls += 1
-        shape = (len(tensors["latents"]), 3, 64, 64)
+        shape = (len(tensors["texture"]), 3, 64, 64)
         image = np.random.default_rng(2).uniform(-0.6, 0.6, shape)
         if 3 <= self.calls <= 5:
             if self.fault == "raises":
@@ -50,10 +51,14 @@ class FailingGenerator:
         return {"image": image.astype(np.float32)}
 
 
-def composites(generator: FailingGenerator) -> tuple[list[Composite], dict[str, int], int]:
+def composites(renderer: FailingRenderer) -> tuple[list[Composite], dict[str, int], int]:
     """The stream's output, its covers by cause, and the number of swapped faces."""
     painter = Swapper(
-        landmark_session(drawn_face()), generator_session(generator), shape_model(), texture_frame()
+        landmark_session(drawn_face()),
+        generator_session(),
+        renderer_session(renderer),
+        shape_model(),
+        texture_frame(),
     )
     subject = anonymizer(ScriptedDetector(seen), SwapEveryFace(painter, RowEmbedder(), Lender()))
     made = run(subject, frames(FRAMES))
@@ -63,7 +68,7 @@ def composites(generator: FailingGenerator) -> tuple[list[Composite], dict[str, 
 
 @pytest.mark.parametrize("fault", ["nan", "blank", "infinite", "raises"])
 def test_fault_in_mid_stream_is_covered_and_counted(fault: str) -> None:
-    made, causes, swapped = composites(FailingGenerator(fault))
+    made, causes, swapped = composites(FailingRenderer(fault))
     assert_every_face_hidden(made)
     assert causes["engine_fault"] == 3
     assert swapped == FRAMES - sum(causes.values())
@@ -71,7 +76,7 @@ def test_fault_in_mid_stream_is_covered_and_counted(fault: str) -> None:
 
 
 def test_same_frames_leave_the_same_pixels() -> None:
-    first, second = (composites(FailingGenerator("nan"))[0] for _ in range(2))
+    first, second = (composites(FailingRenderer("nan"))[0] for _ in range(2))
     for one, other in zip(first, second, strict=True):
         for plane, same in zip(one.picture.planes, other.picture.planes, strict=True):
             assert np.array_equal(plane, same)

@@ -77,7 +77,6 @@ def shape_model(seed: int = 0) -> ShapeModel:
         opening=_opened_mouth(),
         feature_mean=np.zeros(8, np.float32),
         feature_spread=np.array([0.02, 0.02, 1, 1, 1, 1, 1, 1], np.float32),
-        feature_latent=(random.standard_normal((8, 512)) * 0.01).astype(np.float32),
     )
 
 
@@ -120,12 +119,25 @@ def landmark_session(points: Float32, spread: float = 0.01) -> FakeSession:
     return FakeSession(answer)
 
 
-def generator_session(answer: Answer, layers: int = 4, size: int = 64) -> FakeSession:
-    """A generator with kveil's inputs and the given function."""
+def generator_session(layers: int = 4, size: int = 64) -> FakeSession:
+    """A generator whose textures are one value of the latents throughout."""
+
+    def answer(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        colour = np.asarray(tensors["latents"], np.float32)[:, 0, :1, None, None]
+        return {"texture": np.repeat(colour, 3, axis=1) + np.zeros((1, 3, size, size), np.float32)}
+
+    kind = np.dtype(np.float32)
+    inputs = (TensorSpec("latents", (None, layers, 512), kind),)
+    return FakeSession(answer, inputs, (TensorSpec("texture", (None, 3, size, size), kind),))
+
+
+def renderer_session(answer: Answer, size: int = 64) -> FakeSession:
+    """A renderer with kveil's inputs and the given function."""
     kind = np.dtype(np.float32)
     inputs = (
-        TensorSpec("latents", (None, layers, 512), kind),
-        TensorSpec("maps", (None, 7, 64, 64), kind),
+        TensorSpec("texture", (None, 3, size, size), kind),
+        TensorSpec("movement", (None, 8), kind),
+        TensorSpec("oval", (None, 1, 64, 64), kind),
         TensorSpec("light", (None, 6, 4, 4), kind),
         TensorSpec("grid", (None, 2, 128, 128), kind),
     )

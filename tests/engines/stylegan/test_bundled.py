@@ -119,7 +119,7 @@ def _neutral(mean: Float32) -> Float32:
 )
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 @pytest.mark.parametrize("capability", ["7.5", "8.6", "8.9", "12.0"])
-@pytest.mark.parametrize("role", ["generator", "landmarker", "encoder"])
+@pytest.mark.parametrize("role", ["generator", "renderer", "landmarker", "encoder"])
 def test_tensorrt_builds_every_network(role: str, capability: str, precision: Precision) -> None:
     content = read_pack(bundled_pack()).path(f"{role}.onnx").read_bytes()
     assert len(build_engine(content, BuildRequest(precision, capability, ranges(role)))) > 100_000
@@ -127,9 +127,11 @@ def test_tensorrt_builds_every_network(role: str, capability: str, precision: Pr
 
 def ranges(role: str) -> dict[str, ShapeRange]:
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
-        "generator": {
-            "latents": (12, 512),
-            "maps": (7, 64, 64),
+        "generator": {"latents": (12, 512)},
+        "renderer": {
+            "texture": (3, 256, 256),
+            "movement": (28,),
+            "oval": (1, 64, 64),
             "light": (6, 4, 4),
             "grid": (2, 128, 128),
         },

@@ -5,8 +5,9 @@ import numpy.typing as npt
 import pytest
 
 from engines.backends.backend import Tensors
-from engines.stylegan.gate import compare_sessions
-from tests.engines.stylegan.faces import generator_session
+from engines.backends.fake import Answer
+from engines.stylegan.gate import Painting, compare_sessions
+from tests.engines.stylegan.faces import generator_session, renderer_session
 
 pytestmark = pytest.mark.unit
 
@@ -14,8 +15,14 @@ LATENTS = np.random.default_rng(0).standard_normal((3, 4, 512)).astype(np.float3
 
 
 def person(tensors: Tensors) -> npt.NDArray[np.float32]:
-    latents = np.asarray(tensors["latents"], np.float32)
-    return np.tanh(np.repeat(latents.reshape(len(latents), -1), 6, axis=1))[:, : 3 * 64 * 64]
+    """A pattern of its own for every colour of a texture."""
+    colour = np.asarray(tensors["texture"], np.float32)[:, 0, 0, 0]
+    pattern = np.sin(np.arange(3 * 64 * 64) * (2 + colour[:, None]))
+    return np.asarray(pattern, np.float32)
+
+
+def painting(answer: Answer) -> Painting:
+    return Painting(generator_session(), renderer_session(answer))
 
 
 def faithful(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
@@ -26,9 +33,7 @@ def test_small_rounding_passes() -> None:
     def rounded(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
         return {"image": person(tensors).astype(np.float16).reshape(-1, 3, 64, 64)}
 
-    result = compare_sessions(
-        generator_session(faithful), generator_session(rounded), LATENTS, "bf16"
-    )
+    result = compare_sessions(painting(faithful), painting(rounded), LATENTS, "bf16")
     assert result.is_passed
     assert "used" in result.told()
 
@@ -38,8 +43,6 @@ def test_precision_that_changes_the_person_is_refused_aloud() -> None:
         mixed = person(tensors) * 0.7 + person(tensors)[::-1] * 0.3
         return {"image": mixed.reshape(-1, 3, 64, 64)}
 
-    result = compare_sessions(
-        generator_session(faithful), generator_session(stranger), LATENTS, "fp16"
-    )
+    result = compare_sessions(painting(faithful), painting(stranger), LATENTS, "fp16")
     assert not result.is_passed
     assert "refused" in result.told()

@@ -14,6 +14,7 @@ from tests.engines.stylegan.faces import (
     drawn_face,
     generator_session,
     landmark_session,
+    renderer_session,
     shape_model,
     texture_frame,
     turned,
@@ -33,7 +34,7 @@ def painting(seen: dict[str, npt.NDArray[np.generic]] | None = None, value: floa
     def answer(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
         if seen is not None:
             seen.update(tensors)
-        count = len(tensors["latents"])
+        count = len(tensors["texture"])
         image = np.random.default_rng(2).uniform(-value, value, (count, 3, 64, 64))
         return {"image": image.astype(np.float32)}
 
@@ -46,7 +47,8 @@ def made_swapper(
     face = turned(drawn_face(), yaw_deg)
     return Swapper(
         landmark_session(face, spread),
-        generator_session(answer),
+        generator_session(),
+        renderer_session(answer),
         shape_model(),
         texture_frame(),
         relief,
@@ -62,13 +64,14 @@ def test_sound_crops_give_opaque_identity_region() -> None:
     assert made.is_usable.all()
 
 
-def test_only_control_reaches_the_generator() -> None:
+def test_only_control_reaches_the_renderer() -> None:
     seen: dict[str, npt.NDArray[np.generic]] = {}
     made_swapper(painting(seen)).render(CROPS, LATENTS)
     shapes = {name: value.shape for name, value in seen.items()}
     assert shapes == {
-        "latents": (2, 4, 512),
-        "maps": (2, 7, 64, 64),
+        "texture": (2, 3, 64, 64),
+        "movement": (2, 8),
+        "oval": (2, 1, 64, 64),
         "light": (2, 6, 4, 4),
         "grid": (2, 2, 128, 128),
     }
@@ -101,7 +104,7 @@ def test_other_pixels_with_the_same_light_change_nothing() -> None:
     stripes[:, ::2] += 50
     stripes[:, 1::2] -= 50
     made_swapper(painting(second)).render(stripes, LATENTS)
-    for name in ("latents", "maps", "grid"):
+    for name in ("texture", "movement", "oval", "grid"):
         assert np.array_equal(first[name], second[name])
     difference = np.abs(
         np.asarray(first["light"], np.float32) - np.asarray(second["light"], np.float32)
@@ -110,10 +113,10 @@ def test_other_pixels_with_the_same_light_change_nothing() -> None:
 
 
 def test_painted_face_comes_under_the_light_of_its_subject() -> None:
-    """A generator that paints everything dark is brought to the subject's brightness."""
+    """A renderer that paints everything dark is brought to the subject's brightness."""
 
     def dark(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
-        noise = np.random.default_rng(2).uniform(-0.1, 0.1, (len(tensors["latents"]), 3, 64, 64))
+        noise = np.random.default_rng(2).uniform(-0.1, 0.1, (len(tensors["texture"]), 3, 64, 64))
         return {"image": (noise - 0.4).astype(np.float32)}
 
     bright = np.clip(CROPS // 8 + 130, 0, 255).astype(np.uint8)
@@ -139,12 +142,12 @@ def test_profile_is_not_usable() -> None:
     assert not made.is_usable.any()
 
 
-def test_blank_generator_is_refused() -> None:
+def test_blank_picture_is_refused() -> None:
     with pytest.raises(EngineFault, match="blank"):
         made_swapper(painting(value=0.0)).render(CROPS, LATENTS)
 
 
-def test_generator_with_nan_is_refused() -> None:
+def test_picture_with_nan_is_refused() -> None:
     def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
         return {"image": np.full((2, 3, 64, 64), np.nan, np.float32)}
 
@@ -152,7 +155,7 @@ def test_generator_with_nan_is_refused() -> None:
         made_swapper(broken).render(CROPS, LATENTS)
 
 
-def test_generator_that_raises_is_a_fault() -> None:
+def test_renderer_that_raises_is_a_fault() -> None:
     def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
         raise RuntimeError("device lost")
 
@@ -160,7 +163,15 @@ def test_generator_that_raises_is_a_fault() -> None:
         made_swapper(broken).render(CROPS, LATENTS)
 
 
-def test_network_with_other_inputs_is_rejected() -> None:
-    stranger = FakeSession(painting())
-    with pytest.raises(ModelRejected, match="no kveil generator"):
-        Swapper(landmark_session(drawn_face()), stranger, shape_model(), texture_frame())
+@pytest.mark.parametrize("role", ["generator", "renderer"])
+def test_network_with_other_inputs_is_rejected(role: str) -> None:
+    networks = {"generator": generator_session(), "renderer": renderer_session(painting())}
+    networks[role] = FakeSession(painting())
+    with pytest.raises(ModelRejected, match=f"no kveil {role}"):
+        Swapper(
+            landmark_session(drawn_face()),
+            networks["generator"],
+            networks["renderer"],
+            shape_model(),
+            texture_frame(),
+        )
