@@ -148,13 +148,14 @@ def surrogate_latent(
         random: keyed stream of the scope; only children of it are drawn from, so any worker
             gets the same surrogate at any time.
         number: from 0; who has which says nothing without the key.
-        at_once: any so many consecutive numbers, as the places of a cluster, share no donor.
+        at_once: any so many consecutive numbers, as the places of a cluster, have different
+            main donors.
         wanted: attributes that at least k people of the cluster share; decided once per
             cluster, since numbers asked with other values may meet in a donor.
         recipe: how to mix.
 
     Raises:
-        TooFewDonors: the population has fewer than at_once × donors.
+        TooFewDonors: the population has fewer than that, or than a surrogate takes.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(40, 2, 512)))
     >>> faces = [surrogate_latent(people, KeyedRandom(b"k" * 32, "s"), n) for n in (0, 0, 1)]
@@ -162,13 +163,14 @@ def surrogate_latent(
     (True, False)
     """
     recipe = recipe or DonorRecipe()
-    pool = population.matching(wanted or {}, at_once * recipe.donors)
+    pool = population.matching(wanted or {}, max(at_once, recipe.donors))
     deal, card = divmod(number, len(pool))
-    steps = random.child("others", deal).sample(len(pool) // at_once - 1, recipe.donors - 1) + 1
-    cards = (card + at_once * np.concatenate([[0], steps])) % len(pool)
-    order = random.child("donors").sample(len(pool), int(cards.max()) + 1)
+    main = random.child("donors").sample(len(pool), card + 1)[card]
+    # Drawn anew for every number: a rule between numbers would tell which are far apart.
+    others = random.child("others", number).sample(len(pool) - 1, recipe.donors - 1)
+    chosen = pool[np.concatenate([[main], others + (others >= main)])]
     weights = _weights(random.child("weights", number), deal, recipe)
-    mixed = mix_latents(population.latents[pool[order[cards]]], weights)
+    mixed = mix_latents(population.latents[chosen], weights)
     if not recipe.keeps_spread:
         return mixed
     stretch = recipe.boldness / np.sqrt(float((weights**2).sum()))

@@ -44,9 +44,7 @@ class SurrogateMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DonorMaker:
-    """Mixes donors; the places of one cluster share none.
-
-    Clusters share no main donor either, until all are dealt.
+    """Mixes donors; no two faces of a scope share their main one until all are dealt.
 
     Attributes:
         population: who can be chosen.
@@ -64,7 +62,7 @@ class DonorMaker:
         """See `SurrogateMaker.make`.
 
         Raises:
-            TooFewDonors: the population has fewer than places times donors per face.
+            TooFewDonors: the population has fewer than places, or than a face takes.
         """
         wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
         return surrogate_latent(

@@ -49,21 +49,33 @@ def test_another_scope_or_secret_gives_another_surrogate(other: KeyedRandom) -> 
     assert not np.allclose(one, surrogate_latent(crowd(), other, 2))
 
 
-def weights_of(number: int, recipe: DonorRecipe, at_once: int = 9) -> NDArray[np.float32]:
+def weights_of(number: int, recipe: DonorRecipe) -> NDArray[np.float32]:
     """What each of 40 donors gives to a surrogate, (40,) float32."""
     population = DonorPopulation(np.eye(40, 512, dtype=np.float32)[:, None])
     plain = dataclasses.replace(recipe, keeps_spread=False)
-    return surrogate_latent(population, keyed("c"), number, at_once=at_once, recipe=plain)[0, :40]
+    return surrogate_latent(population, keyed("c"), number, recipe=plain)[0, :40]
 
 
-@pytest.mark.parametrize("first", [0, 9, 36, 400])
-def test_places_of_a_cluster_share_no_donor(first: int) -> None:
-    used = [
-        set(np.flatnonzero(weights_of(first + place, DonorRecipe(donors=4, k_floor=1))))
+def test_a_surrogate_takes_as_many_donors_as_it_should() -> None:
+    recipe = DonorRecipe(donors=4, k_floor=1)
+    assert all(np.count_nonzero(weights_of(number, recipe)) == 4 for number in range(80))
+
+
+@pytest.mark.parametrize("wanted", [{}, {"gender": "f"}])
+@pytest.mark.parametrize("first", [0, 27, 55, 4000])
+def test_places_of_a_cluster_have_different_main_donors(first: int, wanted: dict[str, str]) -> None:
+    rows = np.eye(60, 512, dtype=np.float32)[:, None]
+    population = DonorPopulation(rows, {"gender": np.array(["f", "m"] * 30)})
+    recipe = DonorRecipe(keeps_spread=False)
+    mains = [
+        surrogate_latent(
+            population, keyed("c"), first + place, at_once=9, wanted=wanted, recipe=recipe
+        )[0]
         for place in range(9)
     ]
-    assert all(len(donors) == 4 for donors in used)
-    assert len(set.union(*used)) == 36
+    assert len(np.unique(np.stack(mains), axis=0)) == 9
+    if first < 20:
+        assert len({int(row.argmax()) for row in mains}) == 9
 
 
 def test_everybody_has_a_main_donor_until_all_are_dealt() -> None:
@@ -101,7 +113,7 @@ def test_least_important_attribute_is_given_up_first() -> None:
 
 def test_too_few_donors_are_refused_in_words() -> None:
     with pytest.raises(TooFewDonors, match="larger pack"):
-        surrogate_latent(crowd(10), keyed("c"), 0, at_once=5, recipe=DonorRecipe(3))
+        surrogate_latent(crowd(10), keyed("c"), 0, at_once=11)
 
 
 def test_mixture_lies_as_far_from_the_mean_as_a_donor() -> None:
