@@ -25,6 +25,9 @@ _CELLS: Final = LIGHT_SIZE * LIGHT_SIZE
 _LATENT: Final = 512
 _DARKEST: Final = 0.2
 _LUMA_BGR: Final = np.array([0.114, 0.587, 0.299], np.float32)
+_LEAST_SHARE: Final = 1e-4
+"""Of the strongest direction: what a latent carries less of it cannot be asked for. Fewer
+directions than cells leave some that hold nothing but rounding errors."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -43,7 +46,8 @@ class ReliefModel:
     _to_latent: Float32 = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_to_latent", np.linalg.pinv(self.from_latent))
+        inverse = np.linalg.pinv(self.from_latent, rcond=_LEAST_SHARE)
+        object.__setattr__(self, "_to_latent", inverse)
 
     def of_latents(self, latents: Float32) -> Float32:
         """The relief that w+ latents float32[N, L, 512] carry, float32[N, 4, 4]."""

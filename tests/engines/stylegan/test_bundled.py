@@ -22,6 +22,7 @@ from engines.stylegan.pack import (
     read_pack,
     swapper_from_pack,
 )
+from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from gallery.donors import read_donors
@@ -95,13 +96,18 @@ def test_encoder_finds_the_painted_person_again() -> None:
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     swapper, _ = swapper_from_pack(backend)
-    encoder = LatentEncoder(swapper, load_role(backend, pack, "encoder"), shape, frame)
+    network, relief = load_role(backend, pack, "encoder"), load_relief(geometry)
+    encoder = LatentEncoder(swapper, network, shape, frame, relief)
     latents = donors(9)[::2][:4]
     control = swapper.read(np.repeat(CROPS[:1], 4, axis=0))
     control.points[:] = _neutral(shape.mean)
     pictures = swapper.paint(control, latents).pixels.round().astype(np.uint8)
     found = encoder.encode(pictures)
     assert found.shape == latents.shape
+    # A relief that no latent carries must not be asked for: its inverse has no bounds.
+    assert (
+        np.linalg.norm(found[:, 0], axis=1).max() < 2 * np.linalg.norm(latents[:, 0], axis=1).max()
+    )
     seen = (found[:, 0] - found[:, 0].mean(axis=0)) @ (latents[:, 0] - latents[:, 0].mean(axis=0)).T
     assert (seen.argmax(axis=1) == np.arange(4)).all()
 
