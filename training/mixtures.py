@@ -36,7 +36,7 @@ def mixtures(codes: Float32, count: int, seed: int) -> Float32:
 
 
 def surrogates(codes: Float32, count: int, seed: int) -> Float32:
-    """Mix two mixtures each, as a gallery mixes donors: float32[count, C]."""
+    """Mix two mixtures each, in any share, as a gallery may: float32[count, C]."""
     random = np.random.default_rng(seed)
     pairs = mixtures(codes, 2 * count, seed).reshape(count, 2, -1)
     share = random.random((count, 1)).astype(np.float32)

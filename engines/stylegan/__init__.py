@@ -1,1 +1,1 @@
-"""The StyleGAN side of the engines: latents, control maps, shape and masks in numpy."""
+"""The StyleGAN side of the engines: latents, textures, light, shape and masks."""

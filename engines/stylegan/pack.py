@@ -116,8 +116,8 @@ def swapper_from_pack(
 
 
 def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
-    roles = ("generator", "renderer")
-    return Painting(*(load_role(backend, pack, role, precision) for role in roles))
+    generator = load_role(backend, pack, "generator", precision)
+    return Painting(generator, load_role(backend, pack, "renderer", precision))
 
 
 def donor_latents(pack: Pack, count: int) -> npt.NDArray[np.float32]:

@@ -3,7 +3,7 @@
 Control points are brought into a canonical frame (between the eyes, unit inter-ocular
 distance, facing the camera). There a shape is a mean, plus a few expression directions, plus
 identity directions orthogonal to them. A swap keeps the subject's pose, expression and gaze
-and takes the identity part from the surrogate, so that the control map says nothing of the
+and takes the identity part from the surrogate, so that what is painted says nothing of the
 subject's own proportions beyond the expression directions.
 """
 
