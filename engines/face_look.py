@@ -18,10 +18,12 @@ from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 __all__ = [
     "PAINTED_EYES",
     "Look",
+    "apart",
     "crop_with_eyes",
     "eyes_of",
     "look_from_points",
     "painted_points",
+    "points_in_frame",
 ]
 
 PAINTED_EYES: Final = np.array([[0.335, 0.40], [0.665, 0.40]], np.float32)
@@ -97,15 +99,38 @@ def look_from_points(
         light: float32[2, 4, 4, 3].
         doubt: expected error of the points, crop units.
     """
+    frame_from_crop = inverse_of(crop_from_frame)
+    scale = float(np.hypot(*frame_from_crop[:, 0]))
+    seen = moved(frame_from_crop, points[:, :2] * size)
+    depth = points[:, 2:] * np.float32(size * scale)
+    motion, shape = apart(np.concatenate([seen, depth], axis=1))
+    return Look(index, time_s, motion, shape, light, doubt)
+
+
+def apart(points: Float32) -> tuple[Float32, Float32]:
+    """Takes landmarks apart into the motion of the head and the shape of the face.
+
+    Args:
+        points: float32[POINTS, 3] of the frame, px.
+
+    Returns:
+        `motion` and `shape` of a `Look`.
+    """
     eyes = eyes_of(points)
     middle, across = eyes.mean(axis=0), eyes[1] - eyes[0]
     length = max(float(np.hypot(*across)), 1e-4)
     cosine, sine = across / length
     turned = (points[:, :2] - middle) @ np.array([[cosine, -sine], [sine, cosine]], np.float32)
     shape = np.concatenate([turned, points[:, 2:]], axis=1) / np.float32(length)
-    seen = moved(inverse_of(crop_from_frame), eyes * size)
-    motion = np.concatenate([seen.mean(axis=0), seen[1] - seen[0]]).astype(np.float32)
-    return Look(index, time_s, motion, shape.astype(np.float32), light, doubt)
+    return np.concatenate([middle, across]).astype(np.float32), shape.astype(np.float32)
+
+
+def points_in_frame(look: Look) -> Float32:
+    """Landmarks of a look, float32[POINTS, 3] px of its frame; the inverse of `apart`."""
+    x, y, a, b = look.motion
+    turn = np.array([[a, b], [-b, a]], np.float32)
+    placed = look.shape[:, :2] @ turn + np.array([x, y], np.float32)
+    return np.concatenate([placed, look.shape[:, 2:] * np.hypot(a, b)], axis=1)
 
 
 def eyes_of(points: Float32) -> Float32:

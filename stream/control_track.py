@@ -2,7 +2,9 @@
 
 Landmarks are read in crops whose place trembles with the detector. They are therefore kept
 in the frame's pixels, taken apart into the motion of the whole head and the shape of the
-face, and smoothed there; the crop in which the surrogate is painted follows from them.
+face, and smoothed there; the crop in which the surrogate is painted follows from them. Where
+landmarks of neighbouring frames can be carried along with their pixels, their mean is taken
+instead: it moves as the pixels do.
 """
 
 from __future__ import annotations
@@ -14,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity
-from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, painted_points
+from engines.face_flow import FaceFlow
+from engines.face_look import (
+    PAINTED_EYES,
+    Look,
+    apart,
+    crop_with_eyes,
+    painted_points,
+    points_in_frame,
+)
+from engines.pictures import Picture
 from tracker.one_euro import OneEuro
 
 __all__ = ["REACH_S", "ControlTrack", "Steady"]
@@ -26,6 +37,9 @@ CALM_SHARE: Final = 0.85
 _NOISE: Final = 0.012
 """Error of one landmark, in distances of the eyes, that smoothing takes for noise; larger is
 calmer and blunts quick expressions."""
+_CARRIED_NOISE: Final = 0.025
+"""The same for landmarks that come along with their pixels: what is left is noise, but for
+eyelids and lips, whose pixels are hard to follow."""
 REACH_S: Final = 0.14
 """Time before and after a frame that smoothing looks at, and the longest gap it bridges."""
 _SLACK_S: Final = 0.005
@@ -65,6 +79,7 @@ class ControlTrack:
 
     limit: float
     _looks: list[Look] = field(default_factory=list)
+    _flow: FaceFlow = field(default_factory=FaceFlow)
     _is_hidden: bool = False
     _calm_since_s: float | None = None
     _unit_px: float = 0.0
@@ -72,10 +87,18 @@ class ControlTrack:
     _shape: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.5, beta=12.0))
     _light: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=1.0, beta=1.0))
 
-    def add(self, look: Look) -> None:
-        """Takes what was read of this frame or of one ahead."""
+    def add(self, look: Look, picture: Picture | None = None) -> None:
+        """Takes what was read of this frame or of one ahead.
+
+        Args:
+            look: what was read.
+            picture: the frame's pixels, to carry landmarks along with them.
+        """
         self._looks.append(look)
         self._looks = [one for one in self._looks if _is_near(one, look, 2)]
+        if picture is not None and np.isfinite(look.doubt):
+            self._flow.add(look, picture)
+        self._flow.keep({one.index for one in self._looks})
 
     def knows(self, index: int) -> bool:
         """Whether a frame was looked at."""
@@ -123,13 +146,40 @@ class ControlTrack:
         self._unit_px = float(unit)
         motion = self._motion(own.motion.reshape(2, 2) / unit, own.time_s).reshape(4) * unit
         shape = self._shape(own.shape, own.time_s)
-        is_foreseen = any(look.index > own.index for look in near)
-        if is_foreseen and len(near) >= _LEAST_FITTED:
-            steps = np.array([look.time_s - own.time_s for look in near])
-            weights = _parabola_weights(steps)
-            motion = _fitted([one.motion for one in near], weights, own.motion, _NOISE * size)
-            shape = _fitted([one.shape for one in near], weights, own.shape, _NOISE)
+        if len(near) >= _LEAST_FITTED:
+            motion, shape = self._by_neighbours(own, near) or (motion, shape)
         return Steady(painted_points(shape), light, min(own.doubt, self.limit), motion)
+
+    def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
+        """Motion and shape by neighbouring frames; None without pixels or frames ahead."""
+        steps_s = np.array([look.time_s - own.time_s for look in near])
+        is_foreseen = bool(steps_s.max() > 0)
+        size = max(float(np.hypot(*own.motion[2:])), 1.0)
+        carried = self._carried(own, near)
+        if carried is not None:
+            weights = _weights(steps_s, degree=1 if is_foreseen else 0)
+            return apart(_smooth(carried, weights, points_in_frame(own), _CARRIED_NOISE * size))
+        if not is_foreseen:
+            return None
+        weights = _weights(steps_s, degree=2)
+        motions, shapes = (
+            np.stack([getattr(look, name) for look in near]) for name in ("motion", "shape")
+        )
+        motion = _smooth(motions, weights, own.motion, _NOISE * size)
+        return motion, _smooth(shapes, weights, own.shape, _NOISE)
+
+    def _carried(self, own: Look, near: list[Look]) -> Float32 | None:
+        """Neighbours' landmarks, come along with their pixels, float32[N, POINTS, 3] px.
+
+        None where the pixels of one of them are not known.
+        """
+        points = np.stack([points_in_frame(look) for look in near])
+        for one, look in zip(points, near, strict=True):
+            carried = self._flow.carried(one[:, :2], look.index, own.index)
+            if carried is None:
+                return None
+            one[:, :2] = carried
+        return points
 
 
 def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
@@ -160,22 +210,22 @@ def _index_of(look: Look) -> int:
     return look.index
 
 
-def _parabola_weights(steps_s: NDArray[np.float64]) -> Float32:
-    """Weights whose mixture of neighbours is the value at 0 of the parabola through them.
+def _weights(steps_s: NDArray[np.float64], degree: int) -> Float32:
+    """Weights whose mixture of neighbours is the value at 0 of the polynomial through them.
 
     Savitzky and Golay (1964), for neighbours at any times.
     """
     steps = steps_s / max(float(np.abs(steps_s).max()), 1e-9)
-    basis = np.stack([np.ones_like(steps), steps, steps**2], axis=1)
+    basis = np.stack([steps**power for power in range(degree + 1)], axis=1)
     return np.asarray(np.linalg.pinv(basis)[0], np.float32)
 
 
-def _fitted(values: list[Float32], weights: Float32, own: Float32, noise: float) -> Float32:
-    """The parabola's value, left where a row departs from it by more than noise.
+def _smooth(values: Float32, weights: Float32, own: Float32, noise: float) -> Float32:
+    """The polynomial's value, left where a row departs from it by more than noise.
 
     An eyelid that closes in two frames is thus not held open.
     """
-    smooth = np.tensordot(weights, np.stack(values), axes=1)
+    smooth = np.tensordot(weights, values, axes=1)
     rest = own - smooth
     away = np.linalg.norm(rest, axis=-1, keepdims=True)
     gain = away**2 / (away**2 + np.float32(2 * noise) ** 2)

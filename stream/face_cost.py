@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import median
 from typing import Final
@@ -14,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.settings import Settings
-from engines.alignment import crop_from_picture, kveil_from_landmarks
+from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
 from engines.compositor import compose
 from engines.errors import EngineFault
+from engines.face_look import look_from_points
 from engines.harmony import sized_patch
 from engines.patches import Patch
 from engines.pictures import Picture, picture_from_bgr
+from engines.swapper import DOUBT_LIMIT, Control
 from engines.types import Face, Frame, Track, TrackState
+from stream.control_track import ControlTrack
 from stream.demo_clip import demo_frames
 from stream.engine_set import EngineSet, SwapEngines, open_engines
 from stream.methods import SWAP
@@ -33,6 +37,8 @@ DETECTOR_SIZE: Final = (448, 768)
 _RUNS: Final = 15
 _COUNTS: Final = (1, 4)
 _LEAST_SCORE: Final = 0.5
+_AHEAD: Final = 4
+_RATE: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class FaceCost:
         size: side of the painted patch, px.
         detect_ms: one search at `DETECTOR_SIZE`.
         read_ms: crops cut and control read.
+        steady_ms: control kept calm over time, with frames ahead.
         first_ms: painting people not seen before: the generator, then as `paint_ms`.
         paint_ms: renderer and mask, in every frame.
         blend_ms: patches brought to size, placed and blended into a 720p frame.
@@ -53,6 +60,7 @@ class FaceCost:
     size: int
     detect_ms: float
     read_ms: float
+    steady_ms: float
     first_ms: float
     paint_ms: float
     blend_ms: float
@@ -60,7 +68,7 @@ class FaceCost:
     @property
     def face_ms(self) -> float:
         """Everything for one face."""
-        return (self.read_ms + self.paint_ms + self.blend_ms) / self.faces
+        return (self.read_ms + self.steady_ms + self.paint_ms + self.blend_ms) / self.faces
 
     @property
     def ratio(self) -> float:
@@ -94,13 +102,13 @@ def cost_table(costs: Sequence[FaceCost]) -> str:
     """The costs as a Markdown table."""
     height, width = DETECTOR_SIZE
     lines = [
-        f"| faces | patch | detector {width}×{height} ms | encoder ms | painting, new people ms "
-        "| painting ms | blend ms | one face ms | face ÷ detector |",
-        "|---|---|---|---|---|---|---|---|---|",
+        f"| faces | patch | detector {width}×{height} ms | encoder ms | smoothing ms "
+        "| painting, new people ms | painting ms | blend ms | one face ms | face ÷ detector |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {one.faces} | {one.size} px | {one.detect_ms:.1f} | {one.read_ms:.1f} "
-        f"| {one.first_ms:.1f} | {one.paint_ms:.1f} | {one.blend_ms:.1f} "
+        f"| {one.steady_ms:.1f} | {one.first_ms:.1f} | {one.paint_ms:.1f} | {one.blend_ms:.1f} "
         f"| {one.face_ms:.1f} | {one.ratio:.2f} |"
         for one in costs
     ]
@@ -134,22 +142,45 @@ def _measured(
         frame = Frame(decoded, 0, Fraction(1, 25), 0, "bench")
         compose(frame, tracks, {n: sized_patch(patch) for n, patch in patches.items()})
 
+    steadying = _steadying(decoded, control, one, size, count)
     strangers = iter(range(count, len(swap.donors), count))
 
     def painting_strangers() -> None:
         start = next(strangers)
         painter.paint(control, swap.donors.latents[start : start + count])
 
-    detect_s, read_s, first_s, paint_s, blend_s = _medians(
+    times_s = _medians(
         lambda: engines.detector.detect(search, min_score=_LEAST_SCORE),
         reading,
+        steadying,
         painting_strangers,
         lambda: painter.paint(control, latents),
         blending,
     )
-    return FaceCost(
-        count, size, *(took * 1e3 for took in (detect_s, read_s, first_s, paint_s, blend_s))
-    )
+    return FaceCost(count, size, *(took_s * 1e3 for took_s in times_s))
+
+
+def _steadying(
+    decoded: Picture, control: Control, one: Similarity, size: int, count: int
+) -> Callable[[], None]:
+    """A step that takes one more frame of each face, and smooths the one of `_AHEAD` before."""
+    rows = zip(control.points[:count], control.light, control.doubt, strict=False)
+    looks = [
+        look_from_points(0, 0.0, points, one, size, light, float(doubt))
+        for points, light, doubt in rows
+    ]
+    tracks = [ControlTrack(DOUBT_LIMIT) for _ in looks]
+    frames = itertools.count()
+
+    def steadying() -> None:
+        index = next(frames)
+        for track, look in zip(tracks, looks, strict=True):
+            track.add(replace(look, index=index, time_s=index / _RATE), decoded)
+            track.steady(index - _AHEAD, (index - _AHEAD) / _RATE)
+
+    for _ in range(3 * _AHEAD):
+        steadying()
+    return steadying
 
 
 def _medians(*steps: Callable[[], object]) -> list[float]:

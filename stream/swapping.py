@@ -166,8 +166,8 @@ class SwapEveryFace:
         for start in range(0, len(wanted), _MOST_AT_ONCE):
             part = wanted[start : start + _MOST_AT_ONCE]
             looks = self._reader.looks([(seen, face) for _, seen, face in part])
-            for (wearer, _, _), look in zip(part, looks, strict=True):
-                wearer.control.add(look)
+            for (wearer, seen, _), look in zip(part, looks, strict=True):
+                wearer.control.add(look, seen.picture)
 
     def _faces_ahead(self, frame: Frame, track: int) -> list[tuple[Frame, Face]]:
         if self._ahead is None:

@@ -4,7 +4,8 @@ A donor mixes the codes of three photographed adults whose textures are clean (e
 no frames of glasses, even sides), is made more symmetric, and is kept if its landmarks are
 easily found on it and no training face is as near to it as real strangers' faces are to each
 other. Among those, people who look unlike each other to the same two recognisers are chosen, in
-equal numbers over age band and gender presentation.
+equal numbers over age band and gender presentation: first at rest, then under other people's
+control, where they must also move truly.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
+from training.choosing import shown, unlike
 from training.mixtures import mixtures
 from training.nearest import nearness
 from training.portraits import BATCH, portraits
@@ -32,8 +34,10 @@ from training.relief import mirrored_codes
 from training.sources import is_real_adult, lends
 from training.textures import luma_of, mirrored
 
-DONORS: Final = 3072
+DONORS: Final = 1536
 """Fewer are more unlike each other; more serve more people before a surrogate comes again."""
+CANDIDATES: Final = 6144
+"""Chosen at rest, to choose donors from under control."""
 POOL: Final = 24000
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
@@ -131,31 +135,6 @@ def evened_relief(codes: Float32, model: Path) -> Float32:
     return np.asarray(codes + SYMMETRY * (mirror - codes), np.float32)
 
 
-def unlike(embeddings: Float32, bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
-    """Choose people in turn from every combination of bins, each least like those before.
-
-    Args:
-        embeddings: float32[N, D], unit vectors.
-        bins: of the N people.
-        count: wanted.
-
-    >>> unlike(np.array([[1, 0], [1, 0], [0, 1]], np.float32), [{}, {}, {}], 2).tolist()
-    [0, 2]
-    """
-    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for index, person in enumerate(bins):
-        groups.setdefault(tuple(sorted(person.items())), []).append(index)
-    likeness = np.full(len(bins), -1.0, np.float32)
-    chosen: list[int] = []
-    while len(chosen) < min(count, len(bins)):
-        for members in groups.values():
-            if members and len(chosen) < count:
-                best = members.pop(int(np.argmin(likeness[members])))
-                chosen.append(best)
-                likeness = np.maximum(likeness, embeddings @ embeddings[best])
-    return np.sort(np.array(chosen, np.int64))
-
-
 def age_band(age: str) -> str:
     """Name the band of an age in years; empty where unknown.
 
@@ -217,8 +196,12 @@ def write(
     # Several recognisers' vectors end to end: a product is the sum of their cosines.
     seen = np.concatenate([each.seen[usable] for each in near.values()], axis=1)
     seen /= np.sqrt(len(near))
-    chosen = usable[unlike(seen, [bins[i] for i in usable], DONORS)]
-    log.info("%d clean people, %d usable donors, %d chosen", len(clean), len(usable), len(chosen))
+    chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
+    moved = shown(swapper, shape, latents[chosen], data, models, seed)
+    fits = moved.follows()
+    last = unlike(moved.seen[fits], [bins[i] for i in chosen[fits]], DONORS)
+    log.info("%d clean people, %d usable, %d at rest", len(clean), len(usable), len(chosen))
+    chosen = chosen[fits][last]
     _save(out, latents[chosen], [bins[i] for i in chosen], model)
     for name, each in near.items():
         facts |= each.facts(name, chosen)

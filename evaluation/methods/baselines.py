@@ -90,7 +90,8 @@ def cover_method(name: str) -> CoverMethod:
 class RandomStranger:
     """Every face becomes a random other person's: the control that must score at chance.
 
-    The stranger is drawn anew for each release, so nothing links two of them either.
+    Strangers are dealt anew for each release, so nothing links two of them either; within one,
+    everybody is dealt before anybody comes again, so as many people are seen as can be.
     """
 
     name: str = "random stranger"
@@ -111,8 +112,10 @@ class RandomStranger:
         if not len(self._donors):
             message = "a random stranger needs donors: call fit with people outside the test"
             raise TooFewPeople(message)
-        count = len(faces)
-        order = random_from_secret(secret, "stranger").integers(0, len(self._donors), count)
+        count, donors = len(faces), len(self._donors)
+        random = random_from_secret(secret, "stranger")
+        deals = [random.permutation(donors) for _ in range(-(-count // donors))]
+        order = np.concatenate([np.zeros(0, np.int64), *deals])[:count]
         nobody = np.full(count, -1, np.int64)
         return Release(self._donors[order], nobody, np.zeros((count, count), np.float32))
 

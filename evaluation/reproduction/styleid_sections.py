@@ -21,7 +21,7 @@ from evaluation.reproduction.styleid_tables import (
     window_rows,
 )
 
-__all__ = ["best_window", "layer_section", "styleid_section"]
+__all__ = ["best_window", "layer_section", "styleid_section", "third_of"]
 
 _LENGTHS: Final = (1, 2, 3, 4)
 _PAIRS: Final = 6
@@ -66,6 +66,15 @@ def best_window(rows: Sequence[WindowRow]) -> WindowRow:
     return max((one for one in rows if one.kind == "blocks"), key=lambda one: one.score)
 
 
+def third_of(block: float, blocks: int) -> str:
+    """Which third of the blocks one lies in: coarse, middle or fine.
+
+    >>> third_of(0, 18), third_of(6.5, 18), third_of(17, 18)
+    ('coarse', 'middle', 'fine')
+    """
+    return ("coarse", "middle", "fine")[int(3 * block / blocks)]
+
+
 def layer_section(rows: Sequence[WindowRow]) -> str:
     """Fig. 3a: scores by first layer and by number of layers."""
     best = best_window(rows)
@@ -101,11 +110,14 @@ def layer_section(rows: Sequence[WindowRow]) -> str:
                 for start in starts
             ),
         ]
+    blocks = len(singles)
+    looks = max(singles, key=lambda one: one.looks).start
     lines.append(
         f"Best window: blocks {best.start}–{best.start + best.length - 1} (score "
         f"{best.score:+.3f}, identity distance {best.identity:.2f}, looks {best.looks:.2f}); best "
-        f"single blocks: {', '.join(str(one.start) for one in singles[:3])}. As in the paper, the "
-        "middle holds identity, and the coarsest change looks most."
+        f"single blocks: {', '.join(str(one.start) for one in singles[:3])}. Identity is easiest "
+        f"to exchange in the {third_of(best.start + (best.length - 1) / 2, blocks)} third, in the "
+        f"paper in the middle one. Block {looks} changes looks most."
     )
     return joined(lines)
 

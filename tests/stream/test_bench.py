@@ -39,7 +39,7 @@ def test_swap_is_set_against_blur_and_a_missing_rival_left_out() -> None:
 def test_rows_have_as_many_cells_as_the_head() -> None:
     lines = table_of([measure(), measure("swap")]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 18.0, 8.0, 2.0)]).splitlines()
+    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 1.0, 18.0, 8.0, 2.0)]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
 
 
@@ -76,19 +76,20 @@ def test_cost_of_a_face_is_that_of_its_steps() -> None:
         size=128,
         detect_ms=20.0,
         read_ms=8.0,
+        steady_ms=4.0,
         first_ms=80.0,
         paint_ms=40.0,
         blend_ms=12.0,
     )
-    assert cost.face_ms == 15.0
-    assert cost.ratio == 0.75
+    assert cost.face_ms == 16.0
+    assert cost.ratio == 0.8
 
 
 @pytest.mark.slow
 def test_steps_of_the_swap_are_timed() -> None:
     costs = measure_faces(load_settings(environment={}))
     assert [cost.faces for cost in costs] == [1, 4]
-    assert all(min(c.detect_ms, c.read_ms, c.paint_ms, c.blend_ms) > 0 for c in costs)
+    assert all(min(c.detect_ms, c.read_ms, c.steady_ms, c.paint_ms, c.blend_ms) > 0 for c in costs)
 
 
 @pytest.mark.slow

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from engines.alignment import moved
 from engines.face_look import PAINTED_EYES, Look, eyes_of, look_from_points
+from engines.pictures import Picture
+from engines.stylegan.topology import OVAL_SLICE
 from stream.control_track import ControlTrack, Steady
-from tests.engines.stylegan.faces import drawn_face
+from tests.engines.moving_pictures import shift, shown, textured
+from tests.engines.stylegan.faces import drawn_face, drawn_look
 
 pytestmark = pytest.mark.unit
 
@@ -21,28 +24,16 @@ LIMIT = 0.03
 LIGHT = np.zeros((2, 4, 4, 3), np.float32)
 
 
-def look(index: int, *, x: float = 100.0, noise: float = 0.0, doubt: float = 0.01) -> Look:
-    """A face whose eyes are 40 px apart, at x."""
-    random = np.random.default_rng(index)
-    points = drawn_face()
-    middle, across = eyes_of(points).mean(axis=0), np.diff(eyes_of(points), axis=0)[0]
-    shape = points.copy()
-    shape[:, :2] -= middle
-    shape /= np.float32(np.hypot(*across))
-    shape += random.normal(0, noise, shape.shape).astype(np.float32)
-    motion = np.array([x, 80, 40, 0], np.float32)
-    motion += random.normal(0, 40 * noise, 4).astype(np.float32)
-    return Look(index, index * STEP_S, motion, shape, LIGHT, doubt)
-
-
-def followed(looks: list[Look], ahead: int = 0) -> list[Steady | None]:
+def followed(
+    looks: list[Look], ahead: int = 0, pictures: list[Picture] | None = None
+) -> list[Steady | None]:
     """What a track says of each frame when `ahead` frames more are known."""
     track = ControlTrack(LIMIT)
     told = []
     for place, one in enumerate(looks):
         for later in looks[place : place + ahead + 1]:
             if not track.knows(later.index):
-                track.add(later)
+                track.add(later, pictures[later.index] if pictures else None)
         told.append(track.steady(one.index, one.time_s))
     return told
 
@@ -53,7 +44,7 @@ def places(told: list[Steady | None]) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("ahead", [0, 4])
 def test_noise_of_a_still_face_is_smoothed(ahead: int) -> None:
-    looks = [look(index, noise=0.006) for index in range(90)]
+    looks = [drawn_look(index, noise=0.006) for index in range(90)]
     raw = np.diff([one.motion[:2] for one in looks], axis=0).std()
     assert np.diff(places(followed(looks, ahead))[20:-5], axis=0).std() < 0.6 * raw
 
@@ -61,26 +52,43 @@ def test_noise_of_a_still_face_is_smoothed(ahead: int) -> None:
 @pytest.mark.parametrize(("ahead", "most_px"), [(0, 4.0), (4, 0.05)])
 def test_fast_head_is_not_trailed(ahead: int, most_px: float) -> None:
     """A head that crosses a third of its eye distance in each frame."""
-    looks = [look(index, x=100 + 13.0 * index) for index in range(60)]
+    looks = [drawn_look(index, x=100 + 13.0 * index) for index in range(60)]
     told = places(followed(looks, ahead))
     assert np.abs(told[:, 0] - [one.motion[0] for one in looks])[:55].max() < most_px
 
 
+@pytest.mark.parametrize("ahead", [0, 4])
+def test_in_a_shaking_camera_the_face_moves_as_its_pixels_do(ahead: int) -> None:
+    """Smoothing by time alone takes the shaking for noise, or the noise for shaking."""
+    shaken = np.random.default_rng(1).uniform(-6, 6, 40).cumsum() * 0.5
+    truth = 100 + shaken - shaken.mean()
+    looks = [drawn_look(index, x=x, y=90, noise=0.02) for index, x in enumerate(truth)]
+    image = textured()
+    pictures = [shown(image, shift(x - 100, 0)) for x in truth]
+    kept = slice(5, 34)
+    errors = {
+        name: np.std((places(followed(looks, ahead, seen))[:, 0] - truth)[kept])
+        for name, seen in (("with", pictures), ("without", None))
+    }
+    assert errors["with"] < 0.7 * errors["without"]
+
+
 def test_quick_blink_is_not_smoothed_away() -> None:
-    looks = [look(index) for index in range(20)]
+    looks = [drawn_look(index) for index in range(20)]
     closed = looks[10].shape.copy()
     closed[60:76, 1] += 0.15
     looks[10] = replace(looks[10], shape=closed)
     told = followed(looks, 4)[10]
-    still = followed([look(index) for index in range(20)], 4)[10]
+    still = followed([drawn_look(index) for index in range(20)], 4)[10]
     assert told is not None
     assert still is not None
-    moved_by = (told.points - still.points)[60:76, 1].mean()
+    away = (told.points - still.points)[:, 1]
+    moved_by = away[60:76].mean() - away[OVAL_SLICE].mean()
     assert moved_by > 0.8 * 0.15 * (PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
 
 
 def test_crop_puts_the_eyes_in_their_place() -> None:
-    one = followed([look(0)])[0]
+    one = followed([drawn_look(0)])[0]
     assert one is not None
     eyes = np.array([[80, 80], [120, 80]], np.float32)
     assert np.allclose(moved(one.crop_from_frame(SIZE), eyes), PAINTED_EYES * SIZE, atol=1e-3)
@@ -106,7 +114,7 @@ def test_points_come_back_to_where_they_were_read() -> None:
 
 def test_face_that_cannot_be_followed_is_covered_and_stays_covered_for_a_while() -> None:
     doubts = [0.01] * 10 + [0.1] + [0.01] * 30
-    told = followed([look(index, doubt=doubt) for index, doubt in enumerate(doubts)])
+    told = followed([drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)])
     shown = [one is not None for one in told]
     assert shown[:10] == [True] * 10
     assert not any(shown[10:25])
@@ -115,14 +123,14 @@ def test_face_that_cannot_be_followed_is_covered_and_stays_covered_for_a_while()
 
 def test_doubt_that_comes_and_goes_does_not_flip_the_cover() -> None:
     doubts = [0.01] * 5 + [0.1, 0.01, 0.01] * 20 + [0.01] * 30
-    told = followed([look(index, doubt=doubt) for index, doubt in enumerate(doubts)])
+    told = followed([drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)])
     shown = np.array([one is not None for one in told])
     assert np.abs(np.diff(shown.astype(int))).sum() == 2
 
 
 def test_short_gap_is_bridged_where_later_frames_are_known() -> None:
     doubts = [0.01] * 10 + [0.1, 0.1] + [0.01] * 10
-    looks = [look(index, x=100 + index, doubt=doubt) for index, doubt in enumerate(doubts)]
+    looks = [drawn_look(index, x=100 + index, doubt=doubt) for index, doubt in enumerate(doubts)]
     told = followed(looks, 4)
     assert all(one is not None for one in told)
     assert np.allclose(places(told)[:, 0], [100 + index for index in range(22)], atol=0.5)
@@ -130,20 +138,20 @@ def test_short_gap_is_bridged_where_later_frames_are_known() -> None:
 
 def test_long_gap_is_not_bridged() -> None:
     doubts = [0.01] * 10 + [0.1] * 8 + [0.01] * 10
-    told = followed([look(index, doubt=doubt) for index, doubt in enumerate(doubts)], 4)
+    told = followed([drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)], 4)
     assert told[12] is None
 
 
 def test_covered_face_must_be_surer_than_one_that_is_swapped() -> None:
     doubts = [0.1] + [0.95 * LIMIT] * 60
-    told = followed([look(index, doubt=doubt) for index, doubt in enumerate(doubts)])
+    told = followed([drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)])
     assert not any(one is not None for one in told)
-    assert all(followed([look(index, doubt=0.95 * LIMIT) for index in range(60)]))
+    assert all(followed([drawn_look(index, doubt=0.95 * LIMIT) for index in range(60)]))
 
 
 def test_broken_timestamps_keep_memory_bounded() -> None:
     track = ControlTrack(LIMIT)
     for index in range(500):
-        track.add(replace(look(index), time_s=0.0))
+        track.add(replace(drawn_look(index), time_s=0.0))
         assert track.steady(index, 0.0) is not None
     assert len(track._looks) < 40

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from training.axes import axes
-from training.donors import age_band, fit_classifier, is_clean, unlike
+from training.choosing import unlike
+from training.donors import age_band, fit_classifier, is_clean
 from training.mixtures import STRETCH, mixtures
 
 pytestmark = pytest.mark.unit

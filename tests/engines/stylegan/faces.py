@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import Answer, FakeSession
+from engines.face_look import Look, apart
 from engines.stylegan.shape import ShapeModel, mouth_gap
 from engines.stylegan.sizes import BORDER
 from engines.stylegan.topology import (
@@ -48,6 +49,20 @@ def drawn_face() -> Float32:
     points[MESH_POINTS, :2] = (0.30, 0.37)
     points[MESH_POINTS + 1, :2] = (0.70, 0.37)
     return points
+
+
+def drawn_look(
+    index: int, *, x: float = 100.0, y: float = 80.0, noise: float = 0.0, doubt: float = 0.01
+) -> Look:
+    """The drawn face in a frame, 30 a second: the place between its eyes, which are 40 px apart.
+
+    `noise` is of its landmarks, in distances of the eyes.
+    """
+    random = np.random.default_rng(index)
+    points = drawn_face() * np.float32(100)
+    points += random.normal(0, 40 * noise, points.shape).astype(np.float32)
+    points[:, :2] += np.array([x - 50, y - 37], np.float32)
+    return Look(index, index / 30, *apart(points), np.zeros((2, 4, 4, 3), np.float32), doubt)
 
 
 def canonical_mean() -> Float32:

@@ -53,6 +53,13 @@ def test_clusters_hold_k_people_however_many_pictures_they_have(name: str) -> No
         assert len(np.unique(FACES.persons[release.clusters == cluster])) >= 4
 
 
+def test_every_stranger_comes_once_before_any_comes_again() -> None:
+    release = fitted_maker("random stranger", 3, DONORS)().anonymize(FACES, SECRET)
+    flat = release.images.reshape(len(release.images), -1)
+    assert len(np.unique(flat[:14], axis=0)) == 14
+    assert len(np.unique(flat[14:], axis=0)) == len(flat) - 14
+
+
 def test_a_k_same_face_is_the_mean_of_its_members() -> None:
     release = KSamePixel(k=4).anonymize(FACES, SECRET)
     inside = release.clusters == release.clusters[0]

@@ -1,0 +1,132 @@
+"""The choice among donors: people unlike each other, also when they move as others do.
+
+A portrait at rest flatters: what the subjects' pose, expression and light do to a face makes
+two of them more alike, or less. So the last choice is made among pictures painted under the
+control of other people.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.backends.openvino import OpenVino
+from engines.stylegan.shape import ShapeModel
+from engines.swapper import Swapper
+from training.measure import RECOGNISERS, embeddings, painted
+from training.sources import is_real_adult
+
+CONTROLS: Final = 3
+"""Subjects whose control every candidate is painted under; more average their own looks out."""
+FOLLOWED_SHARE: Final = 0.8
+"""Of the candidates that move most truly; a smaller one makes people alike."""
+EYES_APART: Final = 0.4
+"""Between the eyes in the crop, in its width."""
+_AT_ONCE: Final = 60
+"""Candidates; a swapper remembers the textures of so many."""
+
+Float32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How candidates look and move under other people's control.
+
+    Attributes:
+        seen: float32[N, D], unit vectors: means over the controls, of several recognisers end
+            to end, so that a product is the mean of their cosines.
+        error: float32[N], mean distance of the landmarks to where they were wanted, as a share
+            of the distance between the eyes.
+    """
+
+    seen: Float32
+    error: Float32
+
+    def follows(self) -> npt.NDArray[np.bool_]:
+        """Which candidates are among the FOLLOWED_SHARE that move most truly, bool[N].
+
+        >>> int(Shown(np.eye(5, dtype=np.float32), np.arange(5, dtype=np.float32)).follows().sum())
+        4
+        """
+        return np.asarray(self.error <= np.quantile(self.error, FOLLOWED_SHARE), np.bool_)
+
+
+def shown(
+    swapper: Swapper, shape: ShapeModel, latents: Float32, data: Path, models: Path, seed: int
+) -> Shown:
+    """Paint candidates under the control of CONTROLS people each, drawn from the training crops.
+
+    Args:
+        swapper: of the pack.
+        shape: of the pack.
+        latents: float32[N, L, 512] of the candidates.
+        data: folder of prepared crops.
+        models: folder of the recognisers.
+        seed: decides whose control it is.
+    """
+    rows = np.flatnonzero(is_real_adult(data) & ~np.load(data / "split.npy"))
+    drawn = np.random.default_rng(seed).integers(0, len(rows), (len(latents), CONTROLS))
+    parts = [
+        _shown(swapper, shape, latents[start : start + _AT_ONCE], subjects, data, models)
+        for start in range(0, len(latents), _AT_ONCE)
+        for subjects in [rows[drawn[start : start + _AT_ONCE]]]
+    ]
+    return Shown(
+        np.concatenate([part.seen for part in parts]),
+        np.concatenate([part.error for part in parts]),
+    )
+
+
+def _shown(
+    swapper: Swapper,
+    shape: ShapeModel,
+    latents: Float32,
+    subjects: npt.NDArray[np.int64],
+    data: Path,
+    models: Path,
+) -> Shown:
+    faces = np.load(data / "faces256.npy", mmap_mode="r")
+    labels = np.load(data / "points.npy", mmap_mode="r")
+    backend = OpenVino()
+    sums: dict[str, Float32] = {}
+    error = np.zeros(len(latents), np.float32)
+    for people in subjects.T:
+        crops, points = np.ascontiguousarray(faces[people][..., ::-1]), np.asarray(labels[people])
+        pictures, blends = painted(swapper, crops, latents)
+        wanted = shape.swapped(points, latents)
+        gap = (swapper.read(pictures).points - wanted)[:, :, :2]
+        error += np.linalg.norm(gap, axis=2).mean(axis=1) / (EYES_APART * CONTROLS)
+        for name, which in RECOGNISERS.items():
+            sums[name] = sums.get(name, np.float32(0)) + embeddings(
+                backend, models, which, blends, wanted
+            )
+    means = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in sums.values()]
+    seen = np.concatenate(means, axis=1) / np.sqrt(len(means))
+    return Shown(np.asarray(seen, np.float32), error)
+
+
+def unlike(embeddings: Float32, bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
+    """Choose people in turn from every combination of bins, each least like those before.
+
+    Args:
+        embeddings: float32[N, D], unit vectors.
+        bins: of the N people.
+        count: wanted.
+
+    >>> unlike(np.array([[1, 0], [1, 0], [0, 1]], np.float32), [{}, {}, {}], 2).tolist()
+    [0, 2]
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for index, person in enumerate(bins):
+        groups.setdefault(tuple(sorted(person.items())), []).append(index)
+    likeness = np.full(len(bins), -1.0, np.float32)
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(bins)):
+        for members in groups.values():
+            if members and len(chosen) < count:
+                best = members.pop(int(np.argmin(likeness[members])))
+                chosen.append(best)
+                likeness = np.maximum(likeness, embeddings @ embeddings[best])
+    return np.sort(np.array(chosen, np.int64))
