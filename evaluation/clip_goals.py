@@ -51,7 +51,10 @@ def goals_of_clip(figures: QualityFigures) -> list[ClipGoal]:
                 f"taken for the original by {name}", figures.recognised[name].rate, MOST_RECOGNISED
             )
         )
-    text = f"pose error, degrees (floor {geometry.pose_floor_deg:.1f})"
+    text = (
+        f"pose error, degrees (floor {geometry.pose_floor_deg:.1f}; own face in these "
+        f"surroundings {geometry.pose_surroundings_deg:.1f})"
+    )
     goals.append(_most(text, geometry.pose_error_deg, MOST_POSE_DEG))
     text = f"landmark error, share of the eyes' distance (floor {geometry.landmark_floor:.3f})"
     goals.append(_most(text, geometry.landmark_error, MOST_LANDMARK))

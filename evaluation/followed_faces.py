@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, moved
 from evaluation.face_geometry import GEOMETRY_CROP, GeometryProbe, jittered
+from evaluation.methods.surrogate import oval_alpha
 from evaluation.metrics.flicker import flicker_ratio, jitter_ratio, warp_error_ratio
 from evaluation.metrics.utility import landmark_error, pose_error_deg
 
@@ -60,6 +61,8 @@ class Geometry:
         pose_error_deg: mean absolute error of yaw, pitch and roll.
         pose_floor_deg: between the original and a jittered crop of it.
         pose_step_deg: between consecutive frames of the original.
+        pose_surroundings_deg: between the original and its own face in the surroundings of
+            the anonymized one: what the network makes of those alone.
         landmark_error: mean distance of 68 landmarks ÷ distance of the outer eye corners.
         landmark_floor: between the original and a jittered crop of it, jitter undone.
         landmark_step: between consecutive frames of the original, aligned by the eyes.
@@ -68,6 +71,7 @@ class Geometry:
     pose_error_deg: float
     pose_floor_deg: float
     pose_step_deg: float
+    pose_surroundings_deg: float
     landmark_error: float
     landmark_floor: float
     landmark_step: float
@@ -97,15 +101,16 @@ def geometry_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Geometry
     for one in faces:
         shaken = [jittered(crop, frame) for frame, crop in zip(one.frames, one.before, strict=True)]
         sides = [one.before, one.after, [crop for crop, _ in shaken]]
-        read = [probe.pose_deg(crops) for crops in sides]
-        if read[0] is not None and read[1] is not None and read[2] is not None:
-            poses.append(_pose_rows(read[0], read[1], read[2], one.frames))
+        framed = _framed(one.before, one.after)
+        read = [found for crops in (*sides, framed) if (found := probe.pose_deg(crops)) is not None]
+        if len(read) == 4:
+            poses.append(_pose_rows(*read, frames=one.frames))
         seen = [probe.marks(crops) for crops in sides]
         if seen[0] is not None and seen[1] is not None and seen[2] is not None:
             back = np.stack([undo for _, undo in shaken])
             steadied = seen[2] @ back[:, :, :2].transpose(0, 2, 1) + back[:, None, :, 2]
             marks.append(_mark_rows(seen[0], seen[1], steadied, one.frames))
-    return Geometry(*_column_means(poses), *_column_means(marks))
+    return Geometry(*_column_means(poses, 4), *_column_means(marks, 3))
 
 
 def steadiness_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Steadiness:
@@ -140,10 +145,24 @@ def _pose_rows(
     before: NDArray[np.float32],
     after: NDArray[np.float32],
     shaken: NDArray[np.float32],
+    framed: NDArray[np.float32],
+    *,
     frames: Sequence[int],
 ) -> NDArray[np.float32]:
     step = _of_steps(pose_error_deg(before[1:], before[:-1]), frames)
-    return np.stack([pose_error_deg(before, after), pose_error_deg(before, shaken), step], axis=1)
+    after_deg, shaken_deg, framed_deg = (
+        pose_error_deg(before, other) for other in (after, shaken, framed)
+    )
+    return np.stack([after_deg, shaken_deg, step, framed_deg], axis=1)
+
+
+def _framed(faces: Sequence[Crop], surroundings: Sequence[Crop]) -> list[Crop]:
+    """Faces in the surroundings of others."""
+    alpha = oval_alpha(GEOMETRY_CROP)[..., None]
+    return [
+        np.asarray(np.rint(alpha * face + (1 - alpha) * around), np.uint8)
+        for face, around in zip(faces, surroundings, strict=True)
+    ]
 
 
 def _mark_rows(
@@ -164,9 +183,9 @@ def _of_steps(values: NDArray[np.float32], frames: Sequence[int]) -> NDArray[np.
     return full
 
 
-def _column_means(rows: Sequence[NDArray[np.float32]]) -> list[float]:
+def _column_means(rows: Sequence[NDArray[np.float32]], columns: int) -> list[float]:
     if not rows:
-        return [float("nan")] * 3
+        return [float("nan")] * columns
     table = np.concatenate(rows)
     known = np.isfinite(table)
     sums = np.where(known, table, 0).sum(axis=0, dtype=np.float64)
