@@ -23,7 +23,12 @@ from engines.types import Face
 from evaluation.chains import overlap
 from evaluation.clips import FramePair
 from evaluation.exposure import FaceFinder, Sighting
-from evaluation.face_geometry import GEOMETRY_CROP, GeometryProbe
+from evaluation.face_geometry import (
+    GEOMETRY_CROP,
+    HEAD_CROP,
+    GeometryProbe,
+    head_from_landmarks,
+)
 from evaluation.followed_faces import FollowedFace, Geometry, Steadiness, geometry_of, steadiness_of
 from evaluation.metrics.flicker import identity_variance, template_spread
 from evaluation.metrics.intervals import Proportion, clustered
@@ -196,13 +201,18 @@ class ClipQuality:
             # One map for a whole chain would show the motion of the head as an error, and
             # one per picture the jitter of landmarks: both pictures share the original's.
             crop_from_frame = kveil_from_landmarks(seen.face.landmarks_px, GEOMETRY_CROP)
-            before, after = (
-                crop_from_picture(picture_from_bgr(image), crop_from_frame, GEOMETRY_CROP)
-                for image in (pair.original, pair.anonymized)
+            head_from_frame = head_from_landmarks(seen.face.landmarks_px)
+            (face, head), (new_face, new_head) = (
+                (
+                    crop_from_picture(picture, crop_from_frame, GEOMETRY_CROP),
+                    crop_from_picture(picture, head_from_frame, HEAD_CROP),
+                )
+                for picture in map(picture_from_bgr, (pair.original, pair.anonymized))
             )
         except EngineFault:
             return
-        followed.add(pair.index, before, after, inverse_of(crop_from_frame))
+        back = inverse_of(crop_from_frame)
+        followed.add(pair.index, face, new_face, back, (head, new_head))
 
 
 def is_under_cover(image: NDArray[np.uint8], box_px: NDArray[np.float32]) -> bool:

@@ -11,12 +11,20 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.alignment import Similarity, kveil_from_landmarks
 from engines.backends.backend import Backend, Session
+from engines.types import Landmarks
 
-__all__ = ["GEOMETRY_CROP", "GeometryProbe", "geometry_from_models", "jittered"]
+__all__ = ["GEOMETRY_CROP", "HEAD_CROP", "HEAD_MARGIN", "GeometryProbe", "geometry_from_models"]
+__all__ += ["head_from_landmarks", "jittered"]
 
 GEOMETRY_CROP: Final = 128
-"""Side of the kveil crops that the networks are shown, px."""
+"""Side of the kveil crops that the network of landmarks is shown, px."""
+HEAD_CROP: Final = 96
+HEAD_MARGIN: Final = 16
+"""The networks of pose are shown the whole head, as in their training: a kveil crop with half of
+its side more. In closer crops of untouched faces they contradict each other and their own
+answers for the mirrored face twice as much."""
 _POSE: Final = ("headpose_fsanet_1x1.onnx", "headpose_fsanet_var.onnx")
 _LANDMARKS: Final = "pfld_68.onnx"
 _MOST_SHIFT: Final = 0.02
@@ -38,7 +46,7 @@ class GeometryProbe:
     landmarks: Session | None = None
 
     def pose_deg(self, crops: Crops) -> NDArray[np.float32] | None:
-        """(N, 3) yaw, pitch and roll of N crops S×S×3 uint8 BGR."""
+        """(N, 3) yaw, pitch and roll of N head crops S×S×3 uint8 BGR."""
         if not self.pose or not crops:
             return None
         answers = [_answers(network, crops, 64, 127.5, 128.0) for network in self.pose]
@@ -62,6 +70,20 @@ def geometry_from_models(backend: Backend, models: Path) -> GeometryProbe:
     marks = models / _LANDMARKS
     landmarks = backend.load(marks) if marks.is_file() else None
     return GeometryProbe(pose if len(pose) == len(_POSE) else (), landmarks)
+
+
+def head_from_landmarks(landmarks_px: Landmarks) -> Similarity:
+    """Map from the frame to a head crop of side `HEAD_CROP`.
+
+    Args:
+        landmarks_px: (5, 2) float32, px of the frame.
+
+    Raises:
+        EngineFault: the eyes are not finite or coincide.
+    """
+    head = kveil_from_landmarks(landmarks_px, HEAD_CROP - 2 * HEAD_MARGIN)
+    head[:, 2] += HEAD_MARGIN
+    return head
 
 
 def jittered(crop: NDArray[np.uint8], seed: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:

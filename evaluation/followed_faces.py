@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity, moved
-from evaluation.face_geometry import GEOMETRY_CROP, GeometryProbe, jittered
+from evaluation.face_geometry import (
+    GEOMETRY_CROP,
+    HEAD_CROP,
+    HEAD_MARGIN,
+    GeometryProbe,
+    jittered,
+)
 from evaluation.methods.surrogate import oval_alpha
 from evaluation.metrics.flicker import flicker_ratio, jitter_ratio, warp_error_ratio
 from evaluation.metrics.utility import landmark_error, pose_error_deg
@@ -32,19 +38,29 @@ class FollowedFace:
         before: kveil crops of the original.
         after: the same places of the anonymized frames.
         maps: `frame_from_crop` of each.
+        heads: head crops of both, original first.
     """
 
     frames: list[int] = field(default_factory=list)
     before: list[Crop] = field(default_factory=list)
     after: list[Crop] = field(default_factory=list)
     maps: list[Similarity] = field(default_factory=list)
+    heads: list[tuple[Crop, Crop]] = field(default_factory=list)
 
-    def add(self, index: int, before: Crop, after: Crop, frame_from_crop: Similarity) -> None:
+    def add(
+        self,
+        index: int,
+        before: Crop,
+        after: Crop,
+        frame_from_crop: Similarity,
+        heads: tuple[Crop, Crop],
+    ) -> None:
         """Takes the crops of one frame."""
         self.frames.append(index)
         self.before.append(before)
         self.after.append(after)
         self.maps.append(frame_from_crop)
+        self.heads.append(heads)
 
     def runs(self) -> list[slice]:
         """Stretches of consecutive frames, of five or more."""
@@ -99,18 +115,28 @@ def geometry_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Geometry
     poses: list[NDArray[np.float32]] = []
     marks: list[NDArray[np.float32]] = []
     for one in faces:
-        shaken = [jittered(crop, frame) for frame, crop in zip(one.frames, one.before, strict=True)]
-        sides = [one.before, one.after, [crop for crop, _ in shaken]]
-        framed = _framed(one.before, one.after)
-        read = [found for crops in (*sides, framed) if (found := probe.pose_deg(crops)) is not None]
+        read = _poses(one, probe)
         if len(read) == 4:
             poses.append(_pose_rows(*read, frames=one.frames))
+        shaken = [jittered(crop, frame) for frame, crop in zip(one.frames, one.before, strict=True)]
+        sides = [one.before, one.after, [crop for crop, _ in shaken]]
         seen = [probe.marks(crops) for crops in sides]
         if seen[0] is not None and seen[1] is not None and seen[2] is not None:
             back = np.stack([undo for _, undo in shaken])
             steadied = seen[2] @ back[:, :, :2].transpose(0, 2, 1) + back[:, None, :, 2]
             marks.append(_mark_rows(seen[0], seen[1], steadied, one.frames))
     return Geometry(*_column_means(poses, 4), *_column_means(marks, 3))
+
+
+def _poses(one: FollowedFace, probe: GeometryProbe) -> list[NDArray[np.float32]]:
+    """Poses of heads: original, anonymized, jittered, and own face in new surroundings.
+
+    Empty without a network.
+    """
+    before, after = [head for head, _ in one.heads], [head for _, head in one.heads]
+    shaken = [jittered(head, frame)[0] for frame, head in zip(one.frames, before, strict=True)]
+    sides = (before, after, shaken, _framed(before, after))
+    return [found for heads in sides if (found := probe.pose_deg(heads)) is not None]
 
 
 def steadiness_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Steadiness:
@@ -157,8 +183,8 @@ def _pose_rows(
 
 
 def _framed(faces: Sequence[Crop], surroundings: Sequence[Crop]) -> list[Crop]:
-    """Faces in the surroundings of others."""
-    alpha = oval_alpha(GEOMETRY_CROP)[..., None]
+    """Faces of head crops in the surroundings of others."""
+    alpha = np.pad(oval_alpha(HEAD_CROP - 2 * HEAD_MARGIN), HEAD_MARGIN)[..., None]
     return [
         np.asarray(np.rint(alpha * face + (1 - alpha) * around), np.uint8)
         for face, around in zip(faces, surroundings, strict=True)

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import FakeSession
-from evaluation.face_geometry import GeometryProbe, geometry_from_models, jittered
+from engines.backends.openvino import OpenVino
+from engines.models import centerface_path, detector_from_model
+from engines.pictures import picture_from_bgr
+from evaluation.face_geometry import (
+    HEAD_CROP,
+    HEAD_MARGIN,
+    GeometryProbe,
+    geometry_from_models,
+    head_from_landmarks,
+    jittered,
+)
 from evaluation.followed_faces import FollowedFace, geometry_of, steadiness_of
+from evaluation.methods.surrogate import oval_alpha
 
 pytestmark = pytest.mark.unit
 
@@ -36,16 +49,37 @@ def marks(tensors: Tensors) -> dict[str, NDArray[np.generic]]:
     return {"out": points.reshape(1, -1)}
 
 
+def head(grey: int, around: int) -> NDArray[np.uint8]:
+    """A face of one grey before another."""
+    image = np.full((HEAD_CROP, HEAD_CROP, 3), around, np.uint8)
+    middle = image[HEAD_MARGIN:-HEAD_MARGIN, HEAD_MARGIN:-HEAD_MARGIN]
+    middle[oval_alpha(len(middle)) > 0] = grey
+    return image
+
+
+def pose(tensors: Tensors) -> dict[str, NDArray[np.generic]]:
+    """A head's mean brightness, as if it were its angles."""
+    mean = np.asarray(next(iter(tensors.values()))).mean()
+    return {"out": np.full((1, 3), 100 * mean, np.float32)}
+
+
+def pose_probe() -> GeometryProbe:
+    taken = TensorSpec("image", (1, 3, 64, 64), np.dtype(np.float32))
+    given = TensorSpec("out", (1, 3), np.dtype(np.float32))
+    return GeometryProbe((FakeSession(pose, (taken,), (given,)),))
+
+
 def probe() -> GeometryProbe:
     taken = TensorSpec("image", (1, 3, 112, 112), np.dtype(np.float32))
     given = TensorSpec("out", (1, 136), np.dtype(np.float32))
     return GeometryProbe((), FakeSession(marks, (taken,), (given,)))
 
 
-def followed(after: list[int]) -> FollowedFace:
+def followed(after: list[int], surroundings: int | None = None) -> FollowedFace:
     face = FollowedFace()
     for index, left in enumerate(after):
-        face.add(index, crop(40), crop(left), IDENTITY)
+        heads = (head(40, 40), head(left, 40 if surroundings is None else surroundings))
+        face.add(index, crop(40), crop(left), IDENTITY, heads)
     return face
 
 
@@ -57,6 +91,14 @@ def test_a_moved_face_has_an_error_above_the_floor() -> None:
 
 def test_an_untouched_face_has_no_error() -> None:
     assert geometry_of([followed([40] * 8)], probe()).landmark_error == 0
+
+
+def test_what_surroundings_alone_do_to_a_pose_is_told_apart() -> None:
+    both = geometry_of([followed([90] * 8, surroundings=60)], pose_probe())
+    face = geometry_of([followed([90] * 8)], pose_probe())
+    assert face.pose_surroundings_deg < 0.2 * face.pose_error_deg
+    assert 3 * face.pose_surroundings_deg < both.pose_surroundings_deg < both.pose_error_deg
+    assert both.pose_error_deg > face.pose_error_deg
 
 
 def test_jitter_is_undone_before_landmarks_are_compared() -> None:
@@ -83,8 +125,6 @@ def test_without_networks_nothing_is_measured() -> None:
 
 
 def test_folder_without_networks_gives_an_empty_probe(tmp_path: Path) -> None:
-    from engines.backends.openvino import OpenVino
-
     assert geometry_from_models(OpenVino(), tmp_path).landmarks is None
 
 
@@ -92,3 +132,35 @@ def test_jittered_crops_are_the_same_for_a_seed() -> None:
     first, second = jittered(crop(40), 3), jittered(crop(40), 3)
     assert np.array_equal(first[0], second[0])
     assert not np.array_equal(first[0], jittered(crop(40), 4)[0])
+
+
+@pytest.mark.data
+def test_poses_of_whole_heads_are_truer_to_the_mirror_than_of_close_faces(
+    shared_data: Path,
+) -> None:
+    backend = OpenVino(threads=2)
+    networks = geometry_from_models(backend, shared_data / "models")
+    detector = detector_from_model(backend, centerface_path())
+    close, heads = [], []
+    for clip in sorted((shared_data / "video").glob("*.mp4")):
+        with av.open(str(clip)) as container:
+            frame = next(container.decode(video=0)).to_ndarray(format="bgr24")
+        image = np.asarray(frame, np.uint8)
+        picture = picture_from_bgr(image)
+        for face in detector.detect(image, min_score=0.6):
+            if face.box_px[2] - face.box_px[0] >= 40:
+                tight = kveil_from_landmarks(face.landmarks_px, SIZE)
+                close.append(crop_from_picture(picture, tight, SIZE))
+                wide = head_from_landmarks(face.landmarks_px)
+                heads.append(crop_from_picture(picture, wide, HEAD_CROP))
+    assert len(heads) >= 5
+    assert _mirror_error(networks, heads) < 0.6 * _mirror_error(networks, close)
+
+
+def _mirror_error(networks: GeometryProbe, crops: list[NDArray[np.uint8]]) -> float:
+    """Degrees between a pose and that of the mirrored face, mirrored back."""
+    found = networks.pose_deg(crops)
+    mirrored = networks.pose_deg([np.ascontiguousarray(one[:, ::-1]) for one in crops])
+    assert found is not None
+    assert mirrored is not None
+    return float(np.abs(found - mirrored * [-1, 1, -1]).mean())
