@@ -18,6 +18,7 @@ del first
 gc.collect()
 del second
 gc.collect()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 try:
     signal.raise_signal(signal.SIGINT)
 except KeyboardInterrupt:
