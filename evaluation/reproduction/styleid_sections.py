@@ -24,7 +24,7 @@ from evaluation.reproduction.styleid_tables import (
 __all__ = ["best_window", "layer_section", "styleid_section", "third_of"]
 
 _LENGTHS: Final = (1, 2, 3, 4)
-_PAIRS: Final = 6
+_PAIRS: Final = 18
 _BLOCK_SIZES: Final = (8, 32, 128)
 _SHARES: Final = (0.1, 0.25, 0.5, 0.75)
 _CORRELATED: Final = 32
