@@ -32,6 +32,7 @@ __all__ = [
     "is_visible",
     "kveil_from_landmarks",
     "moved",
+    "scale_of",
     "similarity_from_points",
     "sized_region",
 ]
@@ -242,7 +243,7 @@ def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) 
     Raises:
         EngineFault: the map is not finite or not invertible.
     """
-    if not np.isfinite(crop_from_frame).all() or abs(_scale(crop_from_frame)) < 1e-6:
+    if not np.isfinite(crop_from_frame).all() or abs(scale_of(crop_from_frame)) < 1e-6:
         raise EngineFault("the crop's map is not a similarity; the face cannot be aligned")
     corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
     seen = moved(inverse_of(crop_from_frame), corners)
@@ -274,14 +275,18 @@ def to_integer_centres(similarity: Similarity) -> NDArray[np.float64]:
     return result
 
 
-def _scale(similarity: Similarity) -> float:
-    """Crop pixels per frame pixel."""
+def scale_of(similarity: Similarity) -> float:
+    """Pixels of the target per pixel of the source.
+
+    >>> scale_of(np.array([[0, -2, 4], [2, 0, 6]], np.float32))
+    2.0
+    """
     return float(np.hypot(similarity[0, 0], similarity[1, 0]))
 
 
 def _reduced(pixels: BgrImage, local: Similarity) -> tuple[BgrImage, Similarity]:
     """Averages down a region much finer than the crop, so that warping does not alias."""
-    scale = _scale(local)
+    scale = scale_of(local)
     if scale > 0.7:
         return pixels, local
     height, width = pixels.shape[:2]

@@ -20,7 +20,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, similarity_from_points, to_integer_centres
+from engines.alignment import (
+    Similarity,
+    scale_of,
+    similarity_from_points,
+    to_integer_centres,
+)
 from engines.errors import EngineFault, ModelMissing
 from engines.types import Box, Landmarks
 
@@ -100,7 +105,7 @@ def placed_emblem(height: int, width: int, box: Box, landmarks: Landmarks) -> ND
         EngineFault: the relief cannot be read.
     """
     emblem = emblem_from_face(box, landmarks)
-    side_px = 1 / float(np.hypot(emblem[0, 0], emblem[1, 0]))
+    side_px = 1 / scale_of(emblem)
     levels = _levels()
     level = next((one for one in levels if one.side >= _FINENESS * side_px), levels[-1])
     level_from_picture = emblem * np.float32(level.side)
@@ -140,7 +145,7 @@ def _from_landmarks(landmarks: Landmarks) -> Similarity | None:
     if landmarks.shape != (5, 2) or not (np.abs(landmarks) < _FARTHEST_PX).all():
         return None
     frame_from_emblem = similarity_from_points(EMBLEM_POINTS, landmarks)
-    is_spread = float(np.hypot(*frame_from_emblem[:, 0])) > _LEAST_SPREAD_PX
+    is_spread = scale_of(frame_from_emblem) > _LEAST_SPREAD_PX
     return frame_from_emblem if is_spread else None
 
 

@@ -1,10 +1,9 @@
 """Carries landmarks from frame to frame with the pixels they lie on.
 
-Landmarks are read anew in every frame and tremble by a hundredth of a face's width. Its pixels
-say how far each of them went since the frame before some ten times as exactly, though not where
-it is. Neighbouring frames' landmarks that have come along with the pixels differ by their noise
-alone, however the head turns, the camera shakes or the brows rise; their mean is calm and late
-for nothing.
+Landmarks are read anew in every frame and tremble. The pixels of the face say far more exactly
+how far each of them went since the frame before, though not where it is. Neighbouring frames'
+landmarks that have come along with the pixels differ by their noise alone, however the head
+turns, the camera shakes or the brows rise; their mean is calm and late for nothing.
 """
 
 from __future__ import annotations

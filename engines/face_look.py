@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, inverse_of, moved
+from engines.alignment import Similarity, inverse_of, moved, scale_of
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 
 __all__ = [
@@ -100,9 +100,8 @@ def look_from_points(
         doubt: expected error of the points, crop units.
     """
     frame_from_crop = inverse_of(crop_from_frame)
-    scale = float(np.hypot(*frame_from_crop[:, 0]))
     seen = moved(frame_from_crop, points[:, :2] * size)
-    depth = points[:, 2:] * np.float32(size * scale)
+    depth = points[:, 2:] * np.float32(size * scale_of(frame_from_crop))
     motion, shape = apart(np.concatenate([seen, depth], axis=1))
     return Look(index, time_s, motion, shape, light, doubt)
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture, identity_mask
+from engines.alignment import crop_from_picture, identity_mask, scale_of
 from engines.patches import Patch
 from engines.pictures import BgrImage, Picture
 from engines.surroundings import inside_of
@@ -85,7 +85,7 @@ def sized_patch(patch: Patch) -> Patch:
         patch: of any size; between 32 and 256 px afterwards.
     """
     size = patch.alpha.shape[0]
-    scale = float(np.hypot(patch.crop_from_frame[0, 0], patch.crop_from_frame[1, 0]))
+    scale = scale_of(patch.crop_from_frame)
     side = int(np.clip(round(size / max(scale, 1e-3)), LEAST_SIDE, MOST_SIDE))
     if side == size:
         return patch

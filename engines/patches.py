@@ -16,6 +16,7 @@ from engines.alignment import (
     identity_mask,
     inverse_of,
     moved,
+    scale_of,
     shifted,
     sized_region,
     to_integer_centres,
@@ -122,7 +123,7 @@ def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
     x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     distance = identity_distance(moved(local, np.stack([x, y], -1)), size)
     # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
-    reach = 0.71 * _scale(local) / (size * min(IDENTITY_AXES))
+    reach = 0.71 * scale_of(local) / (size * min(IDENTITY_AXES))
     placed.alpha[distance <= 1 + reach] = 1
     return placed
 
@@ -151,7 +152,7 @@ def _warped(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Pixels and alpha in the window; fine patches are averaged down before warping."""
     pixels, alpha = np.clip(patch.pixels, 0, 255), patch.alpha
-    scale, size = _scale(local), patch.alpha.shape[0]
+    scale, size = scale_of(local), patch.alpha.shape[0]
     if scale > 1.4:
         small = max(8, round(size / scale))
         pixels = _averaged(pixels, small)
@@ -209,14 +210,9 @@ def _is_outline(outline: NDArray[np.float32]) -> bool:
     return bool(np.isfinite(outline).all())
 
 
-def _scale(similarity: Similarity) -> float:
-    """Crop pixels per frame pixel."""
-    return float(np.hypot(similarity[0, 0], similarity[1, 0]))
-
-
 def _not_similar(similarity: Similarity) -> bool:
     linear = similarity[:, :2].astype(np.float64)
-    scale = np.hypot(linear[0, 0], linear[1, 0])
+    scale = scale_of(similarity)
     if not 1e-4 < scale < 1e4:
         return True
     turned = np.array([[linear[0, 0], -linear[1, 0]], [linear[1, 0], linear[0, 0]]])

@@ -23,8 +23,8 @@ GEOMETRY_CROP: Final = 128
 HEAD_CROP: Final = 96
 HEAD_MARGIN: Final = 16
 """The networks of pose are shown the whole head, as in their training: a kveil crop with half of
-its side more. In closer crops of untouched faces they contradict each other and their own
-answers for the mirrored face twice as much."""
+its side more. In closer crops of untouched faces they contradict their own answers for the
+mirrored face."""
 _POSE: Final = ("headpose_fsanet_1x1.onnx", "headpose_fsanet_var.onnx")
 _LANDMARKS: Final = "pfld_68.onnx"
 _MOST_SHIFT: Final = 0.02

@@ -5,6 +5,7 @@ two of them more alike, or less. So the last choice is made among pictures paint
 control of other people.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,15 +16,13 @@ import numpy.typing as npt
 from engines.backends.openvino import OpenVino
 from engines.stylegan.shape import ShapeModel
 from engines.swapper import Swapper
-from training.measure import RECOGNISERS, embeddings, painted
+from training.measure import RECOGNISERS, embeddings, landmark_gaps, painted
 from training.sources import is_real_adult
 
 CONTROLS: Final = 3
 """Subjects whose control every candidate is painted under; more average their own looks out."""
 FOLLOWED_SHARE: Final = 0.8
 """Of the candidates that move most truly; a smaller one makes people alike."""
-EYES_APART: Final = 0.4
-"""Between the eyes in the crop, in its width."""
 _AT_ONCE: Final = 60
 """Candidates; a swapper remembers the textures of so many."""
 
@@ -35,8 +34,8 @@ class Shown:
     """How candidates look and move under other people's control.
 
     Attributes:
-        seen: float32[N, D], unit vectors: means over the controls, of several recognisers end
-            to end, so that a product is the mean of their cosines.
+        seen: float32[N, D], unit vectors: means over the controls, of several recognisers, see
+            `end_to_end`.
         error: float32[N], mean distance of the landmarks to where they were wanted, as a share
             of the distance between the eyes.
     """
@@ -68,11 +67,9 @@ def shown(
     """
     rows = np.flatnonzero(is_real_adult(data) & ~np.load(data / "split.npy"))
     drawn = np.random.default_rng(seed).integers(0, len(rows), (len(latents), CONTROLS))
-    parts = [
-        _shown(swapper, shape, latents[start : start + _AT_ONCE], subjects, data, models)
-        for start in range(0, len(latents), _AT_ONCE)
-        for subjects in [rows[drawn[start : start + _AT_ONCE]]]
-    ]
+    subjects = rows[drawn]
+    slices = [slice(start, start + _AT_ONCE) for start in range(0, len(latents), _AT_ONCE)]
+    parts = [_shown(swapper, shape, latents[at], subjects[at], data, models) for at in slices]
     return Shown(
         np.concatenate([part.seen for part in parts]),
         np.concatenate([part.error for part in parts]),
@@ -96,15 +93,25 @@ def _shown(
         crops, points = np.ascontiguousarray(faces[people][..., ::-1]), np.asarray(labels[people])
         pictures, blends = painted(swapper, crops, latents)
         wanted = shape.swapped(points, latents)
-        gap = (swapper.read(pictures).points - wanted)[:, :, :2]
-        error += np.linalg.norm(gap, axis=2).mean(axis=1) / (EYES_APART * CONTROLS)
+        error += landmark_gaps(swapper.read(pictures).points, wanted) / CONTROLS
         for name, which in RECOGNISERS.items():
             sums[name] = sums.get(name, np.float32(0)) + embeddings(
                 backend, models, which, blends, wanted
             )
     means = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in sums.values()]
-    seen = np.concatenate(means, axis=1) / np.sqrt(len(means))
-    return Shown(np.asarray(seen, np.float32), error)
+    return Shown(end_to_end(means), error)
+
+
+def end_to_end(units: Sequence[Float32]) -> Float32:
+    """Several recognisers' unit vectors as one: a product is then the mean of their cosines.
+
+    Args:
+        units: of each recogniser, float32[N, D].
+
+    Returns:
+        float32[N, sum of D], unit vectors.
+    """
+    return np.asarray(np.concatenate(units, axis=1) / np.sqrt(len(units)), np.float32)
 
 
 def unlike(embeddings: Float32, bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:

@@ -26,7 +26,7 @@ from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
-from training.choosing import shown, unlike
+from training.choosing import end_to_end, shown, unlike
 from training.mixtures import mixtures
 from training.nearest import nearness
 from training.portraits import BATCH, portraits
@@ -193,9 +193,7 @@ def write(
     fits &= np.logical_and.reduce([each.is_nobody() for each in near.values()])
     fits &= [{"age", "gender"} <= set(person) and person["age"] != "child" for person in bins]
     usable = np.flatnonzero(fits)
-    # Several recognisers' vectors end to end: a product is the sum of their cosines.
-    seen = np.concatenate([each.seen[usable] for each in near.values()], axis=1)
-    seen /= np.sqrt(len(near))
+    seen = end_to_end([each.seen[usable] for each in near.values()])
     chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
     moved = shown(swapper, shape, latents[chosen], data, models, seed)
     fits = moved.follows()

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import sqrtm
 
-from engines.alignment import arcface_from_landmarks, crop_from_picture
+from engines.alignment import EYES, arcface_from_landmarks, crop_from_picture
 from engines.backends.openvino import OpenVino
 from engines.models import detector_from_model
 from engines.pictures import picture_from_bgr
@@ -182,6 +182,20 @@ def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str
     return facts
 
 
+def landmark_gaps(a: Float32, b: Float32) -> Float32:
+    """Mean distance between the landmarks of faces, as a share of that between the eyes.
+
+    Args:
+        a: float32[N, POINTS, 3], units of the kveil crop.
+        b: the same of other faces.
+
+    Returns:
+        float32[N].
+    """
+    away = np.linalg.norm((a - b)[:, :, :2], axis=2).mean(axis=1)
+    return np.asarray(away / (EYES[1, 0] - EYES[0, 0]), np.float32)
+
+
 def _following(
     again: Float32,
     wanted: Float32,
@@ -195,16 +209,13 @@ def _following(
         [swapper.read(crops[i : i + BATCH]).points for i in range(0, len(crops), BATCH)]
     )
 
-    def gap(a: Float32, b: Float32) -> float:
-        return float(np.linalg.norm((a - b)[:, :, :2], axis=2).mean() / 0.4)
-
     def turn(a: Float32, b: Float32) -> float:
         angles = shape.pose_of(a).angles_deg() - shape.pose_of(b).angles_deg()
         return float(np.abs(angles).mean())
 
     return {
-        "landmark_error": gap(again, wanted),
-        "landmark_floor": gap(own, labels),
+        "landmark_error": float(landmark_gaps(again, wanted).mean()),
+        "landmark_floor": float(landmark_gaps(own, labels).mean()),
         "pose_error_deg": turn(again, labels),
         "pose_floor_deg": turn(own, labels),
     }

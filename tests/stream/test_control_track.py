@@ -18,7 +18,6 @@ from tests.engines.stylegan.faces import drawn_face, drawn_look
 
 pytestmark = pytest.mark.unit
 
-STEP_S = 1 / 30
 SIZE = 128
 LIMIT = 0.03
 LIGHT = np.zeros((2, 4, 4, 3), np.float32)
