@@ -107,6 +107,6 @@ def flow_between(before: Grey, after: Grey) -> Float32:
         before: uint8[S, S].
         after: uint8[S, S] of another frame, the face in about the same place.
     """
-    search = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST)
+    search = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     flow = np.zeros((*before.shape, 2), np.float32)
     return np.asarray(search.calc(before, after, flow), np.float32)

@@ -75,11 +75,12 @@ class ControlTrack:
 
     Attributes:
         limit: doubt above which a face is not followed.
+        flow: where the face's pixels go from frame to frame, as far as looks were taken.
     """
 
     limit: float
+    flow: FaceFlow = field(default_factory=FaceFlow)
     _looks: list[Look] = field(default_factory=list)
-    _flow: FaceFlow = field(default_factory=FaceFlow)
     _is_hidden: bool = False
     _calm_since_s: float | None = None
     _unit_px: float = 0.0
@@ -97,8 +98,8 @@ class ControlTrack:
         self._looks.append(look)
         self._looks = [one for one in self._looks if _is_near(one, look, 2)]
         if picture is not None and np.isfinite(look.doubt):
-            self._flow.add(look, picture)
-        self._flow.keep({one.index for one in self._looks})
+            self.flow.add(look, picture)
+        self.flow.keep({one.index for one in self._looks})
 
     def knows(self, index: int) -> bool:
         """Whether a frame was looked at."""
@@ -175,7 +176,7 @@ class ControlTrack:
         """
         points = np.stack([points_in_frame(look) for look in near])
         for one, look in zip(points, near, strict=True):
-            carried = self._flow.carried(one[:, :2], look.index, own.index)
+            carried = self.flow.carried(one[:, :2], look.index, own.index)
             if carried is None:
                 return None
             one[:, :2] = carried

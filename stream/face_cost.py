@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.settings import Settings
-from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
+from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.compositor import compose
 from engines.errors import EngineFault
 from engines.face_look import look_from_points
@@ -23,6 +23,7 @@ from engines.harmony import sized_patch
 from engines.patches import Patch
 from engines.pictures import Picture, picture_from_bgr
 from engines.swapper import DOUBT_LIMIT, Control
+from engines.temporal_consistency import TemporalConsistency
 from engines.types import Face, Frame, Track, TrackState
 from stream.control_track import ControlTrack
 from stream.demo_clip import demo_frames
@@ -142,7 +143,7 @@ def _measured(
         frame = Frame(decoded, 0, Fraction(1, 25), 0, "bench")
         compose(frame, tracks, {n: sized_patch(patch) for n, patch in patches.items()})
 
-    steadying = _steadying(decoded, control, one, size, count)
+    steadying = _steadying(decoded, control, list(patches.values()))
     strangers = iter(range(count, len(swap.donors), count))
 
     def painting_strangers() -> None:
@@ -160,16 +161,17 @@ def _measured(
     return FaceCost(count, size, *(took_s * 1e3 for took_s in times_s))
 
 
-def _steadying(
-    decoded: Picture, control: Control, one: Similarity, size: int, count: int
-) -> Callable[[], None]:
+def _steadying(decoded: Picture, control: Control, patches: Sequence[Patch]) -> Callable[[], None]:
     """A step that takes one more frame of each face, and smooths the one of `_AHEAD` before."""
-    rows = zip(control.points[:count], control.light, control.doubt, strict=False)
+    rows = zip(patches, control.points, control.light, control.doubt, strict=True)
     looks = [
-        look_from_points(0, 0.0, points, one, size, light, float(doubt))
-        for points, light, doubt in rows
+        look_from_points(
+            0, 0.0, points, patch.crop_from_frame, patch.alpha.shape[0], light, float(doubt)
+        )
+        for patch, points, light, doubt in rows
     ]
     tracks = [ControlTrack(DOUBT_LIMIT) for _ in looks]
+    painted = [(TemporalConsistency(), sized_patch(patch)) for patch in patches]
     frames = itertools.count()
 
     def steadying() -> None:
@@ -177,6 +179,8 @@ def _steadying(
         for track, look in zip(tracks, looks, strict=True):
             track.add(replace(look, index=index, time_s=index / _RATE), decoded)
             track.steady(index - _AHEAD, (index - _AHEAD) / _RATE)
+        for track, (before, patch) in zip(tracks, painted, strict=True):
+            before.steadied(patch, index - _AHEAD, track.flow)
 
     for _ in range(3 * _AHEAD):
         steadying()

@@ -19,6 +19,7 @@ from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, settled, sized_patch
 from engines.patches import Patch, hides
 from engines.swapper import DOUBT_LIMIT, Control
+from engines.temporal_consistency import TemporalConsistency
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
 from gallery.errors import EmbeddingsRejected
 from gallery.people import SharpestMean
@@ -66,6 +67,7 @@ class _Wearer:
     seen_frame: int = 0
     is_small: bool = False
     control: ControlTrack = field(default_factory=lambda: ControlTrack(DOUBT_LIMIT))
+    painted: TemporalConsistency = field(default_factory=TemporalConsistency)
     retouch: Retouch | None = None
     compared_frame: int = 0
 
@@ -241,6 +243,7 @@ def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch
     if not np.isfinite(patch.pixels).all():
         return patch  # for the compositor to refuse
     patch = sized_patch(patch if patch.outline is not None else settled(frame.picture, patch))
+    patch = wearer.painted.steadied(patch, frame.index, wearer.control.flow)
     if wearer.retouch is None or frame.index - wearer.compared_frame >= _COMPARE_FRAMES:
         wearer.compared_frame = frame.index
         found = retouch_of(frame.picture, patch)

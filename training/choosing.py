@@ -5,7 +5,7 @@ two of them more alike, or less. So the last choice is made among pictures paint
 control of other people.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,19 +34,18 @@ class Shown:
     """How candidates look and move under other people's control.
 
     Attributes:
-        seen: float32[N, D], unit vectors: means over the controls, of several recognisers, see
-            `end_to_end`.
+        seen: of each recogniser float32[N, D], unit vectors, means over the controls.
         error: float32[N], mean distance of the landmarks to where they were wanted, as a share
             of the distance between the eyes.
     """
 
-    seen: Float32
+    seen: dict[str, Float32]
     error: Float32
 
     def follows(self) -> npt.NDArray[np.bool_]:
         """Which candidates are among the FOLLOWED_SHARE that move most truly, bool[N].
 
-        >>> int(Shown(np.eye(5, dtype=np.float32), np.arange(5, dtype=np.float32)).follows().sum())
+        >>> int(Shown({}, np.arange(5, dtype=np.float32)).follows().sum())
         4
         """
         return np.asarray(self.error <= np.quantile(self.error, FOLLOWED_SHARE), np.bool_)
@@ -71,7 +70,7 @@ def shown(
     slices = [slice(start, start + _AT_ONCE) for start in range(0, len(latents), _AT_ONCE)]
     parts = [_shown(swapper, shape, latents[at], subjects[at], data, models) for at in slices]
     return Shown(
-        np.concatenate([part.seen for part in parts]),
+        {name: np.concatenate([part.seen[name] for part in parts]) for name in RECOGNISERS},
         np.concatenate([part.error for part in parts]),
     )
 
@@ -98,42 +97,38 @@ def _shown(
             sums[name] = sums.get(name, np.float32(0)) + embeddings(
                 backend, models, which, blends, wanted
             )
-    means = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in sums.values()]
-    return Shown(end_to_end(means), error)
+    seen = {name: each / np.linalg.norm(each, axis=1, keepdims=True) for name, each in sums.items()}
+    return Shown(seen, error)
 
 
-def end_to_end(units: Sequence[Float32]) -> Float32:
-    """Several recognisers' unit vectors as one: a product is then the mean of their cosines.
-
-    Args:
-        units: of each recogniser, float32[N, D].
-
-    Returns:
-        float32[N, sum of D], unit vectors.
-    """
-    return np.asarray(np.concatenate(units, axis=1) / np.sqrt(len(units)), np.float32)
-
-
-def unlike(embeddings: Float32, bins: list[dict[str, str]], count: int) -> npt.NDArray[np.int64]:
+def unlike(
+    seen: Mapping[str, Float32], bins: list[dict[str, str]], count: int
+) -> npt.NDArray[np.int64]:
     """Choose people in turn from every combination of bins, each least like those before.
 
+    Two people are as alike as they are to the recogniser to which they are more so, measured by
+    the cosine at which it takes them for one.
+
     Args:
-        embeddings: float32[N, D], unit vectors.
+        seen: of each recogniser float32[N, D], unit vectors.
         bins: of the N people.
         count: wanted.
 
-    >>> unlike(np.array([[1, 0], [1, 0], [0, 1]], np.float32), [{}, {}, {}], 2).tolist()
+    >>> seen = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    >>> unlike({"edgeface": seen}, [{}, {}, {}], 2).tolist()
     [0, 2]
     """
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, person in enumerate(bins):
         groups.setdefault(tuple(sorted(person.items())), []).append(index)
-    likeness = np.full(len(bins), -1.0, np.float32)
+    likeness = np.full(len(bins), -np.inf, np.float32)
     chosen: list[int] = []
     while len(chosen) < min(count, len(bins)):
         for members in groups.values():
             if members and len(chosen) < count:
                 best = members.pop(int(np.argmin(likeness[members])))
                 chosen.append(best)
-                likeness = np.maximum(likeness, embeddings @ embeddings[best])
+                for name, each in seen.items():
+                    new = each @ each[best] / np.float32(RECOGNISERS[name].threshold)
+                    np.maximum(likeness, new, out=likeness)
     return np.sort(np.array(chosen, np.int64))

@@ -26,7 +26,7 @@ from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
-from training.choosing import end_to_end, shown, unlike
+from training.choosing import shown, unlike
 from training.mixtures import mixtures
 from training.nearest import nearness
 from training.portraits import BATCH, portraits
@@ -38,12 +38,15 @@ DONORS: Final = 1536
 """Fewer are more unlike each other; more serve more people before a surrogate comes again."""
 CANDIDATES: Final = 6144
 """Chosen at rest, to choose donors from under control."""
-POOL: Final = 24000
+POOL: Final = 28000
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
 CLEAN_SHARES: Final = (0.95, 0.80, 0.95)
 """Shares of crops that pass as bare foreheads, as eyes without frames of glasses, and as evenly
 lit; smaller ones make people alike, larger ones let half-vanished frames through."""
+DRAWN_SHARES: Final = (0.98, 0.90, 0.98)
+"""The same of the people drawn: what is left of frames adds up in some of them, and the choice
+of people unlike each other would take these first."""
 EASY_SHARE: Final = 0.85
 """Share of the pool kept for the surest landmarks; a smaller one makes people alike."""
 YAW_LIMIT_DEG: Final = 15.0
@@ -168,13 +171,7 @@ def write(
     with np.load(texture) as file:
         mean, basis, encoding = file["mean"], file["basis"], file["encoding"]
     sources = np.flatnonzero(is_source(data, shape))
-    luma = np.concatenate(
-        [
-            luma_of(mean + codes[part, : len(basis)] @ basis)
-            for part in np.array_split(sources, max(1, len(sources) // 500))
-        ]
-    )
-    clean = sources[is_clean(luma)]
+    clean = sources[is_clean(luma_of(mean + codes[sources, : len(basis)] @ basis))]
     behind = [np.load(data / name) for name in ("relief.npy", "rest.npy")]
     whole = np.concatenate([codes, *behind], axis=1)
     drawn = mixtures(whole[clean], POOL, seed)
@@ -190,14 +187,16 @@ def write(
     near = nearness(pictures, points, data, models, is_real_adult(data) & ~held)
     bins = model.bins(latents)
     fits = doubt <= np.quantile(doubt, EASY_SHARE)
+    fits &= is_clean(luma_of(mean + drawn[:, : len(basis)] @ basis), DRAWN_SHARES)
     fits &= np.logical_and.reduce([each.is_nobody() for each in near.values()])
     fits &= [{"age", "gender"} <= set(person) and person["age"] != "child" for person in bins]
     usable = np.flatnonzero(fits)
-    seen = end_to_end([each.seen[usable] for each in near.values()])
+    seen = {name: each.seen[usable] for name, each in near.items()}
     chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
     moved = shown(swapper, shape, latents[chosen], data, models, seed)
     fits = moved.follows()
-    last = unlike(moved.seen[fits], [bins[i] for i in chosen[fits]], DONORS)
+    seen = {name: each[fits] for name, each in moved.seen.items()}
+    last = unlike(seen, [bins[i] for i in chosen[fits]], DONORS)
     log.info("%d clean people, %d usable, %d at rest", len(clean), len(usable), len(chosen))
     chosen = chosen[fits][last]
     _save(out, latents[chosen], [bins[i] for i in chosen], model)

@@ -45,9 +45,18 @@ def test_lookalikes_are_chosen_last_and_rare_bins_first() -> None:
     seen /= np.linalg.norm(seen, axis=1, keepdims=True)
     seen[1] = seen[0]
     bins = [{"gender": "female"}] * 90 + [{"gender": "male"}] * 10
-    chosen = unlike(seen, bins, 20)
+    chosen = unlike({"edgeface": seen}, bins, 20)
     assert (chosen >= 90).sum() == 10
     assert not {0, 1} <= set(chosen.tolist())
+
+
+def test_who_is_alike_to_one_recogniser_alone_is_alike() -> None:
+    other, same = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[[0, 0, 2]]
+    for seen in (
+        {"edgeface": same, "mobilefacenet": other},
+        {"edgeface": other, "mobilefacenet": same},
+    ):
+        assert unlike(seen, [{}, {}, {}], 2).tolist() == [0, 2]
 
 
 def test_separable_bins_are_learnt() -> None:

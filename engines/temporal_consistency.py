@@ -1,0 +1,106 @@
+"""Keeps what was painted on a face in place between frames: it moves as the face's pixels do.
+
+Landmarks say where a painted brow or lip goes to within a fraction of a pixel, and at strong
+edges that fraction shows. What was painted in the frame before is therefore moved along with
+the original's optical flow, and where it differs from what is painted now by no more than such
+a fraction explains, most of it stays (after Bonneel et al. 2015, blind video temporal
+consistency, with the flow of the original). Light, blinks and opening lips differ by more and
+are followed at once. Only painted pixels are mixed with painted pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import inverse_of, moved
+from engines.face_flow import FaceFlow
+from engines.patches import Patch
+
+__all__ = ["TemporalConsistency"]
+
+_GRID: Final = 48
+"""Points of the patch, each way, whose motion is asked for."""
+_KEPT: Final = 0.9
+"""Share of the frame before where both agree; larger is calmer and follows creeping changes
+later."""
+_AGREEING: Final = 30.0
+"""Difference, grey levels, at which half of that is kept."""
+_LIGHT: Final = 0.12
+"""Deviation of the blur that parts light from lines, a share of the patch's side: the light is
+that of now."""
+_NEAR: Final = 0.016
+"""Deviation of the blur over which differences are judged, a share of the patch's side."""
+_COARSE_SIDE: Final = 64
+"""Of the patch in which differences are blurred, px."""
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class TemporalConsistency:
+    """What was painted last on one face."""
+
+    _last: Patch | None = field(default=None, repr=False)
+    _index: int = -1
+
+    def steadied(self, patch: Patch, index: int, flow: FaceFlow) -> Patch:
+        """The patch, with what was painted last in the same places of the face.
+
+        Args:
+            patch: at the frame's scale, see `engines.harmony.sized_patch`.
+            index: of its frame; rises from call to call.
+            flow: knows where pixels of this frame were in the last one. Where it does not, as
+                after a cover, the patch stays as it is.
+        """
+        before = self._moved_to(patch, index, flow)
+        if before is not None:
+            patch = replace(patch, pixels=_mixed(patch.pixels, *before))
+        self._last, self._index = patch, index
+        return patch
+
+    def _moved_to(
+        self, patch: Patch, index: int, flow: FaceFlow
+    ) -> tuple[Float32, NDArray[np.bool_]] | None:
+        """The last patch's pixels where they lie now, and where it has any."""
+        if self._last is None:
+            return None
+        size, old = patch.alpha.shape[0], self._last.alpha.shape[0]
+        steps = (np.arange(_GRID, dtype=np.float32) + np.float32(0.5)) * np.float32(size / _GRID)
+        grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+        there = flow.carried(moved(inverse_of(patch.crop_from_frame), grid), index, self._index)
+        if there is None:
+            return None
+        # OpenCV counts from a pixel's centre, a map from its corner.
+        place = moved(self._last.crop_from_frame, there).reshape(_GRID, _GRID, 2) - np.float32(0.5)
+        wide = cv2.resize(place, (size, size), interpolation=cv2.INTER_LINEAR)
+        x, y = cv2.split(wide)
+        way = cv2.INTER_CUBIC  # a linear one, frame after frame, would blur
+        pixels = cv2.remap(self._last.pixels, x, y, way, borderMode=cv2.BORDER_REPLICATE)
+        is_known = ((wide >= 0) & (wide <= old - 1)).all(axis=-1)
+        return np.asarray(pixels, np.float32), is_known
+
+
+def _mixed(now: Float32, before: Float32, is_known: NDArray[np.bool_]) -> Float32:
+    """What is painted now, its lines mixed with those of before where they agree."""
+    size = now.shape[0]
+    lines = before - now
+    lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
+    square = _sized(np.square(lines).mean(axis=-1), _COARSE_SIDE)
+    kept = np.float32(_KEPT) / (1 + _blurred(square, _NEAR) / np.float32(_AGREEING**2))
+    lines *= (_sized(kept, size) * is_known)[..., None]
+    return np.clip(now + lines, 0, 255, out=lines)
+
+
+def _blurred(values: Float32, share: float) -> Float32:
+    deviation = share * values.shape[0]
+    return np.asarray(cv2.GaussianBlur(values, (0, 0), deviation), np.float32)
+
+
+def _sized(values: Float32, side: int) -> Float32:
+    way = cv2.INTER_AREA if side < values.shape[0] else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(values, (side, side), interpolation=way), np.float32)

@@ -1,0 +1,103 @@
+"""What is painted on a face stays where its pixels go, and nothing old is held where it changes."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.alignment import EYES
+from engines.face_flow import FaceFlow
+from engines.face_look import crop_with_eyes
+from engines.patches import Patch
+from engines.temporal_consistency import TemporalConsistency
+from tests.engines.moving_pictures import shift, shown, textured
+from tests.engines.stylegan.faces import drawn_look
+
+pytestmark = pytest.mark.unit
+
+SIZE = 96
+X, Y = 110.0, 100.0
+
+
+def lines(x: float = 0.0, y: float = 0.0, strength: float = 60.0) -> NDArray[np.float32]:
+    """A face's dark lines, `x` and `y` px beside their place."""
+    across, down = np.meshgrid(np.arange(SIZE) - x, np.arange(SIZE) - y)
+    wave = np.sin(across / 4) + np.sin(down / 5)
+    grey = (120 + 0.5 * strength * wave).astype(np.float32)
+    return np.asarray(cv2.merge([grey, grey, grey]), np.float32)
+
+
+def patch_at(x: float, pixels: NDArray[np.float32]) -> Patch:
+    place = crop_with_eyes(np.array([x, Y, 40, 0], np.float32), EYES, SIZE)
+    return Patch(pixels, np.ones((SIZE, SIZE), np.float32), place)
+
+
+def seen(*places: float) -> FaceFlow:
+    """The flow of a face whose pixels lie so many px to the right in each frame."""
+    flow, image = FaceFlow(), textured()
+    for index, place in enumerate(places):
+        flow.add(drawn_look(index, x=X + place, y=Y), shown(image, shift(place, 0)))
+    return flow
+
+
+def away(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    inner = np.s_[12:-12, 12:-12]
+    return float(np.abs(first - second)[inner].mean())
+
+
+def test_lines_that_tremble_are_held_where_they_were() -> None:
+    flow, steady = seen(0, 0), TemporalConsistency()
+    first = steady.steadied(patch_at(X, lines()), 0, flow).pixels
+    trembling = lines(x=0.5, y=-0.4)
+    second = steady.steadied(patch_at(X, trembling), 1, flow).pixels
+    assert away(second, first) < 0.3 * away(trembling, first)
+
+
+def test_what_was_painted_moves_along_with_the_pixels() -> None:
+    """The head goes 7 px to the right, the landmarks say 6: the lines go 7."""
+    flow, steady = seen(0, 7), TemporalConsistency()
+    steady.steadied(patch_at(X, lines()), 0, flow)
+    held = steady.steadied(patch_at(X + 6, lines()), 1, flow).pixels
+    scale = SIZE * (EYES[1][0] - EYES[0][0]) / 40
+    assert away(held, lines(x=float(scale))) < 0.4 * away(lines(), lines(x=float(scale)))
+
+
+def test_a_new_look_is_followed_at_once() -> None:
+    flow, steady = seen(0, 0), TemporalConsistency()
+    steady.steadied(patch_at(X, lines()), 0, flow)
+    other = lines(strength=-240.0)
+    assert away(steady.steadied(patch_at(X, other), 1, flow).pixels, other) < 0.2 * away(
+        lines(), other
+    )
+
+
+def test_light_is_that_of_now() -> None:
+    flow, steady = seen(0, 0), TemporalConsistency()
+    steady.steadied(patch_at(X, lines()), 0, flow)
+    lit = lines() + np.linspace(0, 40, SIZE, dtype=np.float32)[None, :, None]
+    made = steady.steadied(patch_at(X, lit), 1, flow).pixels
+    assert away(made, lit) < 0.15 * away(lines(), lit)
+
+
+def test_frame_whose_motion_is_unknown_is_painted_as_it_is() -> None:
+    flow, steady = seen(0, 0), TemporalConsistency()
+    steady.steadied(patch_at(X, lines()), 0, flow)
+    moved = lines(x=0.5)
+    assert steady.steadied(patch_at(X, moved), 5, flow).pixels is moved
+
+
+def test_face_that_enters_again_takes_nothing_from_beyond_the_old_patch() -> None:
+    flow, steady = seen(0, 0), TemporalConsistency()
+    steady.steadied(patch_at(X - 60, lines(strength=5.0)), 0, flow)
+    moved = lines(x=0.5, strength=5.0)
+    made = steady.steadied(patch_at(X + 60, moved), 1, flow).pixels
+    assert np.allclose(made, moved, atol=1e-3)
+
+
+def test_long_memory_keeps_lines_sharp() -> None:
+    flow, steady = seen(*[0.37 * index for index in range(12)]), TemporalConsistency()
+    for index in range(12):
+        made = steady.steadied(patch_at(X + 0.37 * index, lines()), index, flow).pixels
+    assert made[12:-12, 12:-12].std() > 0.95 * lines()[12:-12, 12:-12].std()
