@@ -2,8 +2,10 @@
 
 A recogniser that sees a stranger's face on a head still reads something off the hairline, the
 outline and the neck. Around the painted face the picture is therefore blurred, out to about a
-face's half width, and runs back into the sharp scene. Only the composite itself is looked at,
-in which every face has been replaced or covered: softening cannot bring anything back.
+face's half width; from there the blur becomes less and less, until the scene is sharp. No sharp
+line shines through a blurred one, and the painted face's own colours run into its surroundings.
+Only the composite itself is looked at, in which every face has been replaced or covered:
+softening cannot bring anything back.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ _SIDE: Final = 96
 """Side of the coarse crop in which surroundings are blurred, px."""
 _WIDTH: Final = 1.65
 """Its width over the patch's."""
-_BLUR: Final = 0.12
+_BLUR: Final = 0.16
 _FAR_BLUR: Final = 0.2
 """Deviations of the blur and of the one that fills what it leaves empty, shares of the patch's
 side. Larger hides more of the hair and shows less of the scene."""
 _REACH: Final = 0.18
 _FALL: Final = 0.12
 """How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
+_LEVELS: Final = 4
+"""Of blur, each half as wide as the one before; between them the picture is mixed."""
 _FACE_FROM: Final = -0.09
 _FACE_TO: Final = 0.05
 """Depths inside the painted outline between which the face takes over; shares of the side."""
@@ -41,6 +45,8 @@ _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
 _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
+_OPAQUE: Final = 0.999
+"""Alpha from which it shows nothing but the patch."""
 _ENOUGH: Final = 0.25
 _FAINT: Final = 1e-4
 _FAR_PX: Final = 2**14
@@ -69,11 +75,14 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
         return None
     place = _coarse_place(patch)
     around = crop_from_picture(picture, place, _SIDE).astype(np.float32)
-    hidden = _coarse_alpha(patch) > _SEEN
-    taken = _filled([moved(place, _corners(box)) for box in others])
-    known = (inside_of(picture, place, _SIDE) > 0) & ~hidden & (taken == 0)
-    weight = _reach_weight(hidden) * (1 - _face_weight(patch.outline)) * (taken == 0)
-    soft = Patch(_blurred(around, known), weight.astype(np.float32), place)
+    alpha, face = _coarse_alpha(patch), _face_weight(patch.outline)
+    hidden = alpha > _SEEN
+    is_free = _filled([moved(place, _corners(box)) for box in others]) == 0
+    known = (inside_of(picture, place, _SIDE) > 0) & ~hidden & is_free
+    known |= (face >= 1) & (alpha >= _OPAQUE)
+    share = _reach_weight(hidden)
+    weight = np.minimum(share * 2 ** (_LEVELS - 1), 1) * (1 - face) * is_free
+    soft = Patch(_blurred(around, known, share), weight.astype(np.float32), place)
     return warped_patch(picture, soft)
 
 
@@ -107,21 +116,33 @@ def _coarse_alpha(patch: Patch) -> Float32:
     return np.asarray(np.pad(small, (before, after)), np.float32)
 
 
-def _blurred(around: Float32, known: NDArray[np.bool_]) -> Float32:
-    """A blur of the known pixels alone, which also fills the unknown ones."""
+def _blurred(around: Float32, known: NDArray[np.bool_], share: Float32) -> Float32:
+    """The known pixels blurred to a share of the whole blur, the unknown ones filled by them.
+
+    Args:
+        around: float32[96, 96, 3].
+        known: bool[96, 96].
+        share: float32[96, 96], of the whole blur's deviation, 0…1.
+    """
     weight = known.astype(np.float32)
     seen = around * weight[..., None]
     unit = _SIDE / _WIDTH
     # The mean of the whole stands in where not even the far blur reaches a known pixel.
     seen, weight = seen + _FAINT * _mean(seen, weight), weight + _FAINT
     both = cv2.merge([*cv2.split(seen), weight])
-    near = cv2.GaussianBlur(both, (0, 0), _BLUR * unit)
     coarse = cv2.resize(both, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
     coarse = cv2.GaussianBlur(coarse, (0, 0), _FAR_BLUR * unit / 4)
     far = cv2.resize(coarse, (_SIDE, _SIDE), interpolation=cv2.INTER_LINEAR)
-    mixed = np.clip(near[..., 3:] / _ENOUGH, 0, 1)
-    sharp, dim = (x[..., :3] / x[..., 3:] for x in (near, far))
-    return np.asarray(dim + mixed * (sharp - dim), np.float32)
+    filled = far[..., :3] / far[..., 3:]
+    softest = _LEVELS - 1
+    level = softest + np.log2(np.clip(share, 0.5**softest, 1))
+    made = np.zeros_like(around)
+    for number in range(softest, -1, -1):
+        near = cv2.GaussianBlur(both, (0, 0), _BLUR * unit * 0.5 ** (softest - number))
+        enough = np.clip(near[..., 3:] / _ENOUGH, 0, 1)
+        filled = filled + enough * (near[..., :3] / near[..., 3:] - filled)
+        made += np.clip(1 - np.abs(level - number), 0, 1)[..., None] * filled
+    return np.asarray(made, np.float32)
 
 
 def _mean(seen: Float32, weight: Float32) -> Float32:

@@ -1,15 +1,18 @@
 """Checkpoints: a full one to resume on the same machine, a small one to travel.
 
 The small form holds float16 weights without optimiser state, in files of at most 16 MB.
+`KEPT` is the one that comes with the sources, so that training goes on on any machine.
 """
 
 import json
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
+KEPT: Final = Path(__file__).parent / "generator"
 PART_BYTES: Final = 15_000_000
 
 
@@ -29,31 +32,29 @@ def load_full(path: Path, device: torch.device) -> dict[str, object]:
 def save_small(folder: Path, weights: dict[str, Tensor], facts: dict[str, float]) -> list[Path]:
     """Write float16 `weights` in parts of at most PART_BYTES, and `facts` as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("part-*.pt"):
+    for old in folder.glob("part-*.npz"):
         old.unlink()
-    parts: list[dict[str, Tensor]] = [{}]
+    parts: list[dict[str, np.ndarray]] = [{}]
     used = 0
     for name, value in weights.items():
-        half = value.detach().to("cpu", torch.float16).contiguous()
-        size = half.numel() * 2
-        if used + size > PART_BYTES and parts[-1]:
+        half = value.detach().to("cpu", torch.float16).numpy()
+        if used + half.nbytes > PART_BYTES and parts[-1]:
             parts.append({})
             used = 0
         parts[-1][name] = half
-        used += size
-    files = []
-    for i, part in enumerate(parts):
-        files.append(folder / f"part-{i}.pt")
-        torch.save(part, files[-1])
-    (folder / "facts.json").write_text(json.dumps(facts))
+        used += half.nbytes
+    files = [folder / f"part-{number}.npz" for number in range(len(parts))]
+    for file, part in zip(files, parts, strict=True):
+        np.savez(file, allow_pickle=False, **part)
+    (folder / "facts.json").write_text(json.dumps(facts) + "\n")
     return files
 
 
 def load_small(folder: Path) -> tuple[dict[str, Tensor], dict[str, float]]:
     """Read what `save_small` wrote; weights come back as float32."""
     weights: dict[str, Tensor] = {}
-    for part in sorted(folder.glob("part-*.pt")):
-        for name, value in torch.load(part, map_location="cpu", weights_only=True).items():
-            weights[name] = value.float()
+    for part in sorted(folder.glob("part-*.npz")):
+        with np.load(part) as file:
+            weights |= {name: torch.from_numpy(file[name]).float() for name in file.files}
     facts: dict[str, float] = json.loads((folder / "facts.json").read_text())
     return weights, facts

@@ -31,7 +31,7 @@ from engines.stylegan.sizes import (
     UV_SIZE,
 )
 from training.axes import LATENT, axes
-from training.checkpoint import load_full, load_small
+from training.checkpoint import KEPT, load_full, load_small
 from training.landmarker import SIZE, Landmarker
 from training.networks import (
     CODE,
@@ -186,13 +186,13 @@ def _in_bytes(graph: onnx.GraphProto, name: str, values: Float32) -> npt.NDArray
 
 
 def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, dict[str, float]]:
-    """Load the averaged generator of a run, from its full or its small checkpoint."""
+    """Load the averaged generator of a run, from its full or its small checkpoint, or that kept."""
     if (run / "full.pt").exists():
         state = load_full(run / "full.pt", torch.device("cpu"))
         weights: dict[str, Tensor] = state["nets"]  # type: ignore[assignment]
         facts: dict[str, float] = state["facts"]  # type: ignore[assignment]
     else:
-        weights, facts = load_small(run / "small")
+        weights, facts = load_small(run / "small" if (run / "small").exists() else KEPT)
     generator = Generator(int(facts["size"]))
     own = {k.removeprefix("g_ema."): v for k, v in weights.items() if k.startswith("g_ema.")}
     generator.load_state_dict(generator.state_dict() | own)

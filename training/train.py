@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from training.augment import AdaptiveAugment
-from training.checkpoint import load_full, load_small, save_full, save_small
+from training.checkpoint import KEPT, load_full, load_small, save_full, save_small
 from training.data import Batch, Crops
 from training.losses import discriminator_loss, feature_loss, generator_loss, r1_penalty
 from training.mixtures import surrogates
@@ -207,7 +207,7 @@ class Trainer:
         self.augment.p = facts["p"]
 
     def load(self, run: Path) -> None:
-        """Continue from `run`: its full checkpoint, or else its small one."""
+        """Continue from `run`: its full checkpoint, or its small one, or the one that is kept."""
         full = run / "full.pt"
         if full.exists():
             state = load_full(full, self.device)
@@ -218,11 +218,9 @@ class Trainer:
                 self.g_opt.load_state_dict(state["g_opt"])
                 self.d_opt.load_state_dict(state["d_opt"])
                 self._set_lr()
-        elif (run / "small").exists():
-            weights, facts = load_small(run / "small")
-            self._take(weights)
         else:
-            return
+            weights, facts = load_small(run / "small" if (run / "small").exists() else KEPT)
+            self._take(weights)
         self.restore(facts)
         log.info("resumed at %d crops", self.crops)
 

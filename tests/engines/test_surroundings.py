@@ -83,6 +83,27 @@ def test_detail_beside_the_face_is_gone_and_the_far_scene_is_untouched() -> None
     assert np.array_equal(made[far], image[far])
 
 
+def test_no_sharp_line_shines_through_where_the_blur_becomes_less() -> None:
+    image, patch = scene(), patch_at(320, 180)
+    made = published(image, [track_at(320, 180)], {1: patch})
+    away = cv2.distanceTransform((~hidden_by(patch)).astype(np.uint8), cv2.DIST_L2, 5)
+    side = EYES_APART / 0.4
+    rings = [(away > a * side) & (away < (a + 0.03) * side) for a in (0.16, 0.19, 0.22, 0.25)]
+    left = [roughness(made, ring) / roughness(image, ring) for ring in rings]
+    assert left == sorted(left)
+    assert left[2] < 0.15  # a cross-fade leaves half
+
+
+def test_colours_of_the_painted_face_run_into_its_surroundings() -> None:
+    image, patch = np.full((HEIGHT, WIDTH, 3), 40, np.uint8), patch_at(320, 180)
+    bright = replace(patch, pixels=patch.pixels + 120)
+    made = [published(image, [track_at(320, 180)], {1: one}) for one in (patch, bright)]
+    away = cv2.distanceTransform((~hidden_by(patch)).astype(np.uint8), cv2.DIST_L2, 5)
+    rim = (away > 2) & (away < 6)
+    gain = made[1][rim].mean(axis=0) - made[0][rim].mean(axis=0)
+    assert (gain > 5).all()
+
+
 def test_painted_face_stays_as_it_was_painted() -> None:
     patch = patch_at(320, 180)
     soft = published(scene(), [track_at(320, 180)], {1: patch})
