@@ -1,12 +1,19 @@
-"""People painted at rest in even light, to compare them by their looks alone."""
+"""People painted at rest in even light, to compare them by their looks alone.
 
+`python -m training.portraits --out docs/donors.jpg` writes a contact sheet of a pack's donors.
+"""
+
+import argparse
+from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.shape import ShapeModel, points_at_rest
+from engines.backends.openvino import OpenVino
+from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
+from engines.stylegan.shape import ShapeModel, load_shape_model, points_at_rest
 from engines.stylegan.sizes import LIGHT_SIZE
 from engines.swapper import Control, Swapper
 
@@ -15,6 +22,8 @@ EVEN_LIGHT: Final = (-0.1, 0.0, 0.15)
 """Colour of the light, BGR in [-1, 1]."""
 SIDE: Final = 128
 """Of a portrait, px: recognisers look no closer."""
+SHEET: Final = (5, 12)
+"""Rows and columns of a contact sheet."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -46,3 +55,28 @@ def portraits(swapper: Swapper, shape: ShapeModel, latents: Float32) -> tuple[UI
 def _reduced(picture: Float32) -> UInt8:
     small = cv2.resize(picture, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
     return np.asarray(np.rint(small), np.uint8)
+
+
+def sheet_of_pack(pack_folder: Path) -> UInt8:
+    """A contact sheet of donors, evenly chosen from all of a pack, uint8[H, W, 3] BGR."""
+    pack = read_pack(pack_folder)
+    swapper, _ = swapper_from_pack(OpenVino(), pack_folder)
+    latents = donor_latents(pack)
+    rows, columns = SHEET
+    chosen = np.linspace(0, len(latents) - 1, rows * columns).astype(int)
+    pictures, _ = portraits(swapper, load_shape_model(pack.path("shape.npz")), latents[chosen])
+    grid = pictures.reshape(rows, columns, SIDE, SIDE, 3).transpose(0, 2, 1, 3, 4)
+    return np.ascontiguousarray(grid.reshape(rows * SIDE, columns * SIDE, 3))
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pack", type=Path, default=bundled_pack())
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    cv2.imwrite(str(args.out), sheet_of_pack(args.pack))
+
+
+if __name__ == "__main__":
+    main()

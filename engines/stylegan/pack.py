@@ -120,8 +120,8 @@ def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
     return Painting(generator, load_role(backend, pack, "renderer", precision))
 
 
-def donor_latents(pack: Pack, count: int) -> npt.NDArray[np.float32]:
-    """Latents float32[<= count, L, 512] of the pack's first donors.
+def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float32]:
+    """Latents float32[<= count, L, 512] of the pack's first donors, or of all.
 
     Raises:
         ModelMissing: the pack has none.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -228,6 +230,32 @@ def test_same_frames_give_the_same_patches() -> None:
         assert np.array_equal(first.pixels, second.pixels)
         assert np.array_equal(first.alpha, second.alpha)
         assert np.array_equal(first.crop_from_frame, second.crop_from_frame)
+
+
+class TremblingPainter(NoisePainter):
+    """Paints lines that lie half a pixel beside their place in every second picture."""
+
+    painted = 0
+
+    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+        rendered = super().paint(control, latents)
+        self.painted += 1
+        across = np.arange(SIZE, dtype=np.float32) + 0.5 * (self.painted % 2)
+        lines = (120 + 40 * np.sin(across / 3))[None, None, :, None]
+        return replace(rendered, pixels=np.zeros_like(rendered.pixels) + lines)
+
+
+def test_painted_lines_do_not_tremble_on_a_face_that_holds_still() -> None:
+    subject, painter = swap(TremblingPainter()), TremblingPainter()
+    calm = picture_from_bgr(np.full((200, 300, 3), 90, np.uint8))
+    still = [replace(frame(index), picture=calm) for index in range(8)]
+    swapped = [subject.replace(one, [track()]).patches[1].pixels for one in still]
+    read = painter.read(np.zeros((1, SIZE, SIZE, 3), np.uint8))
+    plain = [painter.paint(read, np.zeros((1, LAYERS, 512), np.float32)).pixels[0] for _ in still]
+    steps, trembling = (
+        np.mean([np.abs(b - a).mean() for a, b in pairwise(one[2:])]) for one in (swapped, plain)
+    )
+    assert steps < 0.3 * trembling
 
 
 def test_painter_fault_reaches_the_caller() -> None:
