@@ -56,7 +56,10 @@ def goals_of_clip(figures: QualityFigures) -> list[ClipGoal]:
         f"surroundings {geometry.pose_surroundings_deg:.1f})"
     )
     goals.append(_most(text, geometry.pose_error_deg, MOST_POSE_DEG))
-    text = f"landmark error, share of the eyes' distance (floor {geometry.landmark_floor:.3f})"
+    text = (
+        f"landmark error, share of the eyes' distance (floor {geometry.landmark_floor:.3f}; "
+        f"without the surrogate's own face at rest {geometry.landmark_movement:.3f})"
+    )
     goals.append(_most(text, geometry.landmark_error, MOST_LANDMARK))
     constancy = {name: one for name, one in figures.constancy.items() if one.tracks}
     if constancy:

@@ -82,6 +82,8 @@ class Geometry:
         landmark_error: mean distance of 68 landmarks ÷ distance of the outer eye corners.
         landmark_floor: between the original and a jittered crop of it, jitter undone.
         landmark_step: between consecutive frames of the original, aligned by the eyes.
+        landmark_movement: what is left of the error when each face's mean offset is taken out:
+            a surrogate at rest has its brows and lips elsewhere than the subject.
     """
 
     pose_error_deg: float
@@ -91,6 +93,7 @@ class Geometry:
     landmark_error: float
     landmark_floor: float
     landmark_step: float
+    landmark_movement: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def geometry_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Geometry
             back = np.stack([undo for _, undo in shaken])
             steadied = seen[2] @ back[:, :, :2].transpose(0, 2, 1) + back[:, None, :, 2]
             marks.append(_mark_rows(seen[0], seen[1], steadied, one.frames))
-    return Geometry(*_column_means(poses, 4), *_column_means(marks, 3))
+    return Geometry(*_column_means(poses, 4), *_column_means(marks, 4))
 
 
 def _poses(one: FollowedFace, probe: GeometryProbe) -> list[NDArray[np.float32]]:
@@ -198,7 +201,9 @@ def _mark_rows(
     frames: Sequence[int],
 ) -> NDArray[np.float32]:
     step = _of_steps(landmark_error(before[1:], before[:-1]), frames)
-    return np.stack([landmark_error(before, after), landmark_error(before, shaken), step], axis=1)
+    offset = (after - before).mean(axis=0)
+    errors = [landmark_error(before, other) for other in (after, shaken, after - offset)]
+    return np.stack([*errors[:2], step, errors[2]], axis=1)
 
 
 def _of_steps(values: NDArray[np.float32], frames: Sequence[int]) -> NDArray[np.float32]:

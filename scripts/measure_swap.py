@@ -24,7 +24,7 @@ import av
 
 HEAD = """\
 | clip | face-frames | covered | detected again | taken for the original · strangers \
-| pose error (floor, own face) | landmark error (floor) | identity variance (original) \
+| pose error (floor, own face) | landmark error (floor, movement) | identity variance (original) \
 | spread (original) | warp error | flicker | trembling |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 | wanted | | | ≥ 99 % | ≤ 0.5 % | ≤ 5° | ≤ 6 % | ≤ 0.016 | | ≤ 1.3 | | |"""
@@ -116,7 +116,8 @@ def row_of(name: str, judged: list[dict]) -> str:
         f"| {told('redetected', '.1%')} | {told('matched', '.1%')} · {told('strangers', '.1%')} "
         f"| {told('pose', '.1f', '°')} ({told('pose_floor', '.1f', '°')}, "
         f"{told('pose_surroundings', '.1f', '°')}) "
-        f"| {told('landmark', '.1%')} ({told('landmark_floor', '.1%')}) "
+        f"| {told('landmark', '.1%')} ({told('landmark_floor', '.1%')}, "
+        f"{told('landmark_movement', '.1%')}) "
         f"| {told('variance', '.4f')} ({told('original_variance', '.4f')}) "
         f"| {told('spread', '.3f')} ({told('original_spread', '.3f')}) "
         f"| {told('warp', '.2f')} | {told('flicker', '.2f')} | {told('jitter', '.2f')} |"
@@ -141,6 +142,7 @@ def figures_of(found: dict) -> dict[str, float | None]:
         "pose_surroundings": quality["pose_surroundings_deg"],
         "landmark": quality["landmark_error"],
         "landmark_floor": quality["landmark_floor"],
+        "landmark_movement": quality["landmark_movement"],
         **{
             key: same[key] if same["tracks"] else None
             for key in ("variance", "original_variance", "spread", "original_spread")

@@ -26,7 +26,7 @@ GOOD = QualityFigures(
     redetected=share(95, 95),
     recognised={"a": share(0, 95), "b": share(0, 95)},
     constancy={"a": Constancy(0.001, 0.002, 0.02, 0.03, 1)},
-    geometry=Geometry(2.0, 1.0, 0.5, 1.5, 0.03, 0.01, 0.01),
+    geometry=Geometry(2.0, 1.0, 0.5, 1.5, 0.03, 0.01, 0.01, 0.01),
     steadiness=Steadiness(1.0, 1.1, 0.9, 1),
 )
 
@@ -49,7 +49,7 @@ def test_what_was_not_measured_is_left_out_of_the_record() -> None:
         redetected=share(0, 0),
         recognised={},
         constancy={},
-        geometry=Geometry(*[NAN] * 7),
+        geometry=Geometry(*[NAN] * 8),
         steadiness=Steadiness(NAN, NAN, NAN, 0),
     )
     assert goals_record(bare) == []

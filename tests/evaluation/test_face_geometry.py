@@ -89,6 +89,13 @@ def test_a_moved_face_has_an_error_above_the_floor() -> None:
     assert moved.landmark_step == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_constant_offset_is_told_from_movement_that_is_not_followed() -> None:
+    still = geometry_of([followed([50] * 8)], probe())
+    assert still.landmark_movement < 0.01 * still.landmark_error
+    swaying = geometry_of([followed([30, 50] * 4)], probe())
+    assert swaying.landmark_movement > 0.5 * swaying.landmark_error
+
+
 def test_an_untouched_face_has_no_error() -> None:
     assert geometry_of([followed([40] * 8)], probe()).landmark_error == 0
 
