@@ -22,16 +22,16 @@ class TrackLinkage:
         matched: share of chains whose mean face still matches its original.
         rank_1: share of chains whose own original is the nearest of all chains.
         chance: rank-1 of an attacker who guesses, 1 ÷ chains.
-        identity_variance: 1 − mean length of the anonymized templates: 0 when every frame
+        spread: 1 − mean length of the anonymized templates: 0 when every frame
             of a track shows one identity. The mean over chains of two frames or more.
-        original_variance: the same for the originals: the noise floor.
+        original_spread: the same for the originals: the noise floor.
     """
 
     matched: Proportion
     rank_1: Proportion
     chance: float
-    identity_variance: float
-    original_variance: float
+    spread: float
+    original_spread: float
 
 
 def link_tracks(exposure: Exposure, judge: Recogniser, least_frames: int = 5) -> TrackLinkage:
@@ -53,6 +53,6 @@ def link_tracks(exposure: Exposure, judge: Recogniser, least_frames: int = 5) ->
         matched=clustered(own > judge.threshold, chains),
         rank_1=clustered(scores.argmax(axis=1) == np.arange(len(chains)), chains),
         chance=1 / len(chains),
-        identity_variance=float(spread[:, 1].mean()),
-        original_variance=float(spread[:, 0].mean()),
+        spread=float(spread[:, 1].mean()),
+        original_spread=float(spread[:, 0].mean()),
     )

@@ -127,8 +127,8 @@ def _tracks(exposure: Exposure, judge: Recogniser) -> Record:
         "matched": linkage.matched.as_dict(),
         "rank_1": linkage.rank_1.as_dict(),
         "chance_rank_1": linkage.chance,
-        "identity_variance": linkage.identity_variance,
-        "identity_variance_of_originals": linkage.original_variance,
+        "spread": linkage.spread,
+        "spread_of_originals": linkage.original_spread,
     }
 
 
