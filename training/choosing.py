@@ -21,8 +21,9 @@ from training.sources import is_real_adult
 
 CONTROLS: Final = 3
 """Subjects whose control every candidate is painted under; more average their own looks out."""
-FOLLOWED_SHARE: Final = 0.8
-"""Of the candidates that move most truly; a smaller one makes people alike."""
+ROUNDS: Final = ((1536, 0.8), (1280, 0.95))
+"""People left by every choice under control, and the share, of those before, of the ones that move
+most truly. Each round has other controls: what is chosen by one picture flatters in it."""
 _AT_ONCE: Final = 60
 """Candidates; a swapper remembers the textures of so many."""
 
@@ -42,13 +43,43 @@ class Shown:
     seen: dict[str, Float32]
     error: Float32
 
-    def follows(self) -> npt.NDArray[np.bool_]:
-        """Which candidates are among the FOLLOWED_SHARE that move most truly, bool[N].
+    def follows(self, share: float) -> npt.NDArray[np.bool_]:
+        """Which candidates are among the share that moves most truly, bool[N].
 
-        >>> int(Shown({}, np.arange(5, dtype=np.float32)).follows().sum())
+        >>> int(Shown({}, np.arange(5, dtype=np.float32)).follows(0.8).sum())
         4
         """
-        return np.asarray(self.error <= np.quantile(self.error, FOLLOWED_SHARE), np.bool_)
+        return np.asarray(self.error <= np.quantile(self.error, share), np.bool_)
+
+
+def left_under_control(
+    swapper: Swapper,
+    shape: ShapeModel,
+    latents: Float32,
+    bins: list[dict[str, str]],
+    data: Path,
+    models: Path,
+    *,
+    turn: int,
+    seed: int,
+) -> npt.NDArray[np.int64]:
+    """Which people one round leaves: they move truly, and look unlike each other.
+
+    Args:
+        swapper: of the pack.
+        shape: of the pack.
+        latents: float32[N, L, 512] of the candidates.
+        bins: of the candidates.
+        data: folder of prepared crops.
+        models: folder of the recognisers.
+        turn: which of ROUNDS it is.
+        seed: decides whose control it is.
+    """
+    count, share = ROUNDS[turn]
+    found = shown(swapper, shape, latents, data, models, seed + turn)
+    fits = np.flatnonzero(found.follows(share))
+    seen = {name: each[fits] for name, each in found.seen.items()}
+    return fits[unlike(seen, [bins[i] for i in fits], count)]
 
 
 def shown(

@@ -26,7 +26,7 @@ from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
-from training.choosing import shown, unlike
+from training.choosing import ROUNDS, left_under_control, unlike
 from training.mixtures import mixtures
 from training.nearest import nearness
 from training.portraits import BATCH, portraits
@@ -34,10 +34,9 @@ from training.relief import mirrored_codes
 from training.sources import is_real_adult, lends
 from training.textures import luma_of, mirrored
 
-DONORS: Final = 1536
-"""Fewer are more unlike each other; more serve more people before a surrogate comes again."""
 CANDIDATES: Final = 6144
-"""Chosen at rest, to choose donors from under control."""
+"""Chosen at rest, to choose donors from under control. Fewer donors are more unlike each other;
+more serve more people before a surrogate comes again."""
 POOL: Final = 28000
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
@@ -193,12 +192,19 @@ def write(
     usable = np.flatnonzero(fits)
     seen = {name: each.seen[usable] for name, each in near.items()}
     chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
-    moved = shown(swapper, shape, latents[chosen], data, models, seed)
-    fits = moved.follows()
-    seen = {name: each[fits] for name, each in moved.seen.items()}
-    last = unlike(seen, [bins[i] for i in chosen[fits]], DONORS)
     log.info("%d clean people, %d usable, %d at rest", len(clean), len(usable), len(chosen))
-    chosen = chosen[fits][last]
+    for turn in range(len(ROUNDS)):
+        left = left_under_control(
+            swapper,
+            shape,
+            latents[chosen],
+            [bins[i] for i in chosen],
+            data,
+            models,
+            turn=turn,
+            seed=seed,
+        )
+        chosen = chosen[left]
     _save(out, latents[chosen], [bins[i] for i in chosen], model)
     for name, each in near.items():
         facts |= each.facts(name, chosen)

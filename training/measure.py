@@ -144,17 +144,21 @@ def painted(swapper: Swapper, crops: UInt8, latents: Float32) -> tuple[UInt8, UI
 
 
 def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str, float]:
-    """Measure the pack in `pack_folder`; see the module."""
+    """Measure the pack in `pack_folder`, on at most as many samples as it has donors.
+
+    See the module.
+    """
     backend = OpenVino()
     swapper, _ = swapper_from_pack(backend, pack_folder)
     pack = read_pack(pack_folder)
     shape = load_shape_model(pack.path("shape.npz"))
     latents = donor_latents(pack, max(count, PORTRAITS))
+    count = min(count, len(latents))
     held = np.flatnonzero(np.load(data / "split.npy"))
     crops = np.load(data / "faces256.npy", mmap_mode="r")[held][..., ::-1]
     crops = np.ascontiguousarray(crops[: 2 * count])
     labels = np.load(data / "points.npy")[held][: 2 * count]
-    chosen = latents[np.arange(count) % len(latents)]
+    chosen = latents[:count]
     wanted = shape.swapped(labels[:count], chosen)
     pictures, blends = painted(swapper, crops[:count], chosen)
     facts: dict[str, float] = {"samples": count}
