@@ -28,7 +28,7 @@ _GRID: Final = 48
 _KEPT: Final = 0.9
 """Share of the frame before where both agree; larger is calmer and follows creeping changes
 later."""
-_AGREEING: Final = 30.0
+_AGREEING: Final = 45.0
 """Difference, grey levels, at which half of that is kept."""
 _LIGHT: Final = 0.12
 """Deviation of the blur that parts light from lines, a share of the patch's side: the light is

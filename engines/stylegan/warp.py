@@ -115,6 +115,11 @@ def _turn(corners: Float32) -> Float32:
 
 
 def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) -> Float32:
+    """Where the triangles bring each pixel, float32[S, S, 2].
+
+    A pixel on the rim of a triangle seen edge-on lies many widths beside it; it is brought to the
+    triangle's bounds and not to wherever its affine map leads.
+    """
     size = owner.shape[0]
     ones = np.ones((len(triangles), 3, 1))
     system = np.concatenate([source[triangles], ones], axis=2)
@@ -125,4 +130,7 @@ def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) ->
     step = (np.arange(size) + 0.5) / size
     x, y = np.meshgrid(step, step)
     place = np.stack([x, y, np.ones_like(x)], axis=2)
-    return np.asarray(np.einsum("hwi,hwij->hwj", place, affine[owner]), np.float32)
+    found = np.asarray(np.einsum("hwi,hwij->hwj", place, affine[owner]), np.float32)
+    bounds = target[triangles]
+    low, high = bounds.min(axis=1)[owner], bounds.max(axis=1)[owner]
+    return np.clip(found, low, high, out=found)

@@ -7,6 +7,7 @@ import pytest
 
 from engines.errors import ModelRejected
 from engines.stylegan.warp import (
+    _mapped,
     image_place_of_texture,
     load_texture_frame,
     owners,
@@ -52,3 +53,14 @@ def test_saved_frame_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "shape.npz"
     np.savez(path, frame_points=frame.points, triangles=frame.triangles)
     assert np.array_equal(load_texture_frame(path).triangles, frame.triangles)
+
+
+def test_pixels_on_the_rim_of_a_sliver_stay_in_its_triangle() -> None:
+    source = np.array([[0.2, 0.5], [0.8, 0.5], [0.5, 0.5005]], np.float32)
+    target = np.array([[0.2, 0.2], [0.8, 0.2], [0.5, 0.8]], np.float32)
+    triangle = np.array([[0, 1, 2]], np.int32)
+    drawn = np.ones((64, 64), np.int32)
+    drawn[owners(source, triangle, 64) == 0] = 0
+    place = _mapped(source, target, triangle, np.zeros_like(drawn))
+    assert place.min() >= 0.2 - 1e-6
+    assert place.max() <= 0.8 + 1e-6
