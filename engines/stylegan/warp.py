@@ -117,8 +117,8 @@ def _turn(corners: Float32) -> Float32:
 def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) -> Float32:
     """Where the triangles bring each pixel, float32[S, S, 2].
 
-    A pixel on the rim of a triangle seen edge-on lies many widths beside it; it is brought to the
-    triangle's bounds and not to wherever its affine map leads.
+    A pixel on the rim of a triangle seen edge-on lies many widths beside it; it is brought to
+    within a pixel of the triangle's bounds and not to wherever its affine map leads.
     """
     size = owner.shape[0]
     ones = np.ones((len(triangles), 3, 1))
@@ -131,6 +131,6 @@ def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) ->
     x, y = np.meshgrid(step, step)
     place = np.stack([x, y, np.ones_like(x)], axis=2)
     found = np.asarray(np.einsum("hwi,hwij->hwj", place, affine[owner]), np.float32)
-    bounds = target[triangles]
-    low, high = bounds.min(axis=1)[owner], bounds.max(axis=1)[owner]
-    return np.clip(found, low, high, out=found)
+    bounds, pixel = target[triangles], np.float32(1 / size)
+    low, high = bounds.min(axis=1) - pixel, bounds.max(axis=1) + pixel
+    return np.clip(found, low[owner], high[owner], out=found)

@@ -68,9 +68,8 @@ def test_a_new_look_is_followed_at_once() -> None:
     flow, steady = seen(0, 0), TemporalConsistency()
     steady.steadied(patch_at(X, lines()), 0, flow)
     other = lines(strength=-240.0)
-    assert away(steady.steadied(patch_at(X, other), 1, flow).pixels, other) < 0.2 * away(
-        lines(), other
-    )
+    made = steady.steadied(patch_at(X, other), 1, flow).pixels
+    assert away(made, other) < 0.25 * away(lines(), other)
 
 
 def test_light_is_that_of_now() -> None:
