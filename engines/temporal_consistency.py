@@ -11,13 +11,14 @@ are followed at once. Only painted pixels are mixed with painted pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import inverse_of, moved
+from engines.alignment import inverse_of, moved, scale_of
 from engines.face_flow import FaceFlow
 from engines.patches import Patch
 
@@ -37,6 +38,9 @@ _NEAR: Final = 0.016
 """Deviation of the blur over which differences are judged, a share of the patch's side."""
 _COARSE_SIDE: Final = 64
 """Of the patch in which differences are blurred, px."""
+_ASTRAY: Final = 0.015
+"""Distance, a share of the patch's side, from which a pixel's way there and back misses it: a
+hand passed before the face, or it turned away."""
 
 Float32 = NDArray[np.float32]
 
@@ -63,36 +67,42 @@ class TemporalConsistency:
         self._last, self._index = patch, index
         return patch
 
-    def _moved_to(
-        self, patch: Patch, index: int, flow: FaceFlow
-    ) -> tuple[Float32, NDArray[np.bool_]] | None:
-        """The last patch's pixels where they lie now, and where it has any."""
+    def _moved_to(self, patch: Patch, index: int, flow: FaceFlow) -> tuple[Float32, Float32] | None:
+        """The last patch's pixels where they lie now, and how far each may be trusted, 0 to 1."""
         if self._last is None:
             return None
         size, old = patch.alpha.shape[0], self._last.alpha.shape[0]
-        steps = (np.arange(_GRID, dtype=np.float32) + np.float32(0.5)) * np.float32(size / _GRID)
-        grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
-        there = flow.carried(moved(inverse_of(patch.crop_from_frame), grid), index, self._index)
-        if there is None:
+        here = moved(inverse_of(patch.crop_from_frame), _grid() * np.float32(size))
+        there = flow.carried(here, index, self._index)
+        back = None if there is None else flow.carried(there, self._index, index)
+        if there is None or back is None:
             return None
+        missed = np.linalg.norm(back - here, axis=1) * scale_of(patch.crop_from_frame)
+        trust = np.clip(2 - missed / np.float32(_ASTRAY * size), 0, 1).reshape(_GRID, _GRID)
         # OpenCV counts from a pixel's centre, a map from its corner.
         place = moved(self._last.crop_from_frame, there).reshape(_GRID, _GRID, 2) - np.float32(0.5)
-        wide = cv2.resize(place, (size, size), interpolation=cv2.INTER_LINEAR)
-        x, y = cv2.split(wide)
+        x, y = cv2.split(cv2.resize(place, (size, size), interpolation=cv2.INTER_LINEAR))
         way = cv2.INTER_CUBIC  # a linear one, frame after frame, would blur
         pixels = cv2.remap(self._last.pixels, x, y, way, borderMode=cv2.BORDER_REPLICATE)
-        is_known = ((wide >= 0) & (wide <= old - 1)).all(axis=-1)
-        return np.asarray(pixels, np.float32), is_known
+        is_inside = (x >= 0) & (y >= 0) & (x <= old - 1) & (y <= old - 1)
+        return np.asarray(pixels, np.float32), _sized(trust, size) * is_inside
 
 
-def _mixed(now: Float32, before: Float32, is_known: NDArray[np.bool_]) -> Float32:
+@cache
+def _grid() -> Float32:
+    """Centres of the cells in which motion is asked for, shares of a side, float32[N, 2]."""
+    steps = (np.arange(_GRID, dtype=np.float32) + np.float32(0.5)) / np.float32(_GRID)
+    return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+
+
+def _mixed(now: Float32, before: Float32, trust: Float32) -> Float32:
     """What is painted now, its lines mixed with those of before where they agree."""
     size = now.shape[0]
     lines = before - now
     lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
     square = _sized(np.square(lines).mean(axis=-1), _COARSE_SIDE)
     kept = np.float32(_KEPT) / (1 + _blurred(square, _NEAR) / np.float32(_AGREEING**2))
-    lines *= (_sized(kept, size) * is_known)[..., None]
+    lines *= (_sized(kept, size) * trust)[..., None]
     return np.clip(now + lines, 0, 255, out=lines)
 
 

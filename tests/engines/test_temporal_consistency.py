@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines import temporal_consistency
 from engines.alignment import EYES
 from engines.face_flow import FaceFlow
 from engines.face_look import crop_with_eyes
@@ -100,3 +101,22 @@ def test_long_memory_keeps_lines_sharp() -> None:
     for index in range(12):
         made = steady.steadied(patch_at(X + 0.37 * index, lines()), index, flow).pixels
     assert made[12:-12, 12:-12].std() > 0.95 * lines()[12:-12, 12:-12].std()
+
+
+def held_under_a_hand() -> float:
+    """How much of the frame before is kept where something else has come before the face."""
+    flow, steady, image = FaceFlow(), TemporalConsistency(), textured()
+    hand = image.copy()
+    hand[: round(Y)] = textured(seed=5)[: round(Y)]
+    for index, picture in enumerate((image, hand)):
+        flow.add(drawn_look(index, x=X, y=Y), shown(picture, shift(0, 0)))
+    steady.steadied(patch_at(X, lines(strength=20.0)), 0, flow)
+    now = lines(x=0.5, strength=20.0)
+    made = steady.steadied(patch_at(X, now), 1, flow).pixels
+    return float(np.abs(made - now)[12 : round(float(EYES[0][1]) * SIZE) - 8, 12:-12].mean())
+
+
+def test_less_is_held_where_pixels_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = held_under_a_hand()
+    monkeypatch.setattr(temporal_consistency, "_ASTRAY", 100.0)
+    assert held < 0.75 * held_under_a_hand()
