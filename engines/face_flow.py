@@ -25,6 +25,11 @@ __all__ = ["FaceFlow", "flow_between"]
 
 _SIDE: Final = 128
 """Of the crops that are compared, px; flow in larger ones costs more and tells little more."""
+_STRIDE_PX: Final = 4
+_DESCENTS: Final = 12
+_REFINEMENTS: Final = 1
+"""Half the work of OpenCV's preset for the same error after following the flow, and nearer to
+what another method finds."""
 
 Float32 = NDArray[np.float32]
 Grey = NDArray[np.uint8]
@@ -108,5 +113,8 @@ def flow_between(before: Grey, after: Grey) -> Float32:
         after: uint8[S, S] of another frame, the face in about the same place.
     """
     search = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    search.setPatchStride(_STRIDE_PX)
+    search.setGradientDescentIterations(_DESCENTS)
+    search.setVariationalRefinementIterations(_REFINEMENTS)
     flow = np.zeros((*before.shape, 2), np.float32)
     return np.asarray(search.calc(before, after, flow), np.float32)

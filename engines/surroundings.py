@@ -48,6 +48,7 @@ _SEEN: Final = 0.02
 _OPAQUE: Final = 0.999
 """Alpha from which it shows nothing but the patch."""
 _ENOUGH: Final = 0.25
+_COARSE_PX: Final = 4.0
 _FAINT: Final = 1e-4
 _FAR_PX: Final = 2**14
 
@@ -129,7 +130,7 @@ def _blurred(around: Float32, known: NDArray[np.bool_], share: Float32) -> Float
     unit = _SIDE / _WIDTH
     # The mean of the whole stands in where not even the far blur reaches a known pixel.
     seen, weight = seen + _FAINT * _mean(seen, weight), weight + _FAINT
-    both = cv2.merge([*cv2.split(seen), weight])
+    both = np.asarray(cv2.merge([*cv2.split(seen), weight]), np.float32)
     coarse = cv2.resize(both, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
     coarse = cv2.GaussianBlur(coarse, (0, 0), _FAR_BLUR * unit / 4)
     far = cv2.resize(coarse, (_SIDE, _SIDE), interpolation=cv2.INTER_LINEAR)
@@ -138,11 +139,21 @@ def _blurred(around: Float32, known: NDArray[np.bool_], share: Float32) -> Float
     level = softest + np.log2(np.clip(share, 0.5**softest, 1))
     made = np.zeros_like(around)
     for number in range(softest, -1, -1):
-        near = cv2.GaussianBlur(both, (0, 0), _BLUR * unit * 0.5 ** (softest - number))
-        enough = np.clip(near[..., 3:] / _ENOUGH, 0, 1)
-        filled = filled + enough * (near[..., :3] / near[..., 3:] - filled)
-        made += np.clip(1 - np.abs(level - number), 0, 1)[..., None] * filled
+        near = _softly(both, _BLUR * unit * 0.5 ** (softest - number))
+        total = near[..., 3:]
+        filled = filled + np.minimum(total / _ENOUGH, 1) * (near[..., :3] / total - filled)
+        made += np.maximum(1 - np.abs(level - number), 0)[..., None] * filled
     return np.asarray(made, np.float32)
+
+
+def _softly(values: Float32, deviation_px: float) -> Float32:
+    """A Gaussian blur, at half the size where nothing that fine is left."""
+    if deviation_px < _COARSE_PX:
+        return np.asarray(cv2.GaussianBlur(values, (0, 0), deviation_px), np.float32)
+    half = cv2.resize(values, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    half = cv2.GaussianBlur(half, (0, 0), deviation_px / 2)
+    side = (values.shape[1], values.shape[0])
+    return np.asarray(cv2.resize(half, side, interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _mean(seen: Float32, weight: Float32) -> Float32:

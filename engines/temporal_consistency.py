@@ -100,7 +100,7 @@ def _mixed(now: Float32, before: Float32, trust: Float32) -> Float32:
     size = now.shape[0]
     lines = before - now
     lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
-    square = _sized(np.square(lines).mean(axis=-1), _COARSE_SIDE)
+    square = _sized(np.einsum("hwc,hwc->hw", lines, lines) / 3, _COARSE_SIDE)
     kept = np.float32(_KEPT) / (1 + _blurred(square, _NEAR) / np.float32(_AGREEING**2))
     lines *= (_sized(kept, size) * trust)[..., None]
     return np.clip(now + lines, 0, 255, out=lines)

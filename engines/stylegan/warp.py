@@ -127,10 +127,10 @@ def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) ->
     system[flat] = np.eye(3)
     affine = np.linalg.solve(system, target[triangles].astype(np.float64))
     affine[flat] = np.eye(3)[:, :2]
-    step = (np.arange(size) + 0.5) / size
-    x, y = np.meshgrid(step, step)
-    place = np.stack([x, y, np.ones_like(x)], axis=2)
-    found = np.asarray(np.einsum("hwi,hwij->hwj", place, affine[owner]), np.float32)
+    step = ((np.arange(size) + 0.5) / size).astype(np.float32)
+    picked = affine.astype(np.float32)[owner]
+    found = step[:, None, None] * picked[:, :, 1] + picked[:, :, 2]
+    found += step[:, None] * picked[:, :, 0]
     bounds, pixel = target[triangles], np.float32(1 / size)
     low, high = bounds.min(axis=1) - pixel, bounds.max(axis=1) + pixel
-    return np.clip(found, low[owner], high[owner], out=found)
+    return np.asarray(np.clip(found, low[owner], high[owner]), np.float32)
