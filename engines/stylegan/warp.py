@@ -127,10 +127,13 @@ def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) ->
     system[flat] = np.eye(3)
     affine = np.linalg.solve(system, target[triangles].astype(np.float64))
     affine[flat] = np.eye(3)[:, :2]
-    step = ((np.arange(size) + 0.5) / size).astype(np.float32)
-    picked = affine.astype(np.float32)[owner]
-    found = step[:, None, None] * picked[:, :, 1] + picked[:, :, 2]
-    found += step[:, None] * picked[:, :, 0]
     bounds, pixel = target[triangles], np.float32(1 / size)
     low, high = bounds.min(axis=1) - pixel, bounds.max(axis=1) + pixel
-    return np.asarray(np.clip(found, low[owner], high[owner]), np.float32)
+    table = np.concatenate([affine.reshape(-1, 6), low, high], axis=1).astype(np.float32)
+    # One row of the table per pixel: across, down, offset, bounds; each of two numbers.
+    picked = table.take(owner.ravel(), axis=0).reshape(size, size, 5, 2)
+    step = ((np.arange(size) + 0.5) / size).astype(np.float32)
+    found = step[:, None] * picked[:, :, 0]
+    found += step[:, None, None] * picked[:, :, 1]
+    found += picked[:, :, 2]
+    return np.asarray(np.clip(found, picked[:, :, 3], picked[:, :, 4]), np.float32)
