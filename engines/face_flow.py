@@ -28,8 +28,7 @@ _SIDE: Final = 128
 _STRIDE_PX: Final = 4
 _DESCENTS: Final = 12
 _REFINEMENTS: Final = 1
-"""Half the work of OpenCV's preset for the same error after following the flow, and nearer to
-what another method finds."""
+"""Smaller strides and more rounds cost more; see `kveil bench --faces` for what flow costs."""
 
 Float32 = NDArray[np.float32]
 Grey = NDArray[np.uint8]

@@ -50,6 +50,14 @@ def save_small(folder: Path, weights: dict[str, Tensor], facts: dict[str, float]
     return files
 
 
+def small_of(run: Path) -> Path | None:
+    """The folder that a run without a full checkpoint goes on from, if there is one.
+
+    Its own small checkpoint, or else the one that is kept with the sources.
+    """
+    return next((one for one in (run / "small", KEPT) if (one / "facts.json").exists()), None)
+
+
 def load_small(folder: Path) -> tuple[dict[str, Tensor], dict[str, float]]:
     """Read what `save_small` wrote; weights come back as float32."""
     weights: dict[str, Tensor] = {}

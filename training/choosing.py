@@ -52,18 +52,16 @@ class Shown:
         return np.asarray(self.error <= np.quantile(self.error, share), np.bool_)
 
 
-def left_under_control(
+def chosen_under_control(
     swapper: Swapper,
     shape: ShapeModel,
     latents: Float32,
     bins: list[dict[str, str]],
     data: Path,
     models: Path,
-    *,
-    turn: int,
     seed: int,
 ) -> npt.NDArray[np.int64]:
-    """Which people one round leaves: they move truly, and look unlike each other.
+    """Which people all ROUNDS leave: they move truly, and look unlike each other.
 
     Args:
         swapper: of the pack.
@@ -72,14 +70,18 @@ def left_under_control(
         bins: of the candidates.
         data: folder of prepared crops.
         models: folder of the recognisers.
-        turn: which of ROUNDS it is.
         seed: decides whose control it is.
+
+    Returns:
+        Indices of candidates, ascending.
     """
-    count, share = ROUNDS[turn]
-    found = shown(swapper, shape, latents, data, models, seed + turn)
-    fits = np.flatnonzero(found.follows(share))
-    seen = {name: each[fits] for name, each in found.seen.items()}
-    return fits[unlike(seen, [bins[i] for i in fits], count)]
+    left = np.arange(len(latents))
+    for turn, (count, share) in enumerate(ROUNDS):
+        found = shown(swapper, shape, latents[left], data, models, seed + turn)
+        fits = found.follows(share)
+        left, seen = left[fits], {name: each[fits] for name, each in found.seen.items()}
+        left = left[unlike(seen, [bins[i] for i in left], count)]
+    return left
 
 
 def shown(

@@ -26,10 +26,10 @@ from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
-from training.choosing import ROUNDS, left_under_control, unlike
+from training.choosing import chosen_under_control, unlike
 from training.mixtures import mixtures
 from training.nearest import nearness
-from training.portraits import BATCH, portraits
+from training.portraits import BATCH, portraits, sheet
 from training.relief import mirrored_codes
 from training.sources import is_real_adult, lends
 from training.textures import luma_of, mirrored
@@ -193,28 +193,16 @@ def write(
     seen = {name: each.seen[usable] for name, each in near.items()}
     chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
     log.info("%d clean people, %d usable, %d at rest", len(clean), len(usable), len(chosen))
-    for turn in range(len(ROUNDS)):
-        left = left_under_control(
-            swapper,
-            shape,
-            latents[chosen],
-            [bins[i] for i in chosen],
-            data,
-            models,
-            turn=turn,
-            seed=seed,
-        )
-        chosen = chosen[left]
+    own_bins = [bins[i] for i in chosen]
+    chosen = chosen[
+        chosen_under_control(swapper, shape, latents[chosen], own_bins, data, models, seed)
+    ]
     _save(out, latents[chosen], [bins[i] for i in chosen], model)
     for name, each in near.items():
         facts |= each.facts(name, chosen)
-    cv2.imwrite(str(data / "donors.png"), _sheet(pictures[chosen[:: max(1, len(chosen) // 96)]]))
+    shown = pictures[chosen[:: max(1, len(chosen) // 96)]]
+    cv2.imwrite(str(data / "donors.png"), sheet(shown, 16))
     return facts | {"donors": float(len(chosen))}
-
-
-def _sheet(pictures: UInt8) -> UInt8:
-    rows = pictures[: len(pictures) // 16 * 16].reshape(-1, 16, *pictures.shape[1:])
-    return np.concatenate([np.concatenate(list(row), axis=1) for row in rows])
 
 
 def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:

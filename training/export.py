@@ -31,7 +31,7 @@ from engines.stylegan.sizes import (
     UV_SIZE,
 )
 from training.axes import LATENT, axes
-from training.checkpoint import KEPT, load_full, load_small
+from training.checkpoint import load_full, load_small, small_of
 from training.landmarker import SIZE, Landmarker
 from training.networks import (
     CODE,
@@ -192,7 +192,7 @@ def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, d
         weights: dict[str, Tensor] = state["nets"]  # type: ignore[assignment]
         facts: dict[str, float] = state["facts"]  # type: ignore[assignment]
     else:
-        weights, facts = load_small(run / "small" if (run / "small").exists() else KEPT)
+        weights, facts = load_small(small_of(run) or run / "small")
     generator = Generator(int(facts["size"]))
     own = {k.removeprefix("g_ema."): v for k, v in weights.items() if k.startswith("g_ema.")}
     generator.load_state_dict(generator.state_dict() | own)

@@ -144,10 +144,7 @@ def painted(swapper: Swapper, crops: UInt8, latents: Float32) -> tuple[UInt8, UI
 
 
 def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str, float]:
-    """Measure the pack in `pack_folder`, on at most as many samples as it has donors.
-
-    See the module.
-    """
+    """Measure a pack on at most as many samples as it has donors; see the module."""
     backend = OpenVino()
     swapper, _ = swapper_from_pack(backend, pack_folder)
     pack = read_pack(pack_folder)

@@ -57,6 +57,12 @@ def _reduced(picture: Float32) -> UInt8:
     return np.asarray(np.rint(small), np.uint8)
 
 
+def sheet(pictures: UInt8, columns: int) -> UInt8:
+    """A contact sheet of uint8[N, S, S, 3], whole rows only: uint8[N // columns * S, ..., 3]."""
+    rows = pictures[: len(pictures) // columns * columns].reshape(-1, columns, *pictures.shape[1:])
+    return np.concatenate([np.concatenate(list(row), axis=1) for row in rows])
+
+
 def sheet_of_pack(pack_folder: Path) -> UInt8:
     """A contact sheet of donors, evenly chosen from all of a pack, uint8[H, W, 3] BGR."""
     pack = read_pack(pack_folder)
@@ -65,8 +71,7 @@ def sheet_of_pack(pack_folder: Path) -> UInt8:
     rows, columns = SHEET
     chosen = np.linspace(0, len(latents) - 1, rows * columns).astype(int)
     pictures, _ = portraits(swapper, load_shape_model(pack.path("shape.npz")), latents[chosen])
-    grid = pictures.reshape(rows, columns, SIDE, SIDE, 3).transpose(0, 2, 1, 3, 4)
-    return np.ascontiguousarray(grid.reshape(rows * SIDE, columns * SIDE, 3))
+    return sheet(pictures, columns)
 
 
 def main() -> None:

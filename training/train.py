@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from training.augment import AdaptiveAugment
-from training.checkpoint import KEPT, load_full, load_small, save_full, save_small
+from training.checkpoint import load_full, load_small, save_full, save_small, small_of
 from training.data import Batch, Crops
 from training.losses import discriminator_loss, feature_loss, generator_loss, r1_penalty
 from training.mixtures import surrogates
@@ -218,9 +218,11 @@ class Trainer:
                 self.g_opt.load_state_dict(state["g_opt"])
                 self.d_opt.load_state_dict(state["d_opt"])
                 self._set_lr()
-        else:
-            weights, facts = load_small(run / "small" if (run / "small").exists() else KEPT)
+        elif (small := small_of(run)) is not None:
+            weights, facts = load_small(small)
             self._take(weights)
+        else:
+            return
         self.restore(facts)
         log.info("resumed at %d crops", self.crops)
 

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+from pathlib import Path
+from unittest.mock import Mock
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from training import choosing
 from training.axes import axes
-from training.choosing import unlike
+from training.choosing import Shown, chosen_under_control, unlike
 from training.donors import age_band, fit_classifier, is_clean
 from training.mixtures import STRETCH, mixtures
 
 pytestmark = pytest.mark.unit
+
+Float32 = npt.NDArray[np.float32]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +64,26 @@ def test_who_is_alike_to_one_recogniser_alone_is_alike() -> None:
         {"edgeface": other, "mobilefacenet": same},
     ):
         assert unlike(seen, [{}, {}, {}], 2).tolist() == [0, 2]
+
+
+def test_every_round_has_other_controls_and_leaves_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = np.eye(10, dtype=np.float32)
+    people[1] = people[0]
+    seeds: list[int] = []
+
+    def shown(_: object, __: object, latents: Float32, *rest: object) -> Shown:
+        seeds.append(int(str(rest[-1])))
+        rows = latents[:, 0].astype(int)
+        return Shown({"edgeface": people[rows]}, (rows == 9).astype(np.float32))
+
+    monkeypatch.setattr(choosing, "shown", shown)
+    monkeypatch.setattr(choosing, "ROUNDS", ((9, 0.9), (5, 1.0)))
+    folder, latents = Path(), np.arange(10, dtype=np.float32)[:, None]
+    left = chosen_under_control(Mock(), Mock(), latents, [{}] * 10, folder, folder, 7)
+    assert seeds == [7, 8]
+    assert len(left) == 5
+    assert 9 not in left
+    assert not {0, 1} <= set(left.tolist())
 
 
 def test_separable_bins_are_learnt() -> None:
