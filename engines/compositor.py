@@ -18,6 +18,7 @@ from engines.alignment import Similarity
 from engines.covering import cover_faces
 from engines.covers import DEFAULT_COVER, Cover
 from engines.errors import EngineFault
+from engines.foreground import foreground
 from engines.patches import Patch, Placed, defect_of, placed_patch
 from engines.pictures import Layout, Picture
 from engines.surroundings import softened
@@ -234,6 +235,7 @@ def _edit(
     margin: float,
 ) -> tuple[FaceOutcome, ...]:
     """Writes patches, then covers: a cover is never softened by a neighbour's feather."""
+    fronts = _foregrounds(picture, tracks, patches, margin)
     outcomes = []
     to_cover = []
     for track in tracks:
@@ -244,19 +246,39 @@ def _edit(
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
     _soften(picture, tracks, {number: patches[number] for number in swapped}, margin)
+    for number in swapped:
+        if (front := fronts.get(number)) is not None:
+            picture.blend(front.top, front.left, front.pixels, front.alpha)
     return tuple(outcomes)
+
+
+def _foregrounds(
+    picture: Picture, tracks: Sequence[Track], patches: Mapping[int, Patch], margin: float
+) -> dict[int, Placed | None]:
+    """What is in front of faces, from the frame as it came; nothing where that fails."""
+    behind = {number: one for number, one in patches.items() if one.occlusion is not None}
+    try:
+        return {
+            number: foreground(picture, patch, _others(tracks, number, margin))
+            for number, patch in behind.items()
+        }
+    except Exception:  # then faces are painted over what hides them, which shows nobody
+        return {}
 
 
 def _soften(
     picture: Picture, tracks: Sequence[Track], patches: Mapping[int, Patch], margin: float
 ) -> None:
-    """Blurs what is around the swapped faces, last: by now no bare face can run into it."""
-    boxes = {track.id: _widened(track.face.box_px, margin) for track in tracks}
+    """Blurs what is around the swapped faces: by now no bare face can run into it."""
     for number, patch in patches.items():
-        others = [box for other, box in boxes.items() if other != number]
-        soft = softened(picture, patch, others)
+        soft = softened(picture, patch, _others(tracks, number, margin))
         if soft is not None:
             picture.blend(soft.top, soft.left, soft.pixels, soft.alpha)
+
+
+def _others(tracks: Sequence[Track], number: int, margin: float) -> list[Box]:
+    """Boxes of all faces but one, as wide as covers."""
+    return [_widened(track.face.box_px, margin) for track in tracks if track.id != number]
 
 
 def _widened(box: Box, margin: float) -> Box:

@@ -17,6 +17,7 @@ from engines.face_look import (
     look_from_points,
     painted_points,
 )
+from engines.occlusion import MOST_HIDDEN, Occlusion, is_told_apart, marked
 from engines.swapper import Control, Rendered, light_from_crop
 from engines.types import Face, Frame
 
@@ -28,6 +29,7 @@ above which they are not one face's."""
 _OFF_CENTRE = 0.06
 """Distance of an eye from its place in the crop, crop units, above which the crop is cut anew."""
 Crops = NDArray[np.uint8]
+Float32 = NDArray[np.float32]
 
 
 class Painter(Protocol):
@@ -92,7 +94,7 @@ class ControlReader:
             for frame, one in zip(frames, maps, strict=True)
         ]
         control = self._painter.read(np.stack(crops))
-        return [
+        looks = [
             look_from_points(
                 frame.index,
                 frame.time_s,
@@ -104,6 +106,25 @@ class ControlReader:
             )
             for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
         ]
+        if control.occlusion is None:
+            return looks
+        return [
+            _with_front(look, sure, points, one * np.float32(sure.shape[0] / size))
+            for look, sure, points, one in zip(
+                looks, control.occlusion, control.points, maps, strict=True
+            )
+        ]
+
+
+def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Similarity) -> Look:
+    """The look with what is in front of the face; not to be followed where that is too much."""
+    if not is_told_apart(crop_from_frame, sure.shape[0]):
+        return look
+    marks, share = marked(sure, points)
+    if marks is None:
+        return look
+    doubt = look.doubt if share <= MOST_HIDDEN else np.inf
+    return replace(look, doubt=doubt, occlusion=Occlusion(marks, crop_from_frame))
 
 
 def _is_off(look: Look, crop_from_frame: Similarity, size: int) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity, inverse_of, moved, scale_of
+from engines.occlusion import Occlusion
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 
 __all__ = [
@@ -47,6 +48,7 @@ class Look:
         shape: float32[POINTS, 3] landmarks in distances of the eyes, around that place.
         light: float32[2, 4, 4, 3].
         doubt: expected error of the landmarks, crop units; infinite where not to be followed.
+        occlusion: what is in front of the face; None where nothing is.
     """
 
     index: int
@@ -55,6 +57,7 @@ class Look:
     shape: Float32
     light: Float32
     doubt: float
+    occlusion: Occlusion | None = None
 
 
 def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:

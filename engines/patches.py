@@ -21,6 +21,7 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
+from engines.occlusion import Occlusion
 from engines.pictures import Picture
 from engines.types import Face
 
@@ -46,12 +47,14 @@ class Patch:
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
         outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
             one, what is around the face is softened, see `engines.surroundings`.
+        occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
     """
 
     pixels: NDArray[np.float32]
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
     outline: NDArray[np.float32] | None = None
+    occlusion: Occlusion | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from engines.errors import EngineFault, ModelRejected
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
-from engines.stylegan.shape import ShapeModel
+from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
@@ -58,11 +58,14 @@ class Control:
         light: float32[N, 2, 4, 4, 3] BGR in [-1, 1], of face and surroundings.
         doubt: float32[N] expected error of the points, crop units; infinite where the head is
             turned further than the generator follows.
+        occlusion: float32[N, 128, 128] how surely something is in front, in [0, 1]; None where
+            it is not asked for or the network does not tell.
     """
 
     points: Float32
     light: Float32
     doubt: Float32
+    occlusion: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ class Swapper:
 
     Args:
         landmarker: `image` float32[N, 3, 128, 128] RGB in [-1, 1] -> `points`
-            float32[N, POINTS, 3], `spread` float32[N, 1].
+            float32[N, POINTS, 3], `spread` float32[N, 1] and, where it tells what is in front
+            of a face, `occlusion` float32[N, 1, 128, 128] in [0, 1].
         generator: `latents` float32[N, L, 512] -> `texture` float32[N, 3, S, S] RGB.
         renderer: `texture`, `movement` float32[N, F] of the subject, standardised, `oval`
             float32[N, 1, 64, 64] in [0, 1], `light` float32[N, 6, 4, 4] RGB of face and
@@ -131,8 +135,10 @@ class Swapper:
         light = np.stack(
             [light_from_crop(crop, face) for crop, face in zip(crops, points, strict=True)]
         )
-        doubt = np.where(self._is_in_reach(points), out["spread"][:, 0], np.inf)
-        return Control(points, light, doubt.astype(np.float32))
+        doubt = np.where(_is_in_reach(self._shape.pose_of(points)), out["spread"][:, 0], np.inf)
+        seen = out.get("occlusion")
+        occlusion = None if seen is None else seen[:, 0]
+        return Control(points, light, doubt.astype(np.float32), occlusion)
 
     def paint(self, control: Control, latents: Float32) -> Rendered:
         """Paint surrogates under the given control.
@@ -144,7 +150,8 @@ class Swapper:
         Raises:
             EngineFault: a network failed, or painted a blank.
         """
-        points = self._shape.swapped(control.points, latents)
+        pose = self._shape.pose_of(control.points)
+        points = self._shape.swapped(control.points, latents, pose)
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
@@ -152,7 +159,7 @@ class Swapper:
         image = self._renderer.run(
             {
                 "texture": self._textures.of_latents(latents),
-                "movement": self._shape.features_of(control.points),
+                "movement": self._shape.features_of(control.points, pose),
                 "oval": ovals[:, None],
                 "light": _light_planes(light),
                 "grid": np.ascontiguousarray(grid),
@@ -168,7 +175,8 @@ class Swapper:
                 for old, new in zip(control.points, points, strict=True)
             ]
         )
-        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], self._followed(control))
+        is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
+        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.
@@ -182,12 +190,9 @@ class Swapper:
         """
         return self.paint(self.read(crops), latents)
 
-    def _followed(self, control: Control) -> npt.NDArray[np.bool_]:
-        return (control.doubt <= DOUBT_LIMIT) & self._is_in_reach(control.points)
 
-    def _is_in_reach(self, points: Float32) -> npt.NDArray[np.bool_]:
-        angles = self._shape.pose_of(points).angles_deg()
-        return np.asarray(np.abs(angles[:, 0]) <= YAW_LIMIT_DEG, np.bool_)
+def _is_in_reach(pose: Pose) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.abs(pose.angles_deg()[:, 0]) <= YAW_LIMIT_DEG, np.bool_)
 
 
 def _layers_and_size(generator: Session, renderer: Session) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from engines.face_look import (
     painted_points,
     points_in_frame,
 )
+from engines.occlusion import Occlusion, agreed
 from engines.pictures import Picture
 from tracker.one_euro import OneEuro
 
@@ -57,12 +58,15 @@ class Steady:
         light: float32[2, 4, 4, 3].
         doubt: of the landmarks, crop units.
         motion: float32[4], see `Look`.
+        occlusion: what is in front of the face in this frame; None where nothing is, or where
+            the frame's look was bridged.
     """
 
     points: Float32
     light: Float32
     doubt: float
     motion: Float32
+    occlusion: Occlusion | None = None
 
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px with the eyes at `PAINTED_EYES`."""
@@ -149,7 +153,9 @@ class ControlTrack:
         shape = self._shape(own.shape, own.time_s)
         if len(near) >= _LEAST_FITTED:
             motion, shape = self._by_neighbours(own, near) or (motion, shape)
-        return Steady(painted_points(shape), light, min(own.doubt, self.limit), motion)
+        return Steady(
+            painted_points(shape), light, min(own.doubt, self.limit), motion, _in_front(own, near)
+        )
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
         """Motion and shape by neighbouring frames; None without pixels or frames ahead."""
@@ -199,6 +205,15 @@ def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
         )
     )
     return Look(index, time_s, motion, shape, light, max(before.doubt, after.doubt))
+
+
+def _in_front(own: Look, near: list[Look]) -> Occlusion | None:
+    """What is in front of the face, by three frames where the neighbours were looked at."""
+    known = {look.index: look.occlusion for look in near}
+    around = (own.index - 1, own.index, own.index + 1)
+    if not known.keys() >= set(around):
+        return own.occlusion
+    return agreed([known[index] for index in around])
 
 
 def _is_near(look: Look, other: Look, reaches: int) -> bool:

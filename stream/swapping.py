@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from config.settings import Privacy
 from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, settled, sized_patch
@@ -28,7 +29,14 @@ from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
 
-__all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
+__all__ = [
+    "Around",
+    "Embedder",
+    "Painter",
+    "SurrogateSource",
+    "SwapEveryFace",
+    "around_from_privacy",
+]
 
 _LEAST_FACE_PX = 20.0
 """Below this a face has too few pixels to be followed or to look like anything."""
@@ -56,6 +64,27 @@ class SurrogateSource(Protocol):
         """Clusters used so far."""
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is done around and before a painted face.
+
+    Attributes:
+        softens: whether its surroundings are blurred.
+        draws_foreground: whether what is in front of it is drawn again.
+    """
+
+    softens: bool = True
+    draws_foreground: bool = True
+
+
+SOFT_AND_DRAWN = Around()
+
+
+def around_from_privacy(privacy: Privacy) -> Around:
+    """What settings ask for."""
+    return Around(privacy.surroundings == "soft", privacy.foreground == "drawn")
+
+
 @dataclass(slots=True)
 class _Wearer:
     """What is remembered of one track."""
@@ -79,17 +108,21 @@ class SwapEveryFace:
         painter: control and generator.
         embedder: tells people apart.
         source: lends the surrogates.
-        softens: whether the surroundings of a swapped face are blurred.
+        around: what is done besides painting.
     """
 
     def __init__(
-        self, painter: Painter, embedder: Embedder, source: SurrogateSource, *, softens: bool = True
+        self,
+        painter: Painter,
+        embedder: Embedder,
+        source: SurrogateSource,
+        around: Around = SOFT_AND_DRAWN,
     ) -> None:
         self._painter = painter
         self._embedder = TrackEmbedder(embedder, painter.size)
         self._reader = ControlReader(painter)
         self._source = source
-        self._softens = softens
+        self._around = around
         self._wearers: dict[int, _Wearer] = {}
         self._ahead: FacesAhead | None = None
 
@@ -150,8 +183,13 @@ class SwapEveryFace:
         )
         for row, (track, wearer, _, steady) in enumerate(ready):
             place = steady.crop_from_frame(self._painter.size)
-            outline = rendered.outline[row] if self._softens else None
-            patch = Patch(rendered.pixels[row], rendered.alpha[row], place, outline)
+            patch = Patch(
+                rendered.pixels[row],
+                rendered.alpha[row],
+                place,
+                rendered.outline[row] if self._around.softens else None,
+                steady.occlusion if self._around.draws_foreground else None,
+            )
             if rendered.is_usable[row] and hides(track.face, patch):
                 patches[track.id] = _retouched(patch, frame, track.id, wearer)
             else:

@@ -32,7 +32,7 @@ from engines.stylegan.sizes import (
 )
 from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small, small_of
-from training.landmarker import SIZE, Landmarker
+from training.landmarker import SIZE
 from training.networks import (
     CODE,
     TEXTURE_CODES,
@@ -45,6 +45,7 @@ from training.networks import (
     latents_from_codes,
     light_from_images,
 )
+from training.occlusion import HEAD, ControlNetwork, OcclusionHead, landmark_network
 from training.relief import RELIEF_CODES
 from training.textures import YCC_FROM_RGB
 
@@ -246,7 +247,13 @@ def write_geometry(geometry: Path, arrays: dict[str, Float32], relief: Path, out
 
 
 def export(
-    run: Path, landmarker: Path, geometry: Path, texture: Path, relief: Path, out: Path
+    run: Path,
+    landmarker: Path,
+    occlusion: Path,
+    geometry: Path,
+    texture: Path,
+    relief: Path,
+    out: Path,
 ) -> None:
     """Write the networks and the shape model."""
     out.mkdir(parents=True, exist_ok=True)
@@ -275,20 +282,43 @@ def export(
             ["latents"],
         ),
     }
-    if landmarker.exists():
-        finder = Landmarker()
-        finder.load_state_dict(load_full(landmarker, torch.device("cpu"))["net"])
-        jobs["landmarker"] = (finder, {"image": image}, ["points", "spread"])
-    else:
-        log.info("no %s: the bundled landmark network is kept", landmarker)
-        shutil.copyfile(bundled_pack() / "landmarker.onnx", out / "landmarker.onnx")
     for name, (net, inputs, outputs) in jobs.items():
-        model = onnx_from_module(net, inputs, outputs)
-        (out / f"{name}.onnx").write_bytes(model.SerializeToString())
-        facts[f"{name}_parity"] = parity(net, inputs, out / f"{name}.onnx")
-        log.info("%s: largest difference to its file %.5f", name, facts[f"{name}_parity"])
+        facts |= write_network(name, net, inputs, outputs, out)
+    facts |= export_landmarker(landmarker, occlusion, out)
     write_geometry(geometry, arrays, relief, out)
     (out / "training.json").write_text(json.dumps(facts))
+
+
+def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str, float]:
+    """Write `landmarker.onnx`: landmarks, their error and what is in front, in one pass.
+
+    Args:
+        landmarker: checkpoint of the landmark network; without it, that of the pack.
+        occlusion: run of `training.occlusion`; without it the pack's file is kept as it is.
+        out: folder of the pack that is made.
+    """
+    if not (occlusion / HEAD).exists():
+        log.info("no %s: the bundled landmark network is kept", occlusion / HEAD)
+        shutil.copyfile(bundled_pack() / "landmarker.onnx", out / "landmarker.onnx")
+        return {}
+    head = OcclusionHead()
+    head.load_state_dict(load_full(occlusion / HEAD, torch.device("cpu"))["net"])
+    net = ControlNetwork(landmark_network(landmarker), head)
+    image = {"image": torch.rand(2, 3, SIZE, SIZE) * 2 - 1}
+    facts = write_network("landmarker", net, image, ["points", "spread", "occlusion"], out)
+    told: dict[str, float] = json.loads((occlusion / "facts.json").read_text())
+    return facts | told
+
+
+def write_network(
+    name: str, net: nn.Module, inputs: dict[str, Tensor], outputs: list[str], out: Path
+) -> dict[str, float]:
+    """Write one network's file, and tell how far it is off the network."""
+    model = onnx_from_module(net, inputs, outputs)
+    (out / f"{name}.onnx").write_bytes(model.SerializeToString())
+    off = parity(net, inputs, out / f"{name}.onnx")
+    log.info("%s: largest difference to its file %.5f", name, off)
+    return {f"{name}_parity": off}
 
 
 def moving_from_texture(texture: dict[str, Float32]) -> Float32:
@@ -325,13 +355,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, default=Path("runs/detail"))
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
+    parser.add_argument("--occlusion", type=Path, default=Path("runs/occlusion"))
+    parser.add_argument("--only-landmarker", action="store_true", help="write that file alone")
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    export(args.run, args.landmarker, args.shape, args.texture, args.relief, args.out)
+    if args.only_landmarker:
+        args.out.mkdir(parents=True, exist_ok=True)
+        facts = export_landmarker(args.landmarker, args.occlusion, args.out)
+        log.info("%s", json.dumps(facts))
+        return
+    sources = (args.landmarker, args.occlusion, args.shape, args.texture, args.relief)
+    export(args.run, *sources, args.out)
 
 
 if __name__ == "__main__":

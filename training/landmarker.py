@@ -60,7 +60,11 @@ class Landmarker(nn.Module):
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
         """See the class."""
-        x = functional.leaky_relu(self.dense(self.body(image).flatten(1)), 0.2)
+        return self.read(self.body(image))
+
+    def read(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Points and spread from the last features float[N, 128, 4, 4]."""
+        x = functional.leaky_relu(self.dense(features.flatten(1)), 0.2)
         out = self.head(x).float() * 0.1
         points = self.start + out[:, :-1].reshape(-1, POINTS, 3)
         spread = functional.softplus(out[:, -1:] * 10.0) * 0.01 + 0.002
@@ -83,10 +87,11 @@ def augmented(image: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
     centred = points[:, :, :2] * 2 - 1 - shift[:, None].to(image.device) * 2
     flat = (centred @ inverse.transpose(1, 2) + 1) / 2
     depth = points[:, :, 2:] / scale[:, None, None].to(image.device)
-    return _degraded(moved), torch.cat([flat, depth], dim=2)
+    return _partly_hidden(degraded(moved)), torch.cat([flat, depth], dim=2)
 
 
-def _degraded(image: Tensor) -> Tensor:
+def degraded(image: Tensor) -> Tensor:
+    """Dim, tint, blur and roughen a batch float[N, 3, S, S] in [-1, 1]; shapes stay."""
     count, device = len(image), image.device
     gain = torch.exp(torch.randn(count, 3, 1, 1, device=device) * 0.08)
     gain = gain * torch.exp(torch.randn(count, 1, 1, 1, device=device) * 0.25)
@@ -97,11 +102,15 @@ def _degraded(image: Tensor) -> Tensor:
     draw = torch.rand(count, 1, 1, 1, device=device)
     image = torch.where(draw < 0.15, coarse, torch.where(draw < 0.4, mild, image))
     image = image + torch.randn_like(image) * 0.04 * torch.rand(count, 1, 1, 1, device=device)
-    for i in range(0, count, 5):
+    return image.clamp(-1, 1)
+
+
+def _partly_hidden(image: Tensor) -> Tensor:
+    for i in range(0, len(image), 5):
         y, x = (int(v) for v in torch.randint(0, 96, (2,)))
         high, wide = (int(v) for v in torch.randint(16, 48, (2,)))
-        image[i, :, y : y + high, x : x + wide] = torch.rand(3, 1, 1, device=device) * 2 - 1
-    return image.clamp(-1, 1)
+        image[i, :, y : y + high, x : x + wide] = torch.rand(3, 1, 1, device=image.device) * 2 - 1
+    return image
 
 
 def laplace_loss(points: Tensor, spread: Tensor, wanted: Tensor) -> Tensor:

@@ -154,21 +154,22 @@ class ShapeModel:
         lacking = rest - self.rest_from_latent[-1]
         return np.asarray(lacking @ np.linalg.pinv(self.rest_from_latent[:-1]), np.float32)
 
-    def features_of(self, points: Float32) -> Float32:
+    def features_of(self, points: Float32, pose: Pose | None = None) -> Float32:
         """What of the subjects' movement shows in any texture: teeth, folds, shading.
 
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
+            pose: of the points, where it is known.
 
         Returns:
             float32[N, F], standardised, within FEATURE_LIMIT.
         """
-        pose = self.pose_of(points)
+        pose = pose or self.pose_of(points)
         features = movement_features(self.movement_of(points, pose), pose)
         standard = (features - self.feature_mean) / self.feature_spread
         return np.asarray(np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT), np.float32)
 
-    def swapped(self, points: Float32, latents: Float32) -> Float32:
+    def swapped(self, points: Float32, latents: Float32, pose: Pose | None = None) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
 
         Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, which
@@ -177,11 +178,12 @@ class ShapeModel:
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
             latents: float32[N, L, 512] of the surrogates.
+            pose: of the points, where it is known.
 
         Returns:
             float32[N, POINTS, 3], crop units.
         """
-        pose = self.pose_of(points)
+        pose = pose or self.pose_of(points)
         moved = self.movement_of(points, pose) + self.rest_from_latents(latents)
         parts = moved @ self.expression + self.identity_from_latents(latents) @ self.identity
         canonical = np.asarray(self.mean + parts.reshape(-1, MESH_POINTS, 3), np.float32)

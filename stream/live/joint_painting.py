@@ -49,7 +49,7 @@ class JointPainter:
             EngineFault: the joint run failed or took too long.
         """
         told = self._reads.run({"crops": crops})
-        return Control(told["points"], told["light"], told["doubt"])
+        return Control(told["points"], told["light"], told["doubt"], told.get("occlusion"))
 
     def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
         """Surrogates under that control.
@@ -71,7 +71,8 @@ class JointPainter:
 
     def _read(self, tensors: Tensors) -> Outputs:
         control = self._painter.read(np.asarray(tensors["crops"], np.uint8))
-        return {"points": control.points, "light": control.light, "doubt": control.doubt}
+        told = {"points": control.points, "light": control.light, "doubt": control.doubt}
+        return told if control.occlusion is None else told | {"occlusion": control.occlusion}
 
     def _paint(self, tensors: Tensors) -> Outputs:
         points, light, doubt, latents = (

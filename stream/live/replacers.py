@@ -16,7 +16,7 @@ from stream.live.assembly import ReplacerMaker
 from stream.live.joint_painting import JointPainter
 from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.report import ClusterCounts
-from stream.swapping import Painter, SurrogateSource, SwapEveryFace
+from stream.swapping import Painter, SurrogateSource, SwapEveryFace, around_from_privacy
 
 __all__ = ["RunLender", "open_replacers"]
 
@@ -86,8 +86,8 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         lender = RunLender(GalleryLender(gallery, stream, swap.attributes), next(runs))
-        softens = chosen.privacy.surroundings == "soft"
-        return SwapEveryFace(painter, swap.embedder, lender, softens=softens)
+        around = around_from_privacy(chosen.privacy)
+        return SwapEveryFace(painter, swap.embedder, lender, around)
 
     try:
         yield make

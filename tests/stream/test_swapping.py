@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from config.settings import Privacy
 from engines.alignment import EYES, identity_mask
 from engines.compositor import compose
 from engines.covers import cover_named
@@ -21,7 +22,7 @@ from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
 from stream.report import ClusterCounts
-from stream.swapping import SwapEveryFace
+from stream.swapping import SwapEveryFace, around_from_privacy
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
@@ -185,6 +186,33 @@ def test_patch_that_misses_the_face_is_covered_with_hysteresis() -> None:
     second = subject.replace(frame(1), [track()])
     assert dict(first.causes) == {1: "pose_or_occlusion"}
     assert dict(second.causes) == {1: "pose_or_occlusion"}
+
+
+class HandPainter(NoisePainter):
+    """Sees something in front of every face, from below up to a row of the crop."""
+
+    def __init__(self, top: int) -> None:
+        super().__init__()
+        self.top = top
+
+    def read(self, crops: NDArray[np.uint8]) -> Control:
+        sure = np.zeros((len(crops), 128, 128), np.float32)
+        sure[:, self.top :] = 0.9
+        return replace(super().read(crops), occlusion=sure)
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_a_hand_before_the_face_comes_with_the_patch_where_that_is_wanted(is_drawn: bool) -> None:
+    wanted = around_from_privacy(Privacy(foreground="drawn" if is_drawn else "hidden"))
+    subject = SwapEveryFace(HandPainter(top=100), RowEmbedder(), Lender(), wanted)
+    patch = subject.replace(frame(), [track(side=80.0)]).patches[1]
+    assert (patch.occlusion is not None) == is_drawn
+    assert patch.alpha[identity_mask(len(patch.alpha))].min() == 1
+
+
+def test_a_face_of_which_too_much_is_hidden_is_covered() -> None:
+    replacement = swap(HandPainter(top=40)).replace(frame(), [track(side=80.0)])
+    assert dict(replacement.causes) == {1: "pose_or_occlusion"}
 
 
 def test_eyes_read_far_from_the_tracked_ones_are_not_followed() -> None:

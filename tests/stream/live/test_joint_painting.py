@@ -24,7 +24,8 @@ class Palette:
         shade = crops.reshape(len(crops), -1).mean(axis=1).astype(np.float32)
         points = np.broadcast_to(shade[:, None, None], (len(crops), 2, 3)).copy()
         light = np.zeros((len(crops), 2, 4, 4, 3), np.float32)
-        return Control(points, light, shade)
+        occlusion = np.broadcast_to(shade[:, None, None], (len(crops), 8, 8)).copy()
+        return Control(points, light, shade, occlusion)
 
     def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
         self.together.append(len(latents))
@@ -39,10 +40,11 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
     palette = Palette()
     painter = JointPainter(palette, wait_s=2.0, deadline_s=10.0)
     results: dict[int, Rendered] = {}
+    controls: dict[int, Control] = {}
 
     def one_stream(shade: int, faces: int) -> None:
         crops = np.full((faces, 4, 4, 3), shade, np.uint8)
-        control = painter.read(crops)
+        control = controls[shade] = painter.read(crops)
         latents = np.full((faces, 2, 512), shade, np.float32)
         results[shade] = painter.paint(control, latents)
 
@@ -53,6 +55,9 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
         thread.join(20.0)
     assert palette.together == [16]
     assert painter.faces_per_run == 16
+    for shade, control in controls.items():
+        assert control.occlusion is not None
+        assert (control.occlusion == shade).all()
     assert (results[7].pixels == 7).all()
     assert results[7].is_usable.all()
     assert (results[200].pixels == 200).all()

@@ -1,0 +1,118 @@
+"""Draws again, over a swapped face, what was in front of it: a hand, a microphone, a shoulder.
+
+No pixel of the original is shown as it was. What is in front is drawn from its own marked pixels
+after a blur, over a patch that stays opaque: a part of a face that was marked by mistake
+would appear blurred, and `engines.occlusion` bounds how large it can be.
+`scripts/measure_occlusion.py` measures what is marked on free faces, and what recognisers make of
+marks that are as wrong as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import Similarity, crop_from_picture, identity_mask, moved
+from engines.occlusion import MOST_HIDDEN, Occlusion
+from engines.patches import Patch, Placed, warped_patch
+from engines.pictures import Picture
+from engines.types import Box
+
+__all__ = ["BLUR_PER_SHARE", "LEAST_BLUR", "foreground"]
+
+LEAST_BLUR: Final = 0.012
+BLUR_PER_SHARE: Final = 0.08
+"""Deviation of the blur, a share of the kveil crop's side: that of a thing which hides hardly
+anything, and what is added for all of the identity oval. The more is drawn again, the less sharp.
+Larger shows less of a face that was marked by mistake, and less of a hand."""
+_RIM: Final = 0.012
+"""Deviation of the soft rim, a share of the side."""
+_EDGE: Final = 0.06
+"""Width over which what is drawn ends at the edge of the crop, a share of the side."""
+_FAINT: Final = 1e-3
+_NEAR: Final = np.ones((3, 3), np.uint8)
+_FAR_PX: Final = 2.0**14
+
+Float32 = NDArray[np.float32]
+UInt8 = NDArray[np.uint8]
+
+
+def foreground(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | None:
+    """What is in front of a face, to be blended over the composite last.
+
+    Args:
+        picture: the frame as it came, before anything is written.
+        patch: the face's, with an occlusion.
+        others: boxes x0 y0 x1 y1 px of the frame of all other faces: nothing is read or drawn
+            there.
+
+    Returns:
+        Pixels and weights in a window of the frame, of weight 0 wherever nothing was marked;
+        None where nothing is in front, or more than `MOST_HIDDEN` of the identity oval would be
+        drawn, or the window lies outside the frame.
+
+    Raises:
+        EngineFault: the crop is not placed by a similarity.
+    """
+    if patch.occlusion is None:
+        return None
+    drawn = _drawn(picture, patch.occlusion, others)
+    placed = None if drawn is None else warped_patch(picture, drawn)
+    if placed is None or patch.outline is not None:
+        return placed
+    # Where the surroundings stay sharp, the thing itself is still to be seen beside the patch.
+    return _within(placed, patch, picture)
+
+
+def _drawn(picture: Picture, occlusion: Occlusion, others: Sequence[Box]) -> Patch | None:
+    place, size = occlusion.crop_from_frame, occlusion.marks.shape[0]
+    marks = occlusion.marks * _free_of(others, place, size)
+    share = float(marks[identity_mask(size)].mean())
+    if share > MOST_HIDDEN:
+        return None
+    # A pixel at the rim of a mark may be half face: it gives no colour unless there is no other.
+    weight = cv2.erode(marks, _NEAR).astype(np.float32) + np.float32(_FAINT) * marks
+    crop = crop_from_picture(picture, place, size).astype(np.float32)
+    both = cv2.merge([*cv2.split(crop * weight[..., None]), weight])
+    blur = LEAST_BLUR + BLUR_PER_SHARE * share
+    soft = cv2.GaussianBlur(both, (0, 0), blur * size)
+    pixels = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6))
+    rim = cv2.GaussianBlur(marks.astype(np.float32), (0, 0), _RIM * size)
+    alpha = np.clip(2 * rim - 0.5, 0, 1) * cv2.dilate(marks, _NEAR) * _faded(size)
+    return Patch(np.asarray(pixels, np.float32), np.asarray(alpha, np.float32), place)
+
+
+def _within(placed: Placed, patch: Patch, picture: Picture) -> Placed | None:
+    """The same where the patch is."""
+    own = warped_patch(picture, patch)
+    if own is None:
+        return None
+    top, left = placed.top - own.top, placed.left - own.left
+    height, width = placed.alpha.shape
+    over = cv2.warpAffine(
+        own.alpha, np.array([[1, 0, -left], [0, 1, -top]], np.float32), (width, height)
+    )
+    return Placed(placed.top, placed.left, placed.pixels, placed.alpha * over)
+
+
+def _free_of(others: Sequence[Box], place: Similarity, size: int) -> UInt8:
+    """uint8[S, S], 0 in the boxes of other faces."""
+    free = np.ones((size, size), np.uint8)
+    for box in others:
+        x0, y0, x1, y1 = (float(value) for value in box)
+        corners = moved(place, np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]]))
+        near = np.clip(corners, -_FAR_PX, _FAR_PX)
+        cv2.fillConvexPoly(free, np.round(near).astype(np.int32), 0)
+    return free
+
+
+@cache
+def _faded(size: int) -> Float32:
+    """1 inside the crop, falling to 0 at its edges; float32[S, S]."""
+    steps = np.minimum(np.arange(size), np.arange(size)[::-1]) / (_EDGE * size)
+    return np.asarray(np.clip(np.minimum.outer(steps, steps), 0, 1), np.float32)

@@ -1,0 +1,175 @@
+"""What is in front of a swapped face is drawn again, and never as the original pixels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines import compositor
+from engines.alignment import EYES, identity_mask, inverse_of
+from engines.compositor import Composite, compose
+from engines.face_look import crop_with_eyes
+from engines.foreground import foreground
+from engines.occlusion import MOST_HIDDEN, Occlusion
+from engines.patches import Patch
+from engines.pictures import BgrImage, picture_from_bgr
+from engines.types import Box, Face, Frame, Track, TrackState
+
+pytestmark = pytest.mark.unit
+
+SIDE, HEIGHT, WIDTH = 128, 400, 640
+X, Y = 320, 180
+Marks = NDArray[np.uint8]
+
+
+def scene() -> BgrImage:
+    """Fine noise: whatever of it were shown would be rough."""
+    return np.random.default_rng(0).integers(0, 255, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+
+
+def place_at(x: float, y: float) -> NDArray[np.float32]:
+    return crop_with_eyes(np.array([x, y, 51.2, 0], np.float32), EYES, SIDE)
+
+
+def marks_in(x0: int, y0: int, x1: int, y1: int) -> Marks:
+    marks = np.zeros((SIDE, SIDE), np.uint8)
+    marks[y0:y1, x0:x1] = 1
+    return marks
+
+
+def patch_with(marks: Marks | None, *, is_soft: bool = False) -> Patch:
+    pixels = np.full((SIDE, SIDE, 3), 90, np.float32)
+    pixels[::2] += 20
+    away = cv2.distanceTransform(1 - identity_mask(SIDE).astype(np.uint8), cv2.DIST_L2, 3)
+    alpha = np.clip(2 - away / 6, 0, 1).astype(np.float32)
+    turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    outline = np.stack([0.5 + 0.28 * np.cos(turn), 0.53 + 0.38 * np.sin(turn)], axis=1)
+    seen = None if marks is None else Occlusion(marks, place_at(X, Y))
+    return Patch(
+        pixels, alpha, place_at(X, Y), outline.astype(np.float32) if is_soft else None, seen
+    )
+
+
+def track_at(x: float, y: float, number: int = 1) -> Track:
+    points = np.array([[-25, 0], [25, 0], [0, 25], [-18, 48], [18, 48]], np.float32)
+    box = np.array([x - 40, y - 45, x + 40, y + 75], np.float32)
+    face = Face(box, (points + np.array([x, y])).astype(np.float32), 0.9)
+    return Track(number, face, TrackState.DETECTED, 5)
+
+
+def composed(image: BgrImage, tracks: list[Track], patches: dict[int, Patch]) -> Composite:
+    return compose(
+        Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), 0, "gate"), tracks, patches
+    )
+
+
+def inner_part(marks: Marks, by: int = 9) -> Marks:
+    return np.asarray(cv2.erode(marks, np.ones((by, by), np.uint8)), np.uint8)
+
+
+def in_frame(marks: Marks) -> NDArray[np.bool_]:
+    back = inverse_of(place_at(X, Y)).astype(np.float64)
+    return np.asarray(cv2.warpAffine(marks, back, (WIDTH, HEIGHT)) > 0, np.bool_)
+
+
+def roughness(image: BgrImage, where: NDArray[np.bool_]) -> float:
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float32)
+    return float(np.abs(cv2.Laplacian(grey, cv2.CV_32F))[where].mean())
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_a_hand_is_drawn_again_in_its_own_colour(is_soft: bool) -> None:
+    image, marks = scene(), marks_in(40, 70, 80, 120)
+    image[in_frame(marks)] = (40, 90, 200)
+    made = composed(image, [track_at(X, Y)], {1: patch_with(marks, is_soft=is_soft)})
+    inner = in_frame(inner_part(marks))
+    assert made.outcomes[0].result == "swapped"
+    assert np.abs(made.picture.bgr()[inner].astype(int) - (40, 90, 200)).max() <= 3
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_where_nothing_is_marked_nothing_changes(is_soft: bool) -> None:
+    image, marks = scene(), marks_in(40, 90, 80, 120)
+    plain = composed(image, [track_at(X, Y)], {1: patch_with(None, is_soft=is_soft)})
+    made = composed(image, [track_at(X, Y)], {1: patch_with(marks, is_soft=is_soft)})
+    near = in_frame(1 - inner_part(1 - marks, 5))
+    assert (made.picture.bgr() == plain.picture.bgr())[~near].all()
+    assert not (made.picture.bgr() == plain.picture.bgr()).all()
+
+
+def test_a_face_marked_by_mistake_appears_blurred() -> None:
+    """The planted fault: nearly as much as is allowed is taken for a hand."""
+    image, marks = scene(), marks_in(0, 0, SIDE, 62)
+    assert MOST_HIDDEN - 0.1 < marks[identity_mask(SIDE)].mean() < MOST_HIDDEN
+    patch = patch_with(marks, is_soft=True)
+    shown = composed(image, [track_at(X, Y)], {1: patch}).picture.bgr()
+    inner = in_frame(inner_part(marks, 15))
+    assert roughness(shown, inner) < 0.05 * roughness(image, inner)
+
+
+def test_more_is_drawn_less_sharp() -> None:
+    image, seen = scene(), in_frame(inner_part(marks_in(40, 90, 88, 120)))
+    rough = [
+        roughness(composed(image, [track_at(X, Y)], {1: patch_with(marks)}).picture.bgr(), seen)
+        for marks in (
+            marks_in(40, 90, 88, 120),
+            marks_in(20, 84, 108, 120),
+            marks_in(0, 78, 128, 128),
+        )
+    ]
+    assert rough == sorted(rough, reverse=True)
+
+
+def test_a_face_of_which_too_much_is_marked_stays_painted_over() -> None:
+    """The planted fault: all of the face is taken for a hand."""
+    image = scene()
+    made = composed(image, [track_at(X, Y)], {1: patch_with(marks_in(0, 0, SIDE, SIDE))})
+    plain = composed(image, [track_at(X, Y)], {1: patch_with(None)})
+    assert made.outcomes[0].result == "swapped"
+    assert (made.picture.bgr() == plain.picture.bgr()).all()
+
+
+def test_no_other_face_is_drawn_again() -> None:
+    image = scene()
+    image[Y - 60 : Y + 90, X + 10 : X + 110] = (0, 0, 255)
+    other = track_at(X + 60, Y, number=2)
+    patch = patch_with(marks_in(0, 78, SIDE, SIDE))
+    made = composed(image, [track_at(X, Y), other], {1: patch})
+    assert [one.result for one in made.outcomes] == ["swapped", "covered"]
+    covered = composed(image, [other], {})
+    x0, y0, x1, y1 = (int(value) for value in other.face.box_px)
+    inside = np.s_[y0 + 2 : y1 - 2, x0 + 2 : x1 - 2]
+    assert (made.picture.bgr()[inside] == covered.picture.bgr()[inside]).all()
+
+
+def test_a_covered_face_has_no_front() -> None:
+    patch = replace(patch_with(marks_in(40, 70, 80, 120)), alpha=np.zeros((SIDE, SIDE), np.float32))
+    made = composed(scene(), [track_at(X, Y)], {1: patch})
+    assert made.outcomes[0].result == "covered"
+    plain = composed(scene(), [track_at(X, Y)], {})
+    assert (made.picture.bgr() == plain.picture.bgr()).all()
+
+
+def test_a_front_that_cannot_be_drawn_costs_nothing_but_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("planted")
+
+    monkeypatch.setattr(compositor, "foreground", broken)
+    made = composed(scene(), [track_at(X, Y)], {1: patch_with(marks_in(40, 70, 80, 120))})
+    plain = composed(scene(), [track_at(X, Y)], {1: patch_with(None)})
+    assert made.outcomes[0].result == "swapped"
+    assert (made.picture.bgr() == plain.picture.bgr()).all()
+
+
+def test_a_front_beyond_the_frame_is_none() -> None:
+    far = Occlusion(marks_in(0, 0, SIDE, 40), place_at(-500, -500))
+    patch = replace(patch_with(None), occlusion=far)
+    others: list[Box] = []
+    assert foreground(picture_from_bgr(scene()), patch, others) is None
