@@ -24,8 +24,9 @@ __all__ = ["MOST_HIDDEN", "Occlusion", "agreed", "is_told_apart", "marked"]
 
 MOST_HIDDEN: Final = 0.45
 """Share of a face's outline that may be hidden by something in front for it to be followed."""
-_LEAST_HIDDEN: Final = 0.02
-"""Share of the outline below which one mark is noise."""
+_LEAST_HIDDEN: Final = 0.04
+"""Share of the outline that one mark hides at least. Smaller shows more fingertips, and more ears
+and locks that are taken for something in front."""
 _LEAST_EYES_PX: Final = 24.0
 """Distance of the eyes in the frame below which a hand cannot be told from a cheek."""
 _SURE: Final = 0.5

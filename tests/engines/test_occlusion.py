@@ -49,7 +49,7 @@ def test_a_hand_from_below_is_marked_with_its_share() -> None:
 
 def test_a_part_of_the_face_itself_is_not_in_front_of_it() -> None:
     inside = sure_in(50, 85, 78, 95)  # a mouth: nothing of it reaches beyond the face
-    hand = sure_in(0, 60, 40, 70)
+    hand = sure_in(0, 55, 45, 75)
     assert marked(inside, drawn_face())[0] is None
     marks, _ = marked(np.maximum(inside, hand), drawn_face())
     assert marks is not None
@@ -58,7 +58,7 @@ def test_a_part_of_the_face_itself_is_not_in_front_of_it() -> None:
 
 
 def test_a_speck_is_noise() -> None:
-    assert marked(sure_in(60, 112, 64, SIZE), drawn_face())[0] is None
+    assert marked(sure_in(60, 100, 70, SIZE), drawn_face())[0] is None
 
 
 def test_what_only_stands_beside_the_face_is_nothing_in_front() -> None:
