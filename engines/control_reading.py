@@ -17,7 +17,7 @@ from engines.face_look import (
     look_from_points,
     painted_points,
 )
-from engines.occlusion import MOST_HIDDEN, Occlusion, is_told_apart, marked
+from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
 from engines.swapper import Control, Rendered, light_from_crop
 from engines.types import Face, Frame
 
@@ -120,11 +120,11 @@ def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Sim
     """The look with what is in front of the face; not to be followed where that is too much."""
     if not is_told_apart(crop_from_frame, sure.shape[0]):
         return look
-    marks, share = marked(sure, points)
-    if marks is None:
+    seen, share = counted(sure, points)
+    if seen is None:
         return look
     doubt = look.doubt if share <= MOST_HIDDEN else np.inf
-    return replace(look, doubt=doubt, occlusion=Occlusion(marks, crop_from_frame))
+    return replace(look, doubt=doubt, occlusion=Occlusion(seen, crop_from_frame))
 
 
 def _is_off(look: Look, crop_from_frame: Similarity, size: int) -> bool:

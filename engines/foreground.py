@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture, identity_mask, moved
-from engines.occlusion import MOST_HIDDEN, Occlusion
+from engines.occlusion import MOST_HIDDEN, SURE, Occlusion
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.types import Box
@@ -32,6 +32,8 @@ anything, and what is added for all of the identity oval. The more is drawn agai
 Larger shows less of a face that was marked by mistake, and less of a hand."""
 _RIM: Final = 0.012
 """Deviation of the soft rim, a share of the side."""
+_RISE: Final = 0.3
+"""Certainty over which the rim rises, half of it on either side of `SURE`."""
 _EDGE: Final = 0.06
 """Width over which what is drawn ends at the edge of the crop, a share of the side."""
 _FAINT: Final = 1e-3
@@ -70,8 +72,9 @@ def foreground(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed 
 
 
 def _drawn(picture: Picture, occlusion: Occlusion, others: Sequence[Box]) -> Patch | None:
-    place, size = occlusion.crop_from_frame, occlusion.marks.shape[0]
-    marks = occlusion.marks * _free_of(others, place, size)
+    place, size = occlusion.crop_from_frame, occlusion.sure.shape[0]
+    free = _free_of(others, place, size)
+    marks = occlusion.marks * free
     share = float(marks[identity_mask(size)].mean())
     if share > MOST_HIDDEN:
         return None
@@ -82,8 +85,8 @@ def _drawn(picture: Picture, occlusion: Occlusion, others: Sequence[Box]) -> Pat
     blur = LEAST_BLUR + BLUR_PER_SHARE * share
     soft = cv2.GaussianBlur(both, (0, 0), blur * size)
     pixels = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6))
-    rim = cv2.GaussianBlur(marks.astype(np.float32), (0, 0), _RIM * size)
-    alpha = np.clip(2 * rim - 0.5, 0, 1) * cv2.dilate(marks, _NEAR) * _faded(size)
+    rim = cv2.GaussianBlur(occlusion.sure * free, (0, 0), _RIM * size)
+    alpha = np.clip((rim - SURE) / _RISE + 0.5, 0, 1) * cv2.dilate(marks, _NEAR) * _faded(size)
     return Patch(np.asarray(pixels, np.float32), np.asarray(alpha, np.float32), place)
 
 

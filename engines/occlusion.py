@@ -9,7 +9,6 @@ marked now and then. `engines.foreground` draws what is marked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,10 +16,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import EYES, Similarity, inverse_of, scale_of, to_integer_centres
+from engines.alignment import EYES, Similarity, inverse_of, moved, scale_of
 from engines.stylegan.masks import oval_from_points
 
-__all__ = ["MOST_HIDDEN", "Occlusion", "agreed", "is_told_apart", "marked"]
+__all__ = ["MOST_HIDDEN", "SURE", "Occlusion", "counted", "grid_in_frame", "is_told_apart"]
 
 MOST_HIDDEN: Final = 0.45
 """Share of a face's outline that may be hidden by something in front for it to be followed."""
@@ -29,10 +28,12 @@ _LEAST_HIDDEN: Final = 0.04
 and locks that are taken for something in front."""
 _LEAST_EYES_PX: Final = 24.0
 """Distance of the eyes in the frame below which a hand cannot be told from a cheek."""
-_SURE: Final = 0.5
+SURE: Final = 0.5
 """Certainty from which a pixel counts as in front."""
-_AGREEING: Final = 2
-"""Frames of three that must show a mark."""
+GRID: Final = 48
+"""Points of a crop, each way, whose motion is asked for."""
+_RIM_PX: Final = 7
+"""Width of what is kept around marks for their soft rim, px of the crop."""
 
 Float32 = NDArray[np.float32]
 UInt8 = NDArray[np.uint8]
@@ -40,15 +41,50 @@ UInt8 = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Occlusion:
-    """Where something is in front of one face in one frame.
+    """How surely something is in front of one face in one frame.
 
     Attributes:
-        marks: uint8[S, S], 1 where it is.
-        crop_from_frame: (2, 3) map to the crop of side S px that was read.
+        sure: float32[S, S] in [0, 1]; 0 where nothing counts.
+        crop_from_frame: (2, 3) map to the crop of side S px that it covers.
     """
 
-    marks: UInt8
+    sure: Float32
     crop_from_frame: Similarity
+
+    @property
+    def marks(self) -> UInt8:
+        """uint8[S, S], 1 where something is in front."""
+        return np.asarray(self.sure > SURE, np.uint8)
+
+    def at(self, points: Float32) -> Float32:
+        """What it says at points of its frame.
+
+        Args:
+            points: float32[GRID * GRID, 2] px of the frame, of `grid_in_frame`.
+
+        Returns:
+            float32[S, S] in the crop of that grid.
+        """
+        size = self.sure.shape[0]
+        # OpenCV counts from a pixel's centre, a map from its corner.
+        place = moved(self.crop_from_frame, points).reshape(GRID, GRID, 2) - np.float32(0.5)
+        x, y = cv2.split(cv2.resize(place, (size, size), interpolation=cv2.INTER_LINEAR))
+        return np.asarray(cv2.remap(self.sure, x, y, cv2.INTER_LINEAR), np.float32)
+
+
+def grid_in_frame(crop_from_frame: Similarity, size: int) -> Float32:
+    """Where the middles of a crop's GRID x GRID cells lie in the frame.
+
+    Args:
+        crop_from_frame: map of the crop.
+        size: its side, px.
+
+    Returns:
+        float32[GRID * GRID, 2] px, row by row.
+    """
+    steps = (np.arange(GRID, dtype=np.float32) + np.float32(0.5)) * np.float32(size / GRID)
+    x, y = np.meshgrid(steps, steps)
+    return moved(inverse_of(crop_from_frame), np.stack([x, y], -1).reshape(-1, 2))
 
 
 def is_told_apart(crop_from_frame: Similarity, size: int) -> bool:
@@ -62,57 +98,27 @@ def is_told_apart(crop_from_frame: Similarity, size: int) -> bool:
     return eyes_px >= _LEAST_EYES_PX
 
 
-def marked(sure: Float32, points: Float32) -> tuple[UInt8 | None, float]:
-    """Make marks of what the network is sure of.
+def counted(sure: Float32, points: Float32) -> tuple[Float32 | None, float]:
+    """What counts of what the network is sure of.
 
     Args:
         sure: float32[S, S] in [0, 1].
         points: float32[POINTS, >=2] of the face in the same crop, crop units.
 
     Returns:
-        uint8[S, S] marks, None where nothing is in front; and the share of the face's outline
-        that is hidden, 0 to 1.
+        float32[S, S], 0 where nothing counts, None where that is everywhere; and the share of the
+        face's outline that is hidden, 0 to 1.
     """
-    is_sure = np.asarray(sure > _SURE, np.uint8)
+    is_sure = np.asarray(sure > SURE, np.uint8)
     if not is_sure.any():
         return None, 0.0
     face = oval_from_points(points, sure.shape[0]) > 0.5
     marks = _from_beyond(is_sure, face)
     share = float(marks[face].mean()) if face.any() else 0.0
-    return (marks if share > 0 else None), share
-
-
-def agreed(seen: Sequence[Occlusion | None]) -> Occlusion | None:
-    """What two of three neighbouring frames say, in the place of the one in the middle.
-
-    A mark that comes and goes with a frame is noise; a hand that moves on loses nothing but what
-    no other frame shows.
-
-    Args:
-        seen: what was in front in the frame before, in this one, and in the next.
-    """
-    there = [one for one in seen if one is not None]
-    if len(there) < _AGREEING:
-        return None
-    place = (seen[1] or there[0]).crop_from_frame
-    votes = np.sum([_marks_at(place, one) for one in there], axis=0)
-    marks = np.asarray(votes >= _AGREEING, np.uint8)
-    if not marks.any():
-        return None
-    return Occlusion(marks, place)
-
-
-def _marks_at(place: Similarity, seen: Occlusion) -> UInt8:
-    """Marks as a crop of another place has them."""
-    if place is seen.crop_from_frame:
-        return seen.marks
-    size = seen.marks.shape[0]
-    way = place[:, :2] @ inverse_of(seen.crop_from_frame)
-    way[:, 2] += place[:, 2]
-    moved = cv2.warpAffine(
-        seen.marks, to_integer_centres(way), (size, size), flags=cv2.INTER_NEAREST
-    )
-    return np.asarray(moved, np.uint8)
+    if share == 0:
+        return None, 0.0
+    around = cv2.dilate(marks, np.ones((_RIM_PX, _RIM_PX), np.uint8))
+    return sure * around, share
 
 
 def _from_beyond(is_sure: UInt8, face: NDArray[np.bool_]) -> UInt8:

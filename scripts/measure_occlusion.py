@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.openvino import OpenVino
-from engines.occlusion import MOST_HIDDEN, marked
+from engines.occlusion import MOST_HIDDEN, counted
 from engines.stylegan.masks import oval_from_points
 from engines.swapper import Control, Rendered, Swapper
 from evaluation.attacks.attack import Judge, Subjects
@@ -143,7 +143,7 @@ def free_faces(swapper: Swapper, faces: Faces) -> str:
         control = swapper.read(image[None])
         if control.occlusion is None:
             return "this pack does not tell what is in front of faces"
-        shares.append(marked(control.occlusion[0], control.points[0])[1])
+        shares.append(counted(control.occlusion[0], control.points[0])[1])
     found = np.array(shares)
     return (
         f"Of {len(found)} faces as they are something is marked on {np.mean(found >= 0.01):.1%}, "

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity
+from engines.alignment import EYES, Similarity
 from engines.face_flow import FaceFlow
 from engines.face_look import (
     PAINTED_EYES,
@@ -25,8 +25,9 @@ from engines.face_look import (
     painted_points,
     points_in_frame,
 )
-from engines.occlusion import Occlusion, agreed
+from engines.occlusion import Occlusion, grid_in_frame
 from engines.pictures import Picture
+from engines.swapper import LANDMARK_SIZE
 from tracker.one_euro import OneEuro
 
 __all__ = ["REACH_S", "ControlTrack", "Steady"]
@@ -43,6 +44,9 @@ _CARRIED_NOISE: Final = 0.025
 eyelids and lips, whose pixels are hard to follow."""
 REACH_S: Final = 0.14
 """Time before and after a frame that smoothing looks at, and the longest gap it bridges."""
+_FRONT_FRAMES: Final = 2
+"""Frames before and after whose marks are taken together; more are calmer and blunt fingers."""
+_NOTHING: Final = np.zeros((LANDMARK_SIZE, LANDMARK_SIZE), np.float32)
 _SLACK_S: Final = 0.005
 _MOST_FRAMES: Final = 8
 _LEAST_FITTED: Final = 4
@@ -154,7 +158,11 @@ class ControlTrack:
         if len(near) >= _LEAST_FITTED:
             motion, shape = self._by_neighbours(own, near) or (motion, shape)
         return Steady(
-            painted_points(shape), light, min(own.doubt, self.limit), motion, _in_front(own, near)
+            painted_points(shape),
+            light,
+            min(own.doubt, self.limit),
+            motion,
+            self._in_front(own, near),
         )
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
@@ -174,6 +182,23 @@ class ControlTrack:
         )
         motion = _smooth(motions, weights, own.motion, _NOISE * size)
         return motion, _smooth(shapes, weights, own.shape, _NOISE)
+
+    def _in_front(self, own: Look, near: list[Look]) -> Occlusion | None:
+        """What is in front of the face, by the mean of neighbouring frames.
+
+        Each comes along with its pixels. A mark that comes and goes with a frame is noise, and the
+        rim of a hand that is found a little elsewhere each time would tremble.
+        """
+        close = [look for look in near if abs(look.index - own.index) <= _FRONT_FRAMES]
+        if all(look.occlusion is None for look in close):
+            return None
+        place = crop_with_eyes(own.motion, EYES, LANDMARK_SIZE)
+        here, seen = grid_in_frame(place, LANDMARK_SIZE), []
+        for look in close:
+            there = self.flow.carried(here, own.index, look.index)
+            if there is not None:
+                seen.append(_NOTHING if look.occlusion is None else look.occlusion.at(there))
+        return Occlusion(np.mean(seen, axis=0, dtype=np.float32), place) if seen else None
 
     def _carried(self, own: Look, near: list[Look]) -> Float32 | None:
         """Neighbours' landmarks, come along with their pixels, float32[N, POINTS, 3] px.
@@ -205,15 +230,6 @@ def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
         )
     )
     return Look(index, time_s, motion, shape, light, max(before.doubt, after.doubt))
-
-
-def _in_front(own: Look, near: list[Look]) -> Occlusion | None:
-    """What is in front of the face, by three frames where the neighbours were looked at."""
-    known = {look.index: look.occlusion for look in near}
-    around = (own.index - 1, own.index, own.index + 1)
-    if not known.keys() >= set(around):
-        return own.occlusion
-    return agreed([known[index] for index in around])
 
 
 def _is_near(look: Look, other: Look, reaches: int) -> bool:

@@ -49,7 +49,7 @@ def patch_with(marks: Marks | None, *, is_soft: bool = False) -> Patch:
     alpha = np.clip(2 - away / 6, 0, 1).astype(np.float32)
     turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     outline = np.stack([0.5 + 0.28 * np.cos(turn), 0.53 + 0.38 * np.sin(turn)], axis=1)
-    seen = None if marks is None else Occlusion(marks, place_at(X, Y))
+    seen = None if marks is None else Occlusion(marks.astype(np.float32), place_at(X, Y))
     return Patch(
         pixels, alpha, place_at(X, Y), outline.astype(np.float32) if is_soft else None, seen
     )
@@ -169,7 +169,7 @@ def test_a_front_that_cannot_be_drawn_costs_nothing_but_itself(
 
 
 def test_a_front_beyond_the_frame_is_none() -> None:
-    far = Occlusion(marks_in(0, 0, SIDE, 40), place_at(-500, -500))
+    far = Occlusion(marks_in(0, 0, SIDE, 40).astype(np.float32), place_at(-500, -500))
     patch = replace(patch_with(None), occlusion=far)
     others: list[Box] = []
     assert foreground(picture_from_bgr(scene()), patch, others) is None

@@ -13,7 +13,7 @@ from engines.alignment import EYES
 from engines.backends.openvino import OpenVino
 from engines.control_reading import ControlReader
 from engines.face_look import Look, eyes_of
-from engines.occlusion import MOST_HIDDEN, Occlusion, agreed, marked
+from engines.occlusion import MOST_HIDDEN, SURE, Occlusion, counted, grid_in_frame
 from engines.pictures import picture_from_bgr
 from engines.stylegan.masks import oval_from_points
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
@@ -35,62 +35,46 @@ def sure_in(x0: int, y0: int, x1: int, y1: int) -> Float32:
 
 
 def test_nothing_in_front_marks_nothing() -> None:
-    assert marked(np.full((SIZE, SIZE), 0.4, np.float32), drawn_face()) == (None, 0.0)
+    assert counted(np.full((SIZE, SIZE), 0.4, np.float32), drawn_face()) == (None, 0.0)
 
 
 def test_a_hand_from_below_is_marked_with_its_share() -> None:
     face = oval_from_points(drawn_face(), SIZE) > 0.5
     sure = sure_in(40, 90, 80, SIZE)
-    marks, share = marked(sure, drawn_face())
+    marks, share = counted(sure, drawn_face())
     assert marks is not None
-    assert (marks == (sure > 0.5)).all()
-    assert share == pytest.approx((face & (marks > 0)).sum() / face.sum())
+    assert (marks == sure).all()
+    assert share == pytest.approx((face & (marks > SURE)).sum() / face.sum())
 
 
 def test_a_part_of_the_face_itself_is_not_in_front_of_it() -> None:
     inside = sure_in(50, 85, 78, 95)  # a mouth: nothing of it reaches beyond the face
     hand = sure_in(0, 55, 45, 75)
-    assert marked(inside, drawn_face())[0] is None
-    marks, _ = marked(np.maximum(inside, hand), drawn_face())
+    assert counted(inside, drawn_face())[0] is None
+    marks, _ = counted(np.maximum(inside, hand), drawn_face())
     assert marks is not None
-    assert marks[inside > 0].sum() == 0
-    assert marks[hand > 0].all()
+    assert marks[inside > 0].max() == 0
+    assert (marks[hand > 0] > SURE).all()
 
 
 def test_a_speck_is_noise() -> None:
-    assert marked(sure_in(60, 100, 70, SIZE), drawn_face())[0] is None
+    assert counted(sure_in(60, 100, 70, SIZE), drawn_face())[0] is None
 
 
 def test_what_only_stands_beside_the_face_is_nothing_in_front() -> None:
-    assert marked(sure_in(0, 120, 20, SIZE), drawn_face())[0] is None
+    assert counted(sure_in(0, 120, 20, SIZE), drawn_face())[0] is None
 
 
-def occlusion(marks: NDArray[np.uint8], shift: float = 0.0) -> Occlusion:
-    place = np.array([[2, 0, shift], [0, 2, 0]], np.float32)
-    return Occlusion(marks, place)
-
-
-def bar(x: int) -> NDArray[np.uint8]:
-    return np.asarray(sure_in(x, 40, x + 20, SIZE) > 0, np.uint8)
-
-
-def test_two_frames_of_three_decide() -> None:
-    seen = [occlusion(bar(40)), occlusion(bar(44)), None]
-    found = agreed(seen)
-    assert found is not None
-    assert (found.marks == (bar(40) & bar(44))).all()
-    assert agreed([None, occlusion(bar(40)), None]) is None
-    assert agreed([None, None, None]) is None
-
-
-def test_marks_of_other_frames_are_moved_to_the_place_of_this_one() -> None:
-    seen = [occlusion(bar(40)), occlusion(bar(50), shift=10), occlusion(bar(60), shift=20)]
-    found = agreed(seen)
-    assert found is not None
-    assert (found.marks == bar(50)).all()
-    missing = agreed([occlusion(bar(40)), None, occlusion(bar(60), shift=20)])
-    assert missing is not None
-    assert (missing.marks == bar(40)).all()
+def test_a_grid_that_goes_along_brings_the_marks_along() -> None:
+    place = np.array([[2, 0, 10], [0, 2, 0]], np.float32)
+    later = np.array([[2, 0, 30], [0, 2, 0]], np.float32)
+    seen = Occlusion(sure_in(40, 40, 60, SIZE), place)
+    still = grid_in_frame(place, SIZE)
+    assert (seen.at(still)[:, 2:-2] > SURE).sum() == (seen.sure[:, 2:-2] > SURE).sum()
+    # In the later frame's crop the same pixels of the frame lie 20 px to the right.
+    moved_on = seen.at(grid_in_frame(later, SIZE)) > SURE
+    assert (moved_on[60, 60:80]).all()
+    assert not moved_on[60, :59].any()
 
 
 class Reading:
@@ -138,7 +122,7 @@ def test_a_face_of_few_pixels_has_nothing_in_front() -> None:
 def test_a_face_of_which_most_is_hidden_is_not_followed() -> None:
     """The planted fault: a network that takes the whole face for a hand."""
     sure = np.ones((SIZE, SIZE), np.float32)
-    assert marked(sure, drawn_face())[1] > MOST_HIDDEN
+    assert counted(sure, drawn_face())[1] > MOST_HIDDEN
     look = look_under(sure)
     assert look.doubt == np.inf
 
@@ -159,8 +143,8 @@ def found_in(images: NDArray[np.uint8], where: NDArray[np.bool_]) -> float:
     swapper, _ = swapper_from_pack(OpenVino())
     control = swapper.read(images)
     assert control.occlusion is not None
-    marks = [marked(*one)[0] for one in zip(control.occlusion, control.points, strict=True)]
-    return float(np.mean([0.0 if one is None else one[where].mean() for one in marks]))
+    marks = [counted(*one)[0] for one in zip(control.occlusion, control.points, strict=True)]
+    return float(np.mean([0.0 if one is None else (one > SURE)[where].mean() for one in marks]))
 
 
 def test_the_bundled_network_finds_a_bar_before_faces_and_nothing_before_free_ones() -> None:

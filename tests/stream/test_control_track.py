@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.alignment import moved
-from engines.face_look import PAINTED_EYES, Look, eyes_of, look_from_points
+from engines.alignment import EYES, moved
+from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, eyes_of, look_from_points
+from engines.occlusion import Occlusion
 from engines.pictures import Picture
 from engines.stylegan.topology import OVAL_SLICE
+from engines.swapper import LANDMARK_SIZE
 from stream.control_track import ControlTrack, Steady
 from tests.engines.moving_pictures import shift, shown, textured
 from tests.engines.stylegan.faces import drawn_face, drawn_look
@@ -154,3 +156,35 @@ def test_broken_timestamps_keep_memory_bounded() -> None:
         track.add(replace(drawn_look(index), time_s=0.0))
         assert track.steady(index, 0.0) is not None
     assert len(track._looks) < 40
+
+
+def under_a_hand(index: int, column: int) -> Look:
+    """A still face with something in front of a part of its crop."""
+    look = drawn_look(index)
+    sure = np.zeros((LANDMARK_SIZE, LANDMARK_SIZE), np.float32)
+    sure[60:, column : column + 40] = 1
+    place = crop_with_eyes(look.motion, EYES, LANDMARK_SIZE)
+    return replace(look, occlusion=Occlusion(sure, place))
+
+
+def test_a_mark_that_flashes_up_in_one_frame_is_noise() -> None:
+    looks = [under_a_hand(index, 40) if index == 10 else drawn_look(index) for index in range(20)]
+    told = followed(looks, 4, [shown(textured(), shift(0, 0)) for _ in looks])
+    assert all(
+        one is None or one.occlusion is None or not one.occlusion.marks.any() for one in told
+    )
+
+
+def test_what_stays_in_front_is_told_where_most_frames_have_it() -> None:
+    looks = [under_a_hand(index, 40 + 4 * (index % 2)) for index in range(20)]
+    told = followed(looks, 4, [shown(textured(), shift(0, 0)) for _ in looks])[10]
+    assert told is not None
+    assert told.occlusion is not None
+    assert told.occlusion.marks[70:120, 45:79].all()
+    assert not told.occlusion.marks[:, :39].any()
+
+
+def test_without_pixels_to_follow_nothing_is_in_front() -> None:
+    told = followed([under_a_hand(index, 40) for index in range(20)], 4)[10]
+    assert told is not None
+    assert told.occlusion is None
