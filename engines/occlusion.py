@@ -16,10 +16,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import EYES, Similarity, inverse_of, moved, scale_of
+from engines.alignment import EYES, Similarity, scale_of
+from engines.motion_grid import sampling_map
 from engines.stylegan.masks import oval_from_points
 
-__all__ = ["MOST_HIDDEN", "SURE", "Occlusion", "counted", "grid_in_frame", "is_told_apart"]
+__all__ = ["MOST_HIDDEN", "SURE", "Occlusion", "counted", "is_told_apart"]
 
 MOST_HIDDEN: Final = 0.45
 """Share of a face's outline that may be hidden by something in front for it to be followed."""
@@ -30,8 +31,6 @@ _LEAST_EYES_PX: Final = 24.0
 """Distance of the eyes in the frame below which a hand cannot be told from a cheek."""
 SURE: Final = 0.5
 """Certainty from which a pixel counts as in front."""
-GRID: Final = 48
-"""Points of a crop, each way, whose motion is asked for."""
 _RIM_PX: Final = 7
 """Width of what is kept around marks for their soft rim, px of the crop."""
 
@@ -60,31 +59,13 @@ class Occlusion:
         """What it says at points of its frame.
 
         Args:
-            points: float32[GRID * GRID, 2] px of the frame, of `grid_in_frame`.
+            points: float32[GRID * GRID, 2] px of the frame, see `engines.motion_grid`.
 
         Returns:
             float32[S, S] in the crop of that grid.
         """
-        size = self.sure.shape[0]
-        # OpenCV counts from a pixel's centre, a map from its corner.
-        place = moved(self.crop_from_frame, points).reshape(GRID, GRID, 2) - np.float32(0.5)
-        x, y = cv2.split(cv2.resize(place, (size, size), interpolation=cv2.INTER_LINEAR))
+        x, y = sampling_map(self.crop_from_frame, points, self.sure.shape[0])
         return np.asarray(cv2.remap(self.sure, x, y, cv2.INTER_LINEAR), np.float32)
-
-
-def grid_in_frame(crop_from_frame: Similarity, size: int) -> Float32:
-    """Where the middles of a crop's GRID x GRID cells lie in the frame.
-
-    Args:
-        crop_from_frame: map of the crop.
-        size: its side, px.
-
-    Returns:
-        float32[GRID * GRID, 2] px, row by row.
-    """
-    steps = (np.arange(GRID, dtype=np.float32) + np.float32(0.5)) * np.float32(size / GRID)
-    x, y = np.meshgrid(steps, steps)
-    return moved(inverse_of(crop_from_frame), np.stack([x, y], -1).reshape(-1, 2))
 
 
 def is_told_apart(crop_from_frame: Similarity, size: int) -> bool:
@@ -118,7 +99,7 @@ def counted(sure: Float32, points: Float32) -> tuple[Float32 | None, float]:
     if share == 0:
         return None, 0.0
     around = cv2.dilate(marks, np.ones((_RIM_PX, _RIM_PX), np.uint8))
-    return sure * around, share
+    return np.clip(np.nan_to_num(sure), 0, 1) * around, share
 
 
 def _from_beyond(is_sure: UInt8, face: NDArray[np.bool_]) -> UInt8:

@@ -11,21 +11,19 @@ are followed at once. Only painted pixels are mixed with painted pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import inverse_of, moved, scale_of
+from engines.alignment import scale_of
 from engines.face_flow import FaceFlow
+from engines.motion_grid import GRID, grid_in_frame, sampling_map
 from engines.patches import Patch
 
 __all__ = ["TemporalConsistency"]
 
-_GRID: Final = 48
-"""Points of the patch, each way, whose motion is asked for."""
 _KEPT: Final = 0.9
 """Share of the frame before where both agree; larger is calmer and follows creeping changes
 later."""
@@ -72,27 +70,18 @@ class TemporalConsistency:
         if self._last is None:
             return None
         size, old = patch.alpha.shape[0], self._last.alpha.shape[0]
-        here = moved(inverse_of(patch.crop_from_frame), _grid() * np.float32(size))
+        here = grid_in_frame(patch.crop_from_frame, size)
         there = flow.carried(here, index, self._index)
         back = None if there is None else flow.carried(there, self._index, index)
         if there is None or back is None:
             return None
         missed = np.linalg.norm(back - here, axis=1) * scale_of(patch.crop_from_frame)
-        trust = np.clip(2 - missed / np.float32(_ASTRAY * size), 0, 1).reshape(_GRID, _GRID)
-        # OpenCV counts from a pixel's centre, a map from its corner.
-        place = moved(self._last.crop_from_frame, there).reshape(_GRID, _GRID, 2) - np.float32(0.5)
-        x, y = cv2.split(cv2.resize(place, (size, size), interpolation=cv2.INTER_LINEAR))
+        trust = np.clip(2 - missed / np.float32(_ASTRAY * size), 0, 1).reshape(GRID, GRID)
+        x, y = sampling_map(self._last.crop_from_frame, there, size)
         way = cv2.INTER_CUBIC  # a linear one, frame after frame, would blur
         pixels = cv2.remap(self._last.pixels, x, y, way, borderMode=cv2.BORDER_REPLICATE)
         is_inside = (x >= 0) & (y >= 0) & (x <= old - 1) & (y <= old - 1)
         return np.asarray(pixels, np.float32), _sized(trust, size) * is_inside
-
-
-@cache
-def _grid() -> Float32:
-    """Centres of the cells in which motion is asked for, shares of a side, float32[N, 2]."""
-    steps = (np.arange(_GRID, dtype=np.float32) + np.float32(0.5)) / np.float32(_GRID)
-    return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 
 
 def _mixed(now: Float32, before: Float32, trust: Float32) -> Float32:

@@ -146,9 +146,9 @@ def free_faces(swapper: Swapper, faces: Faces) -> str:
         shares.append(counted(control.occlusion[0], control.points[0])[1])
     found = np.array(shares)
     return (
-        f"Of {len(found)} faces as they are something is marked on {np.mean(found >= 0.01):.1%}, "
-        f"a twentieth of the face or more on {np.mean(found >= 0.05):.1%}, too much of it to be "
-        f"followed on {np.mean(found > MOST_HIDDEN):.1%}."
+        f"Of {len(found)} faces as they are something is marked on {np.mean(found > 0):.1%}, a "
+        f"tenth of the face or more on {np.mean(found >= 0.1):.1%}, too much of\nit to be followed "
+        f"on {np.mean(found > MOST_HIDDEN):.1%}. Each line below is one release of the same people."
     )
 
 

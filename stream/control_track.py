@@ -25,7 +25,8 @@ from engines.face_look import (
     painted_points,
     points_in_frame,
 )
-from engines.occlusion import Occlusion, grid_in_frame
+from engines.motion_grid import grid_in_frame
+from engines.occlusion import Occlusion
 from engines.pictures import Picture
 from engines.swapper import LANDMARK_SIZE
 from tracker.one_euro import OneEuro

@@ -13,7 +13,8 @@ from engines.alignment import EYES
 from engines.backends.openvino import OpenVino
 from engines.control_reading import ControlReader
 from engines.face_look import Look, eyes_of
-from engines.occlusion import MOST_HIDDEN, SURE, Occlusion, counted, grid_in_frame
+from engines.motion_grid import grid_in_frame
+from engines.occlusion import MOST_HIDDEN, SURE, Occlusion, counted
 from engines.pictures import picture_from_bgr
 from engines.stylegan.masks import oval_from_points
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
@@ -55,6 +56,16 @@ def test_a_part_of_the_face_itself_is_not_in_front_of_it() -> None:
     assert marks is not None
     assert marks[inside > 0].max() == 0
     assert (marks[hand > 0] > SURE).all()
+
+
+def test_what_is_no_number_is_nothing_in_front() -> None:
+    """The planted fault: a network that went astray."""
+    sure = sure_in(40, 90, 80, SIZE)
+    sure[88, 40:60] = np.nan
+    found, _ = counted(sure, drawn_face())
+    assert found is not None
+    assert np.isfinite(found).all()
+    assert counted(np.full((SIZE, SIZE), np.nan, np.float32), drawn_face())[0] is None
 
 
 def test_a_speck_is_noise() -> None:
