@@ -39,7 +39,7 @@ def test_swap_is_set_against_blur_and_a_missing_rival_left_out() -> None:
 def test_rows_have_as_many_cells_as_the_head() -> None:
     lines = table_of([measure(), measure("swap")]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 1.0, 18.0, 8.0, 2.0)]).splitlines()
+    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 1.0, 18.0, 8.0, 2.0, 2.0, 3.0)]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
 
 
@@ -80,8 +80,11 @@ def test_cost_of_a_face_is_that_of_its_steps() -> None:
         first_ms=80.0,
         paint_ms=40.0,
         blend_ms=12.0,
+        hand_steady_ms=8.0,
+        hand_blend_ms=16.0,
     )
     assert cost.face_ms == 16.0
+    assert cost.hand_ms == 2.0
     assert cost.ratio == 0.8
 
 
