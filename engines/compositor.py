@@ -234,7 +234,10 @@ def _edit(
     causes: Mapping[int, str],
     margin: float,
 ) -> tuple[FaceOutcome, ...]:
-    """Writes patches, then covers: a cover is never softened by a neighbour's feather."""
+    """Writes patches, covers, blur, and last what is in front of the swapped faces.
+
+    So a cover is never softened by a neighbour's feather.
+    """
     fronts = _foregrounds(picture, tracks, patches, margin)
     outcomes = []
     to_cover = []
@@ -257,9 +260,12 @@ def _foregrounds(
 ) -> dict[int, Placed | None]:
     """What is in front of faces, from the frame as it came; nothing where that fails."""
     behind = {number: one for number, one in patches.items() if one.occlusion is not None}
+    if not behind:
+        return {}
     try:
+        boxes = _boxes(tracks, margin)
         return {
-            number: foreground(picture, patch, _others(tracks, number, margin))
+            number: foreground(picture, patch, _others(boxes, number))
             for number, patch in behind.items()
         }
     except Exception:  # then faces are painted over what hides them, which shows nobody
@@ -270,15 +276,20 @@ def _soften(
     picture: Picture, tracks: Sequence[Track], patches: Mapping[int, Patch], margin: float
 ) -> None:
     """Blurs what is around the swapped faces: by now no bare face can run into it."""
+    boxes = _boxes(tracks, margin)
     for number, patch in patches.items():
-        soft = softened(picture, patch, _others(tracks, number, margin))
+        soft = softened(picture, patch, _others(boxes, number))
         if soft is not None:
             picture.blend(soft.top, soft.left, soft.pixels, soft.alpha)
 
 
-def _others(tracks: Sequence[Track], number: int, margin: float) -> list[Box]:
-    """Boxes of all faces but one, as wide as covers."""
-    return [_widened(track.face.box_px, margin) for track in tracks if track.id != number]
+def _boxes(tracks: Sequence[Track], margin: float) -> dict[int, Box]:
+    """Boxes of all faces by their tracks, as wide as covers."""
+    return {track.id: _widened(track.face.box_px, margin) for track in tracks}
+
+
+def _others(boxes: Mapping[int, Box], number: int) -> list[Box]:
+    return [box for other, box in boxes.items() if other != number]
 
 
 def _widened(box: Box, margin: float) -> Box:

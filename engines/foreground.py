@@ -10,14 +10,13 @@ marks that are as wrong as can be.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Final
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from engines.alignment import Similarity, crop_from_picture, identity_mask, moved
+from engines.alignment import crop_from_picture, identity_mask
+from engines.crop_regions import faded, within_boxes
 from engines.occlusion import MOST_HIDDEN, SURE, Occlusion
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
@@ -38,10 +37,6 @@ _EDGE: Final = 0.06
 """Width over which what is drawn ends at the edge of the crop, a share of the side."""
 _FAINT: Final = 1e-3
 _NEAR: Final = np.ones((3, 3), np.uint8)
-_FAR_PX: Final = 2.0**14
-
-Float32 = NDArray[np.float32]
-UInt8 = NDArray[np.uint8]
 
 
 def foreground(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | None:
@@ -73,7 +68,7 @@ def foreground(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed 
 
 def _drawn(picture: Picture, occlusion: Occlusion, others: Sequence[Box]) -> Patch | None:
     place, size = occlusion.crop_from_frame, occlusion.sure.shape[0]
-    free = _free_of(others, place, size)
+    free = 1 - within_boxes(others, place, size)
     marks = occlusion.marks * free
     share = float(marks[identity_mask(size)].mean())
     if share > MOST_HIDDEN:
@@ -86,7 +81,11 @@ def _drawn(picture: Picture, occlusion: Occlusion, others: Sequence[Box]) -> Pat
     soft = cv2.GaussianBlur(both, (0, 0), blur * size)
     pixels = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6))
     rim = cv2.GaussianBlur(occlusion.sure * free, (0, 0), _RIM * size)
-    alpha = np.clip((rim - SURE) / _RISE + 0.5, 0, 1) * cv2.dilate(marks, _NEAR) * _faded(size)
+    alpha = (
+        np.clip((rim - SURE) / _RISE + 0.5, 0, 1)
+        * cv2.dilate(marks, _NEAR)
+        * faded(size, _EDGE * size)
+    )
     return Patch(np.asarray(pixels, np.float32), np.asarray(alpha, np.float32), place)
 
 
@@ -101,21 +100,3 @@ def _within(placed: Placed, patch: Patch, picture: Picture) -> Placed | None:
         own.alpha, np.array([[1, 0, -left], [0, 1, -top]], np.float32), (width, height)
     )
     return Placed(placed.top, placed.left, placed.pixels, placed.alpha * over)
-
-
-def _free_of(others: Sequence[Box], place: Similarity, size: int) -> UInt8:
-    """uint8[S, S], 0 in the boxes of other faces."""
-    free = np.ones((size, size), np.uint8)
-    for box in others:
-        x0, y0, x1, y1 = (float(value) for value in box)
-        corners = moved(place, np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]]))
-        near = np.clip(corners, -_FAR_PX, _FAR_PX)
-        cv2.fillConvexPoly(free, np.round(near).astype(np.int32), 0)
-    return free
-
-
-@cache
-def _faded(size: int) -> Float32:
-    """1 inside the crop, falling to 0 at its edges; float32[S, S]."""
-    steps = np.minimum(np.arange(size), np.arange(size)[::-1]) / (_EDGE * size)
-    return np.asarray(np.clip(np.minimum.outer(steps, steps), 0, 1), np.float32)

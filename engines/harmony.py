@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import crop_from_picture, identity_mask, scale_of
+from engines.crop_regions import inside_of
 from engines.patches import Patch
 from engines.pictures import BgrImage, Picture
-from engines.surroundings import inside_of
 
 __all__ = ["Retouch", "retouch_of", "retouched", "settled", "sized_patch"]
 

@@ -11,19 +11,19 @@ softening cannot bring anything back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, crop_from_picture, moved
+from engines.alignment import Similarity, crop_from_picture
+from engines.crop_regions import faded, filled, inside_of, within_boxes
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.types import Box
 
-__all__ = ["inside_of", "softened"]
+__all__ = ["softened"]
 
 _SIDE: Final = 96
 """Side of the coarse crop in which surroundings are blurred, px."""
@@ -50,7 +50,6 @@ _OPAQUE: Final = 0.999
 _ENOUGH: Final = 0.25
 _COARSE_PX: Final = 4.0
 _FAINT: Final = 1e-4
-_FAR_PX: Final = 2**14
 
 Float32 = NDArray[np.float32]
 UInt8 = NDArray[np.uint8]
@@ -78,25 +77,13 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     around = crop_from_picture(picture, place, _SIDE).astype(np.float32)
     alpha, face = _coarse_alpha(patch), _face_weight(patch.outline)
     hidden = alpha > _SEEN
-    is_free = _filled([moved(place, _corners(box)) for box in others]) == 0
+    is_free = within_boxes(others, place, _SIDE) == 0
     known = (inside_of(picture, place, _SIDE) > 0) & ~hidden & is_free
     known |= (face >= 1) & (alpha >= _OPAQUE)
     share = _reach_weight(hidden)
     weight = np.minimum(share * 2 ** (_LEVELS - 1), 1) * (1 - face) * is_free
     soft = Patch(_blurred(around, known, share), weight.astype(np.float32), place)
     return warped_patch(picture, soft)
-
-
-def inside_of(picture: Picture, crop_from_frame: Similarity, side: int) -> UInt8:
-    """Where a crop lies inside the frame: uint8[side, side], 1 there and 0 beyond.
-
-    Args:
-        picture: gives the frame's size.
-        crop_from_frame: (2, 3) float32 map of the crop.
-        side: its side, px.
-    """
-    width, height = picture.width, picture.height
-    return _filled([moved(crop_from_frame, _corners((0, 0, width, height)))], side)
 
 
 def _coarse_place(patch: Patch) -> Similarity:
@@ -166,14 +153,14 @@ def _reach_weight(hidden: NDArray[np.bool_]) -> Float32:
     unit = _SIDE / _WIDTH
     away = cv2.distanceTransform((~hidden).astype(np.uint8), cv2.DIST_L2, 5)
     weight = np.clip(1 - (away - _REACH * unit) / (_FALL * unit), 0, 1)
-    return np.asarray(_smooth(np.minimum(weight, _edge())), np.float32)
+    return np.asarray(_smooth(np.minimum(weight, faded(_SIDE, _FALL * _SIDE / _WIDTH))), np.float32)
 
 
 def _face_weight(outline: Float32) -> Float32:
     """1 on the painted face, falling to 0 around its outline; float32[96, 96]."""
     unit = _SIDE / _WIDTH
     corners = (outline - 0.5) * unit + _SIDE / 2
-    face = _filled([corners])
+    face = filled([corners], _SIDE)
     depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
     depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
     depth = cv2.GaussianBlur(depth, (0, 0), _ROUNDED * unit)
@@ -183,24 +170,3 @@ def _face_weight(outline: Float32) -> Float32:
 
 def _smooth(share: Float32) -> Float32:
     return np.asarray(share * share * (3 - 2 * share), np.float32)
-
-
-@lru_cache(maxsize=1)
-def _edge() -> Float32:
-    steps = np.minimum(np.arange(_SIDE), np.arange(_SIDE)[::-1]) / (_FALL * _SIDE / _WIDTH)
-    return np.asarray(np.clip(np.minimum.outer(steps, steps), 0, 1), np.float32)
-
-
-def _corners(box: Box | tuple[float, float, float, float]) -> NDArray[np.float64]:
-    x0, y0, x1, y1 = (float(value) for value in box)
-    return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64)
-
-
-def _filled(shapes: Sequence[NDArray[np.floating]], side: int = _SIDE) -> UInt8:
-    """uint8[side, side], 1 inside the convex hulls of points in px of the crop."""
-    canvas = np.zeros((side, side), np.uint8)
-    for points in shapes:
-        near = np.clip(points, -_FAR_PX, _FAR_PX)
-        hull = cv2.convexHull(np.round(near).astype(np.int32))
-        cv2.fillConvexPoly(canvas, hull, 1)
-    return canvas

@@ -31,7 +31,7 @@ from stream.report import FileIdentity, RunReport, installed_versions
 from stream.run_progress import RunProgress
 from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
-from stream.swapping import SwapEveryFace, around_from_privacy
+from stream.swapping import SwapEveryFace
 from tracker.schedule import DetectionSchedule
 from tracker.spans import KeySchedule
 
@@ -121,8 +121,8 @@ def _replacer(
     if engines.swap is None or gallery is None:
         return CoverEveryFace()
     lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
-    swap, privacy = engines.swap, settings.privacy
-    return SwapEveryFace(swap.painter, swap.embedder, lender, around_from_privacy(privacy))
+    swap = engines.swap
+    return SwapEveryFace(swap.painter, swap.embedder, lender, settings.privacy)
 
 
 def _refuse_broken_promises(replacer: FaceReplacer) -> None:

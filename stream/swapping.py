@@ -29,14 +29,7 @@ from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
 
-__all__ = [
-    "Around",
-    "Embedder",
-    "Painter",
-    "SurrogateSource",
-    "SwapEveryFace",
-    "around_from_privacy",
-]
+__all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
 
 _LEAST_FACE_PX = 20.0
 """Below this a face has too few pixels to be followed or to look like anything."""
@@ -49,6 +42,7 @@ _FORGET_FRAMES = 100
 _ASK_AGAIN_FRAMES = 25
 _MOST_AT_ONCE = 16
 _UNFIT = "pose_or_occlusion"
+_DEFAULT_PRIVACY = Privacy()
 
 
 class SurrogateSource(Protocol):
@@ -62,27 +56,6 @@ class SurrogateSource(Protocol):
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What is done around and before a painted face.
-
-    Attributes:
-        softens: whether its surroundings are blurred.
-        draws_foreground: whether what is in front of it is drawn again.
-    """
-
-    softens: bool = True
-    draws_foreground: bool = True
-
-
-SOFT_AND_DRAWN = Around()
-
-
-def around_from_privacy(privacy: Privacy) -> Around:
-    """What settings ask for."""
-    return Around(privacy.surroundings == "soft", privacy.foreground == "drawn")
 
 
 @dataclass(slots=True)
@@ -108,7 +81,7 @@ class SwapEveryFace:
         painter: control and generator.
         embedder: tells people apart.
         source: lends the surrogates.
-        around: what is done besides painting.
+        privacy: what is done around a painted face, and with what is in front of it.
     """
 
     def __init__(
@@ -116,13 +89,14 @@ class SwapEveryFace:
         painter: Painter,
         embedder: Embedder,
         source: SurrogateSource,
-        around: Around = SOFT_AND_DRAWN,
+        privacy: Privacy = _DEFAULT_PRIVACY,
     ) -> None:
         self._painter = painter
         self._embedder = TrackEmbedder(embedder, painter.size)
         self._reader = ControlReader(painter)
         self._source = source
-        self._around = around
+        self._softens = privacy.surroundings == "soft"
+        self._draws_foreground = privacy.foreground == "drawn"
         self._wearers: dict[int, _Wearer] = {}
         self._ahead: FacesAhead | None = None
 
@@ -187,8 +161,8 @@ class SwapEveryFace:
                 rendered.pixels[row],
                 rendered.alpha[row],
                 place,
-                rendered.outline[row] if self._around.softens else None,
-                steady.occlusion if self._around.draws_foreground else None,
+                rendered.outline[row] if self._softens else None,
+                steady.occlusion if self._draws_foreground else None,
             )
             if rendered.is_usable[row] and hides(track.face, patch):
                 patches[track.id] = _retouched(patch, frame, track.id, wearer)

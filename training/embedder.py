@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.checkpoint import load_full, save_full
+from training.precision import fast_precision
 
 SIZE: Final = 64
 DIMENSIONS: Final = 128
@@ -168,7 +169,7 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
         image = augmented(image.flip(3) if side else image)
         for group in optimiser.param_groups:
             group["lr"] = args.lr * min(1.0, (step + 1) / 100, 1.5 * (1 - step / args.steps) + 0.01)
-        with torch.autocast(device.type, torch.bfloat16):
+        with fast_precision(device):
             made = net(image.contiguous(memory_format=torch.channels_last))
         loss = distillation_loss(made, wanted)
         optimiser.zero_grad(set_to_none=True)

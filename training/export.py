@@ -22,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.pack import bundled_pack
+from engines.stylegan.pack import MANIFEST, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
     LIGHT_SIZE,
@@ -50,6 +50,8 @@ from training.relief import RELIEF_CODES
 from training.textures import YCC_FROM_RGB
 
 OPSET: Final = 18
+FACTS: Final = "training.json"
+"""What is said of the networks of a pack, for its manifest."""
 DIRECTIONS: Final = 1_000_000
 """A matrix of at least so many numbers holds texture directions."""
 STILLNESS: Final = 1.6
@@ -286,7 +288,7 @@ def export(
         facts |= write_network(name, net, inputs, outputs, out)
     facts |= export_landmarker(landmarker, occlusion, out)
     write_geometry(geometry, arrays, relief, out)
-    (out / "training.json").write_text(json.dumps(facts))
+    (out / FACTS).write_text(json.dumps(facts))
 
 
 def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str, float]:
@@ -300,7 +302,7 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
     if not (occlusion / HEAD).exists():
         log.info("no %s: the bundled landmark network is kept", occlusion / HEAD)
         shutil.copyfile(bundled_pack() / "landmarker.onnx", out / "landmarker.onnx")
-        return {}
+        return bundled_facts(("landmarker_", "occlusion_"))
     head = OcclusionHead()
     head.load_state_dict(load_full(occlusion / HEAD, torch.device("cpu"))["net"])
     net = ControlNetwork(landmark_network(landmarker), head)
@@ -308,6 +310,12 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
     facts = write_network("landmarker", net, image, ["points", "spread", "occlusion"], out)
     told: dict[str, float] = json.loads((occlusion / "facts.json").read_text())
     return facts | told
+
+
+def bundled_facts(prefixes: tuple[str, ...]) -> dict[str, float]:
+    """What the bundled manifest says of a network that is kept."""
+    said: dict[str, float] = json.loads((bundled_pack() / MANIFEST).read_text())["metrics"]
+    return {name: value for name, value in said.items() if name.startswith(prefixes)}
 
 
 def write_network(
@@ -338,16 +346,16 @@ def renderer_probe(size: int, features: int) -> dict[str, Tensor]:
 
 
 def parity(net: nn.Module, inputs: dict[str, Tensor], path: Path) -> float:
-    """Largest difference between the network and its file in ONNX Runtime, first output."""
+    """Largest difference between the network's outputs and those of its file in ONNX Runtime."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     fed = {name: value.numpy() for name, value in inputs.items()}
-    made = session.run(None, fed)[0]
     with torch.no_grad():
         wanted = net(*inputs.values())
-    first = wanted[0] if isinstance(wanted, tuple) else wanted
-    return float(np.abs(made - first.numpy()).max())
+    several = wanted if isinstance(wanted, tuple) else (wanted,)
+    pairs = zip(session.run(None, fed), several, strict=True)
+    return max(float(np.abs(made - exact.numpy()).max()) for made, exact in pairs)
 
 
 def main() -> None:
@@ -363,10 +371,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    torch.manual_seed(0)
     if args.only_landmarker:
         args.out.mkdir(parents=True, exist_ok=True)
-        facts = export_landmarker(args.landmarker, args.occlusion, args.out)
-        log.info("%s", json.dumps(facts))
+        told = args.out / FACTS
+        facts = json.loads(told.read_text()) if told.exists() else {}
+        facts |= export_landmarker(args.landmarker, args.occlusion, args.out)
+        told.write_text(json.dumps(facts))
         return
     sources = (args.landmarker, args.occlusion, args.shape, args.texture, args.relief)
     export(args.run, *sources, args.out)

@@ -22,6 +22,7 @@ from engines.stylegan.shape import EYES_APART, mouth_gap
 from engines.stylegan.topology import LIPS_INNER_SLICE, LIPS_OUTER_SLICE, OVAL_SLICE, POINTS
 from training.checkpoint import load_full, save_full
 from training.networks import EqualConv, EqualLinear
+from training.precision import fast_precision
 
 SIZE: Final = 128
 WIDE_OPEN: Final = 0.2
@@ -207,7 +208,7 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
         image, wanted = augmented(image, wanted)
         for group in optimiser.param_groups:
             group["lr"] = args.lr * min(1.0, 2.0 * (1 - step / args.steps) + 0.01)
-        with torch.autocast(device.type, torch.bfloat16):
+        with fast_precision(device):
             made, spread = net(image.contiguous(memory_format=torch.channels_last))
         loss = laplace_loss(made, spread, wanted)
         optimiser.zero_grad(set_to_none=True)

@@ -30,6 +30,7 @@ from training.networks import (
     fine_part,
     latents_from_codes,
 )
+from training.precision import fast_precision
 from training.sheet import save_sheet
 
 SHEET_SEED: Final = 0
@@ -130,7 +131,7 @@ class Trainer:
         self.g_opt.zero_grad(set_to_none=True)
         codes = codes + torch.randn_like(codes) * recipe.noise
         codes = torch.cat([codes, self._drawn_codes(len(movement)) + movement])
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with fast_precision(self.device):
             made = self._fine(g.planes(latents_from_codes(codes, g.layers)))
             drawn_scores, _ = d(self.augment(made[count:]))
             again_scores, features = d(made[:count])
@@ -155,7 +156,7 @@ class Trainer:
         recipe, d = self.recipe, self.nets["d"]
         d.requires_grad_(True)
         self.d_opt.zero_grad(set_to_none=True)
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with fast_precision(self.device):
             real_scores, _ = d(self.augment(real))
             made_scores, _ = d(self.augment(made))
         loss = discriminator_loss(real_scores, made_scores)

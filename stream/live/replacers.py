@@ -16,7 +16,7 @@ from stream.live.assembly import ReplacerMaker
 from stream.live.joint_painting import JointPainter
 from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.report import ClusterCounts
-from stream.swapping import Painter, SurrogateSource, SwapEveryFace, around_from_privacy
+from stream.swapping import Painter, SurrogateSource, SwapEveryFace
 
 __all__ = ["RunLender", "open_replacers"]
 
@@ -86,8 +86,7 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         lender = RunLender(GalleryLender(gallery, stream, swap.attributes), next(runs))
-        around = around_from_privacy(chosen.privacy)
-        return SwapEveryFace(painter, swap.embedder, lender, around)
+        return SwapEveryFace(painter, swap.embedder, lender, chosen.privacy)
 
     try:
         yield make

@@ -11,29 +11,28 @@ import pytest
 from numpy.typing import NDArray
 
 from engines import compositor
-from engines.alignment import EYES, identity_mask, inverse_of
+from engines.alignment import identity_mask, inverse_of
 from engines.compositor import Composite, compose
-from engines.face_look import crop_with_eyes
 from engines.foreground import foreground
 from engines.occlusion import MOST_HIDDEN, Occlusion
 from engines.patches import Patch
 from engines.pictures import BgrImage, picture_from_bgr
-from engines.types import Box, Face, Frame, Track, TrackState
+from engines.types import Box, Frame, Track
+from tests.engines.noisy_scene import (
+    HEIGHT,
+    SIDE,
+    WIDTH,
+    patch_at,
+    place_at,
+    roughness,
+    scene,
+    track_at,
+)
 
 pytestmark = pytest.mark.unit
 
-SIDE, HEIGHT, WIDTH = 128, 400, 640
 X, Y = 320, 180
 Marks = NDArray[np.uint8]
-
-
-def scene() -> BgrImage:
-    """Fine noise: whatever of it were shown would be rough."""
-    return np.random.default_rng(0).integers(0, 255, (HEIGHT, WIDTH, 3)).astype(np.uint8)
-
-
-def place_at(x: float, y: float) -> NDArray[np.float32]:
-    return crop_with_eyes(np.array([x, y, 51.2, 0], np.float32), EYES, SIDE)
 
 
 def marks_in(x0: int, y0: int, x1: int, y1: int) -> Marks:
@@ -43,23 +42,9 @@ def marks_in(x0: int, y0: int, x1: int, y1: int) -> Marks:
 
 
 def patch_with(marks: Marks | None, *, is_soft: bool = False) -> Patch:
-    pixels = np.full((SIDE, SIDE, 3), 90, np.float32)
-    pixels[::2] += 20
-    away = cv2.distanceTransform(1 - identity_mask(SIDE).astype(np.uint8), cv2.DIST_L2, 3)
-    alpha = np.clip(2 - away / 6, 0, 1).astype(np.float32)
-    turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
-    outline = np.stack([0.5 + 0.28 * np.cos(turn), 0.53 + 0.38 * np.sin(turn)], axis=1)
     seen = None if marks is None else Occlusion(marks.astype(np.float32), place_at(X, Y))
-    return Patch(
-        pixels, alpha, place_at(X, Y), outline.astype(np.float32) if is_soft else None, seen
-    )
-
-
-def track_at(x: float, y: float, number: int = 1) -> Track:
-    points = np.array([[-25, 0], [25, 0], [0, 25], [-18, 48], [18, 48]], np.float32)
-    box = np.array([x - 40, y - 45, x + 40, y + 75], np.float32)
-    face = Face(box, (points + np.array([x, y])).astype(np.float32), 0.9)
-    return Track(number, face, TrackState.DETECTED, 5)
+    patch = replace(patch_at(X, Y), occlusion=seen)
+    return patch if is_soft else replace(patch, outline=None)
 
 
 def composed(image: BgrImage, tracks: list[Track], patches: dict[int, Patch]) -> Composite:
@@ -72,14 +57,15 @@ def inner_part(marks: Marks, by: int = 9) -> Marks:
     return np.asarray(cv2.erode(marks, np.ones((by, by), np.uint8)), np.uint8)
 
 
+def coarse_scene() -> BgrImage:
+    """Noise of a few px' size: of finer noise no blur leaves anything to compare."""
+    soft = cv2.GaussianBlur(scene().astype(np.float32), (0, 0), 3)
+    return np.asarray(np.clip((soft - 127) * 8 + 127, 0, 255), np.uint8)
+
+
 def in_frame(marks: Marks) -> NDArray[np.bool_]:
     back = inverse_of(place_at(X, Y)).astype(np.float64)
     return np.asarray(cv2.warpAffine(marks, back, (WIDTH, HEIGHT)) > 0, np.bool_)
-
-
-def roughness(image: BgrImage, where: NDArray[np.bool_]) -> float:
-    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float32)
-    return float(np.abs(cv2.Laplacian(grey, cv2.CV_32F))[where].mean())
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
@@ -113,7 +99,7 @@ def test_a_face_marked_by_mistake_appears_blurred() -> None:
 
 
 def test_more_is_drawn_less_sharp() -> None:
-    image, seen = scene(), in_frame(inner_part(marks_in(40, 90, 88, 120)))
+    image, seen = coarse_scene(), in_frame(inner_part(marks_in(40, 90, 88, 120)))
     rough = [
         roughness(composed(image, [track_at(X, Y)], {1: patch_with(marks)}).picture.bgr(), seen)
         for marks in (

@@ -22,7 +22,7 @@ from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
 from stream.report import ClusterCounts
-from stream.swapping import SwapEveryFace, around_from_privacy
+from stream.swapping import SwapEveryFace
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
@@ -203,7 +203,7 @@ class HandPainter(NoisePainter):
 
 @pytest.mark.parametrize("is_drawn", [True, False])
 def test_a_hand_before_the_face_comes_with_the_patch_where_that_is_wanted(is_drawn: bool) -> None:
-    wanted = around_from_privacy(Privacy(foreground="drawn" if is_drawn else "hidden"))
+    wanted = Privacy(foreground="drawn" if is_drawn else "hidden")
     subject = SwapEveryFace(HandPainter(top=100), RowEmbedder(), Lender(), wanted)
     patch = subject.replace(frame(), [track(side=80.0)]).patches[1]
     assert (patch.occlusion is not None) == is_drawn

@@ -1,0 +1,67 @@
+"""Regions of an aligned crop: the frame's inside, boxes of faces, hulls of points, its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import Similarity, moved
+from engines.pictures import Picture
+from engines.types import Box
+
+__all__ = ["faded", "filled", "inside_of", "within_boxes"]
+
+_FAR_PX: Final = 2**14
+
+Float32 = NDArray[np.float32]
+UInt8 = NDArray[np.uint8]
+
+
+def filled(shapes: Sequence[NDArray[np.floating]], side: int) -> UInt8:
+    """uint8[side, side], 1 inside the convex hulls of points in px of the crop."""
+    canvas = np.zeros((side, side), np.uint8)
+    for points in shapes:
+        near = np.clip(points, -_FAR_PX, _FAR_PX)
+        hull = cv2.convexHull(np.round(near).astype(np.int32))
+        cv2.fillConvexPoly(canvas, hull, 1)
+    return canvas
+
+
+def within_boxes(boxes: Sequence[Box], crop_from_frame: Similarity, side: int) -> UInt8:
+    """Where boxes of the frame lie in a crop: uint8[side, side], 1 there.
+
+    Args:
+        boxes: x0 y0 x1 y1 px of the frame.
+        crop_from_frame: (2, 3) float32 map of the crop.
+        side: its side, px.
+    """
+    return filled([moved(crop_from_frame, _corners(box)) for box in boxes], side)
+
+
+def inside_of(picture: Picture, crop_from_frame: Similarity, side: int) -> UInt8:
+    """Where a crop lies inside the frame: uint8[side, side], 1 there and 0 beyond.
+
+    Args:
+        picture: gives the frame's size.
+        crop_from_frame: (2, 3) float32 map of the crop.
+        side: its side, px.
+    """
+    whole = np.array([0, 0, picture.width, picture.height], np.float32)
+    return within_boxes([whole], crop_from_frame, side)
+
+
+@lru_cache(maxsize=8)
+def faded(side: int, width_px: float) -> Float32:
+    """1 inside a crop, falling to 0 at its edges over a width; float32[side, side], shared."""
+    steps = np.minimum(np.arange(side), np.arange(side)[::-1]) / width_px
+    return np.asarray(np.clip(np.minimum.outer(steps, steps), 0, 1), np.float32)
+
+
+def _corners(box: Box) -> NDArray[np.float64]:
+    x0, y0, x1, y1 = (float(value) for value in box)
+    return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64)
