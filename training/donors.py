@@ -1,16 +1,17 @@
 """Make the synthetic donors of a pack, and fit the attribute model that bins them.
 
 A donor mixes the codes of three photographed adults whose textures are clean (even forehead,
-no frames of glasses, even sides), is made more symmetric, and is kept if its landmarks are
-easily found on it and no training face is as near to it as real strangers' faces are to each
-other. Among those, people who look unlike each other to the same two recognisers are chosen, in
-equal numbers over age band and gender presentation: first at rest, then under other people's
-control, where they must also move truly.
+no glasses, even sides), is made more symmetric, and is kept if it is clean itself, no rarer than
+most, its landmarks are easily found on it and no training face is as near to it as real
+strangers' faces are to each other. Among those, people who look unlike each other to the same
+two recognisers are chosen, in equal numbers over age band and gender presentation: first at
+rest, then under other people's control, where they must also move truly.
 """
 
 import argparse
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,14 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.axes import LATENT, axes
 from training.choosing import chosen_under_control, unlike
+from training.glasses import (
+    GlassesModel,
+    Labels,
+    edges,
+    fit_glasses,
+    found_and_mistaken,
+    read_labels,
+)
 from training.mixtures import mixtures
 from training.nearest import nearness
 from training.portraits import BATCH, portraits, sheet
@@ -37,23 +46,34 @@ from training.textures import luma_of, mirrored
 CANDIDATES: Final = 6144
 """Chosen at rest, to choose donors from under control. Fewer donors are more unlike each other;
 more serve more people before a surrogate comes again."""
+DRAWN: Final = 60000
+"""People mixed; what is cheap to see excludes many before the POOL left is painted."""
 POOL: Final = 28000
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a donor: 0 keeps shadows and partings, 0.5 leaves none."""
-CLEAN_SHARES: Final = (0.95, 0.80, 0.95)
-"""Shares of crops that pass as bare foreheads, as eyes without frames of glasses, and as evenly
-lit; smaller ones make people alike, larger ones let half-vanished frames through."""
-DRAWN_SHARES: Final = (0.98, 0.90, 0.98)
-"""The same of the people drawn: what is left of frames adds up in some of them, and the choice
-of people unlike each other would take these first."""
-EASY_SHARE: Final = 0.85
-"""Share of the pool kept for the surest landmarks; a smaller one makes people alike."""
+CLEAN_SHARES: Final = (0.95, 0.95)
+"""Shares of crops that pass as bare foreheads, and as evenly lit; less makes people alike."""
+DRAWN_SHARES: Final = (0.98, 0.98)
+"""The same of the people drawn."""
+GLASSES_SHARE: Final = 0.75
+"""Share of crops that pass as without glasses; seven in eight of those with them do not. People
+drawn must be as free of them: what is left of frames adds up in some, and the choice of people
+unlike each other would take these first."""
+USUAL_SHARE: Final = 0.9
+"""Of the people drawn, those whose texture is nearest to the average face: farther ones are
+caricatures."""
+SHAPE_SHARE: Final = 0.8
+"""The same of their shape at rest: where features are unusually placed, they fit nobody's head."""
+EASY_SHARE: Final = 0.75
+"""Share of the pool kept for the surest landmarks; a smaller one makes people alike, a larger one
+lets faces through that are odd to look at."""
 YAW_LIMIT_DEG: Final = 15.0
 LAYERS: Final = 12
 RIDGE: Final = 3.0
 FOREHEAD: Final = (slice(8, 32), slice(37, 91))
-UNDER_EYES: Final = (slice(54, 72), slice(20, 108))
-"""Rows and columns of the texture: where hair and hats, and where frames of glasses show."""
+"""Rows and columns of the texture where hair and hats show."""
+_AT_ONCE: Final = 4000
+"""Textures."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -101,24 +121,20 @@ def fit_attributes(
     return AttributeModel(weights, values), facts
 
 
-def is_clean(
-    luma: Float32, shares: tuple[float, float, float] = CLEAN_SHARES
-) -> npt.NDArray[np.bool_]:
+def is_clean(luma: Float32, shares: tuple[float, float]) -> npt.NDArray[np.bool_]:
     """Whether a texture shows a bare, evenly lit face.
 
     Args:
         luma: float[N, S, S] planes of textures.
-        shares: of them that each of the three tests lets pass, 0 to 1.
+        shares: of them that each of the two tests lets pass, 0 to 1.
 
     Returns:
         bool[N].
     """
     forehead = np.abs(luma[:, *FOREHEAD]).reshape(len(luma), -1).max(axis=1)
-    edges = np.abs(np.diff(luma[:, *UNDER_EYES], axis=1)).reshape(len(luma), -1)
-    frames = np.quantile(edges, 0.98, axis=1)
     soft = luma.reshape(len(luma), 8, luma.shape[1] // 8, 8, -1).mean(axis=(2, 4))
     sides = np.abs(soft - soft[:, :, ::-1])[:, 1:7, 2:6].mean(axis=(1, 2))
-    found = zip((forehead, frames, sides), shares, strict=True)
+    found = zip((forehead, sides), shares, strict=True)
     tests = [values <= np.quantile(values, share) for values, share in found]
     return np.asarray(np.logical_and.reduce(tests), np.bool_)
 
@@ -156,48 +172,130 @@ def is_source(data: Path, shape: ShapeModel) -> npt.NDArray[np.bool_]:
     return lends(data, yaw, YAW_LIMIT_DEG)
 
 
+@dataclass(frozen=True, slots=True)
+class People:
+    """Everybody in the prepared data, and the model that paints them.
+
+    Attributes:
+        codes: of texture and shape without movement, float32[N, CODE].
+        behind: of relief, and of faces at rest, float32[N, K] each.
+        mean: of textures' vectors, float32[LENGTH].
+        basis: float32[T, LENGTH]; the first T codes count along it.
+        encoding: float32[T, LENGTH], its inverse.
+        relief: file of the relief model.
+    """
+
+    codes: Float32
+    behind: list[Float32]
+    mean: Float32
+    basis: Float32
+    encoding: Float32
+    relief: Path
+
+    def luma(self, codes: Float32) -> Float32:
+        """Of textures, without what the generator adds, float32[N, S, S]."""
+        return luma_of(self.mean + codes[:, : len(self.basis)] @ self.basis)
+
+    def edges(self, codes: Float32) -> Float32:
+        """Around the eyes, float32[N, E]; see `training.glasses`."""
+        starts = range(0, len(codes), _AT_ONCE)
+        return np.concatenate([edges(self.luma(codes[i : i + _AT_ONCE])) for i in starts])
+
+    def is_clean(
+        self, codes: Float32, shares: tuple[float, float], glasses: GlassesModel, limit: float
+    ) -> npt.NDArray[np.bool_]:
+        """Which people show a bare, evenly lit face without glasses, bool[N]."""
+        is_free = glasses.scores_of_edges(self.edges(codes)) <= limit
+        return np.asarray(is_clean(self.luma(codes), shares) & is_free, np.bool_)
+
+    def evened(self, drawn: Float32) -> Float32:
+        """Make people, with what is behind their codes, more symmetric: float32[N, C]."""
+        count, shade = len(self.basis), self.codes.shape[1]
+        end = shade + self.behind[0].shape[1]
+        made = drawn.copy()
+        made[:, :count] = evened(drawn[:, :count], self.basis, self.encoding, self.mean)
+        made[:, shade:end] = evened_relief(drawn[:, shade:end], self.relief)
+        return made
+
+
+def load_people(data: Path, texture: Path, relief: Path) -> People:
+    """Read everybody; the arguments are as of `write`."""
+    codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
+    behind = [np.load(data / name) for name in ("relief.npy", "rest.npy")]
+    with np.load(texture) as file:
+        mean, basis, encoding = file["mean"], file["basis"], file["encoding"]
+    return People(codes, behind, mean, basis, encoding, relief)
+
+
+def drawn_people(
+    people: People, shape: ShapeModel, sources: npt.NDArray[np.int64], labels: Labels, seed: int
+) -> tuple[Float32, dict[str, float]]:
+    """Mix clean sources; return at most POOL clean, usual people, and how glasses are told.
+
+    Args:
+        people: everybody.
+        shape: of the pack.
+        sources: int64[S], who may lend.
+        labels: of crops with and without glasses.
+        seed: decides the mixtures.
+    """
+    seen, everybody = people.edges(people.codes[labels.crops]), people.edges(people.codes[sources])
+    told = found_and_mistaken(seen, labels, everybody, GLASSES_SHARE)
+    glasses = fit_glasses(seen, labels.has_glasses, everybody)
+    limit = float(np.quantile(glasses.scores_of_edges(everybody), GLASSES_SHARE))
+    clean = sources[people.is_clean(people.codes[sources], CLEAN_SHARES, glasses, limit)]
+    whole = np.concatenate([people.codes, *people.behind], axis=1)
+    drawn = people.evened(mixtures(whole[clean], DRAWN, seed))
+    fits = people.is_clean(drawn, DRAWN_SHARES, glasses, limit)
+    fits &= _least(np.linalg.norm(drawn[:, : len(people.basis)], axis=1), USUAL_SHARE)
+    away = (shape.at_rest(latents_of(drawn)) - shape.mean)[..., :2]
+    fits &= _least(np.linalg.norm(away, axis=2).mean(axis=1), SHAPE_SHARE)
+    log.info("%d clean people; of %d drawn %d", len(clean), len(drawn), fits.sum())
+    return drawn[fits][:POOL], dict(zip(("glasses_found", "glasses_mistaken"), told, strict=True))
+
+
+def _least(values: Float32, share: float) -> npt.NDArray[np.bool_]:
+    return np.asarray(values <= np.quantile(values, share), np.bool_)
+
+
+def latents_of(drawn: Float32) -> Float32:
+    """Latents of people, as precise as a pack keeps them: float32[N, LAYERS, LATENT]."""
+    halves = (drawn @ axes(drawn.shape[1]).T)[:, None].astype(np.float16)
+    return np.broadcast_to(halves.astype(np.float32), (len(halves), LAYERS, halves.shape[2]))
+
+
 def write(
     data: Path, texture: Path, relief: Path, out: Path, models: Path, seed: int
 ) -> dict[str, float]:
     """Write `donors.npz` and `attributes.npz` into a pack; return what was measured of them."""
     rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
     held = np.load(data / "split.npy")
-    codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
-    backend = OpenVino()
-    swapper = unlisted_swapper(backend, out)
+    people = load_people(data, texture, relief)
+    swapper = unlisted_swapper(OpenVino(), out)
     shape = load_shape_model(out / "shape.npz")
-    model, facts = fit_attributes(codes, rows, held)
-    with np.load(texture) as file:
-        mean, basis, encoding = file["mean"], file["basis"], file["encoding"]
+    model, facts = fit_attributes(people.codes, rows, held)
     sources = np.flatnonzero(is_source(data, shape))
-    clean = sources[is_clean(luma_of(mean + codes[sources, : len(basis)] @ basis))]
-    behind = [np.load(data / name) for name in ("relief.npy", "rest.npy")]
-    whole = np.concatenate([codes, *behind], axis=1)
-    drawn = mixtures(whole[clean], POOL, seed)
-    drawn[:, : len(basis)] = evened(drawn[:, : len(basis)], basis, encoding, mean)
-    shade = slice(codes.shape[1], codes.shape[1] + behind[0].shape[1])
-    drawn[:, shade] = evened_relief(drawn[:, shade], relief)
-    halves = (drawn @ axes(drawn.shape[1]).T)[:, None].astype(np.float16)
-    latents = np.broadcast_to(halves.astype(np.float32), (len(halves), LAYERS, halves.shape[2]))
+    drawn, told = drawn_people(people, shape, sources, read_labels(data), seed)
+    latents = latents_of(drawn)
     pictures, points = portraits(swapper, shape, latents)
     doubt = np.concatenate(
         [swapper.read(pictures[i : i + BATCH]).doubt for i in range(0, len(pictures), BATCH)]
     )
     near = nearness(pictures, points, data, models, is_real_adult(data) & ~held)
     bins = model.bins(latents)
-    fits = doubt <= np.quantile(doubt, EASY_SHARE)
-    fits &= is_clean(luma_of(mean + drawn[:, : len(basis)] @ basis), DRAWN_SHARES)
+    fits = _least(doubt, EASY_SHARE)
     fits &= np.logical_and.reduce([each.is_nobody() for each in near.values()])
     fits &= [{"age", "gender"} <= set(person) and person["age"] != "child" for person in bins]
     usable = np.flatnonzero(fits)
     seen = {name: each.seen[usable] for name, each in near.items()}
     chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
-    log.info("%d clean people, %d usable, %d at rest", len(clean), len(usable), len(chosen))
+    log.info("%d usable, %d at rest", len(usable), len(chosen))
     own_bins = [bins[i] for i in chosen]
     chosen = chosen[
         chosen_under_control(swapper, shape, latents[chosen], own_bins, data, models, seed)
     ]
     _save(out, latents[chosen], [bins[i] for i in chosen], model)
+    facts |= told
     for name, each in near.items():
         facts |= each.facts(name, chosen)
     shown = pictures[chosen[:: max(1, len(chosen) // 96)]]

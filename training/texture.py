@@ -41,11 +41,12 @@ from engines.stylegan.warp import (
 )
 from training.networks import CODE, TEXTURE_CODES
 from training.sources import FRONTAL_YAW_DEG, lends, sharpness_of
-from training.textures import LENGTH, LUMA, vector_from_texture, weights_from_inside
+from training.textures import LENGTH, LUMA, mirrored, vector_from_texture, weights_from_inside
 
 FIT_CROPS: Final = 7000
-CHROMA_SHARE: Final = 0.7
-"""Of the colour in directions: most of it is the colour of a lamp, not of a person."""
+CHROMA_SHARE: Final = 0.4
+"""Of the colour in directions, which is the same on both sides: most of it is the colour of a lamp
+or of what is behind, not of a person, and in mixtures makes blue cheeks and green foreheads."""
 RESTING: Final = 0.5
 """Deviations of the expression parts that count as the person; larger leaves more to a face at
 rest, and less to movement."""
@@ -174,6 +175,11 @@ def codes_of(
     return np.concatenate(parts)
 
 
+def _even(vectors: Float32) -> Float32:
+    """Half of it and half of its mirrored self, float32[..., LENGTH]."""
+    return np.asarray((vectors + mirrored(vectors)) / 2, np.float32)
+
+
 def fit(data: Path, shape: Path, out: Path) -> None:
     """Write `texture.npz`, and by the crops what they are in it.
 
@@ -210,11 +216,12 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     expression = np.asarray(flat @ arrays["expression"].T, np.float32)
     gain = arrays["expression_gain"]
     basis = rows * sigma[:, None] / weight
-    basis[:, LUMA:] *= CHROMA_SHARE
+    basis[:, LUMA:] = CHROMA_SHARE * _even(basis)[:, LUMA:]
+    even_mean = np.concatenate([mean[:LUMA], _even(mean)[LUMA:]])
     np.savez(
         out,
         allow_pickle=False,
-        mean=mean,
+        mean=even_mean,
         basis=basis,
         encoding=rows * weight / sigma[:, None],
         inside=inside,

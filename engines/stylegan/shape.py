@@ -184,9 +184,8 @@ class ShapeModel:
             float32[N, POINTS, 3], crop units.
         """
         pose = pose or self.pose_of(points)
-        moved = self.movement_of(points, pose) + self.rest_from_latents(latents)
-        parts = moved @ self.expression + self.identity_from_latents(latents) @ self.identity
-        canonical = np.asarray(self.mean + parts.reshape(-1, MESH_POINTS, 3), np.float32)
+        moved = self.movement_of(points, pose) @ self.expression
+        canonical = self.at_rest(latents) + moved.reshape(-1, MESH_POINTS, 3)
         lacking = mouth_gap(canonical_from_points(points, pose)) - mouth_gap(canonical)
         canonical = canonical + lacking[:, None, None] * self.opening.reshape(MESH_POINTS, 3)
         made = np.empty_like(points)
@@ -197,6 +196,18 @@ class ShapeModel:
         ):
             made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
         return made
+
+    def at_rest(self, latents: Float32) -> Float32:
+        """The faces at rest that w+ latents float32[N, L, 512] carry, laid over the mean face.
+
+        Returns:
+            float32[N, MESH_POINTS, 3], canonical, half of the way between the eyes in place and
+            the whole face in place. By the eyes alone, a face with eyes close together would be
+            large, and its mouth far from any subject's.
+        """
+        own = self.identity_from_latents(latents) @ self.identity
+        own = own + self.rest_from_latents(latents) @ self.expression
+        return _laid_over(self.mean + own.reshape(-1, MESH_POINTS, 3), self.mean)
 
 
 def movement_from_expression(expression: Float32, gain: Float32, resting: Float32) -> Float32:
@@ -327,6 +338,20 @@ def _carried(latents: Float32, from_latent: Float32, limit: Float32) -> Float32:
     """Apply an affine map float32[513, P] to the mean w of float32[N, L, 512], within limits."""
     found = latents.mean(axis=1) @ from_latent[:-1] + from_latent[-1]
     return np.asarray(np.clip(found, -limit, limit), np.float32)
+
+
+def _laid_over(shapes: Float32, mean: Float32) -> Float32:
+    """Move and scale shapes float32[N, P, 3] half of the way onto the mean float32[P, 3].
+
+    As a camera sees them: least squares over x and y, and no shift in depth.
+    """
+    centre, middle = shapes.mean(axis=1, keepdims=True), mean.mean(axis=0)
+    away, wanted = (shapes - centre)[..., :2], (mean - middle)[:, :2]
+    scale = np.einsum("npi,pi->n", away, wanted) / np.square(away).sum(axis=(1, 2))
+    scale = np.sqrt(np.clip(scale, 0.5, 2.0))[:, None, None]
+    shift = (middle - scale * centre) / 2
+    shift[..., 2] = 0.0
+    return np.asarray(scale * shapes + shift, np.float32)
 
 
 def _same_gaze(eye: Float32, pupil: Float32, target: Float32) -> Float32:

@@ -41,9 +41,8 @@ def test_shadowed_side_and_hair_are_not_clean() -> None:
     luma = np.random.default_rng(0).normal(0, 0.02, (40, 128, 128)).astype(np.float32)
     luma[0, 8:32, 40:60] = 0.9
     luma[1, 32:96, 32:64] = 0.8
-    luma[2, 60, 20:108] = 0.9
-    assert not is_clean(luma, (0.9, 0.9, 0.9))[:3].any()
-    assert is_clean(luma, (0.9, 0.9, 0.9)).sum() >= 25
+    assert not is_clean(luma, (0.9, 0.9))[:2].any()
+    assert is_clean(luma, (0.9, 0.9)).sum() >= 30
 
 
 def test_lookalikes_are_chosen_last_and_rare_bins_first() -> None:

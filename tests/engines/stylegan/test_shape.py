@@ -58,6 +58,24 @@ def test_surrogates_differ_in_shape() -> None:
     assert np.abs(made[0] - made[1]).max() > 1e-3
 
 
+def test_a_face_with_eyes_close_together_is_large_only_half() -> None:
+    plain = shape_model()
+    size = np.linalg.norm(plain.mean)
+    larger = np.zeros((513, 1), np.float32)
+    larger[-1] = 0.2 * size
+    model = replace(
+        plain,
+        identity=plain.mean.reshape(1, -1) / size,
+        from_latent=larger,
+        identity_limit=np.array([size], np.float32),
+        rest_from_latent=np.zeros_like(plain.rest_from_latent),
+    )
+    laid = model.at_rest(np.zeros((1, 4, 512), np.float32))[0]
+    assert np.allclose(np.ptp(laid[:, :2], axis=0), 1.2**0.5 * np.ptp(plain.mean[:, :2], axis=0))
+    middle, wanted = laid[:, :2].mean(axis=0), plain.mean[:, :2].mean(axis=0)
+    assert np.allclose(middle, (1.2**0.5 * wanted + wanted) / 2, atol=1e-5)
+
+
 def test_swapped_eyes_stay_where_the_subject_has_them() -> None:
     model = shape_model()
     latents = np.zeros((1, 4, 512), np.float32)
