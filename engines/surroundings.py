@@ -1,9 +1,11 @@
-"""Softens what is around a swapped face, as a lens does: hair, ears and jaw identify people too.
+"""Softens what is around a swapped face: hair, ears and jaw identify people too.
 
 A recogniser that sees a stranger's face on a head still reads something off the hairline, the
-outline and the neck. Around the painted face the picture is therefore blurred, out to about a
-face's half width; from there the blur becomes less and less, until the scene is sharp. No sharp
-line shines through a blurred one, and the painted face's own colours run into its surroundings.
+outline and the neck. Around the painted face, out to about a face's half width, the picture is
+therefore smoothed until no lock, ear or line is left: what differs little runs together, and what
+differs much, hair and the wall behind it, keeps a soft border (a bilateral filter, Tomasi and
+Manduchi 1998, of a picture that was blurred before). Close to the face, where the patch hides what
+was there, a wide blur of all around fills in, the painted face's own colours among it.
 Only the composite itself is looked at, in which every face has been replaced or covered:
 softening cannot bring anything back.
 """
@@ -29,15 +31,24 @@ _SIDE: Final = 96
 """Side of the coarse crop in which surroundings are blurred, px."""
 _WIDTH: Final = 1.65
 """Its width over the patch's."""
-_BLUR: Final = 0.16
-_FAR_BLUR: Final = 0.2
-"""Deviations of the blur and of the one that fills what it leaves empty, shares of the patch's
-side. Larger hides more of the hair and shows less of the scene."""
+_FILL: Final = 0.16
+_FAR_FILL: Final = 0.2
+"""Deviations of the blur that fills what the patch hides, and of the one that fills what it leaves
+empty; shares of the patch's side."""
+_BLUR: Final = 0.04
+"""Deviation of the blur before smoothing, a share of the patch's side: larger shows less of the
+head's outline, and more of a fog."""
+_ALIKE: Final = 130.0
+"""Deviation of the sum of differences in three colours within which they run together."""
+_ACROSS_PX: Final = 19
+"""Width over which they do, px of the coarse crop."""
 _REACH: Final = 0.18
 _FALL: Final = 0.12
 """How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
-_LEVELS: Final = 4
-"""Of blur, each half as wide as the one before; between them the picture is mixed."""
+_ENDS: Final = 8.0
+_SMOOTH: Final = 4.0
+"""What is around is replaced from one part in so many of the reach's weight on, and is smooth
+throughout from one in so many."""
 _FACE_FROM: Final = -0.09
 _FACE_TO: Final = 0.05
 """Depths inside the painted outline between which the face takes over; shares of the side."""
@@ -48,7 +59,6 @@ _SEEN: Final = 0.02
 _OPAQUE: Final = 0.999
 """Alpha from which it shows nothing but the patch."""
 _ENOUGH: Final = 0.25
-_COARSE_PX: Final = 4.0
 _FAINT: Final = 1e-4
 
 Float32 = NDArray[np.float32]
@@ -56,7 +66,7 @@ UInt8 = NDArray[np.uint8]
 
 
 def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | None:
-    """The blurred surroundings of one face, to be blended over the picture.
+    """The smoothed surroundings of one face, to be blended over the picture.
 
     Args:
         picture: the composite, with every face already replaced or covered; not changed.
@@ -81,8 +91,8 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     known = (inside_of(picture, place, _SIDE) > 0) & ~hidden & is_free
     known |= (face >= 1) & (alpha >= _OPAQUE)
     share = _reach_weight(hidden)
-    weight = np.minimum(share * 2 ** (_LEVELS - 1), 1) * (1 - face) * is_free
-    soft = Patch(_blurred(around, known, share), weight.astype(np.float32), place)
+    weight = np.minimum(share * _ENDS, 1) * (1 - face) * is_free
+    soft = Patch(_smoothed(around, known, share), weight.astype(np.float32), place)
     return warped_patch(picture, soft)
 
 
@@ -104,43 +114,39 @@ def _coarse_alpha(patch: Patch) -> Float32:
     return np.asarray(np.pad(small, (before, after)), np.float32)
 
 
-def _blurred(around: Float32, known: NDArray[np.bool_], share: Float32) -> Float32:
-    """The known pixels blurred to a share of the whole blur, the unknown ones filled by them.
+def _smoothed(around: Float32, known: NDArray[np.bool_], share: Float32) -> Float32:
+    """The picture without detail, its unknown pixels filled by the known ones.
 
     Args:
         around: float32[96, 96, 3].
         known: bool[96, 96].
-        share: float32[96, 96], of the whole blur's deviation, 0…1.
+        share: float32[96, 96], 0…1; where it is small the picture stays as it is.
     """
+    unit = _SIDE / _WIDTH
+    whole = np.where(known[..., None], around, _fill(around, known))
+    blurred = cv2.GaussianBlur(whole, (0, 0), _BLUR * unit)
+    smooth = cv2.bilateralFilter(blurred, _ACROSS_PX, _ALIKE, _FILL * unit)
+    part = np.minimum(share * _SMOOTH, 1)[..., None]
+    return np.asarray(whole + part * (smooth - whole), np.float32)
+
+
+def _fill(around: Float32, known: NDArray[np.bool_]) -> Float32:
+    """A wide blur of the known pixels, float32[96, 96, 3]."""
     weight = known.astype(np.float32)
     seen = around * weight[..., None]
     unit = _SIDE / _WIDTH
     # The mean of the whole stands in where not even the far blur reaches a known pixel.
     seen, weight = seen + _FAINT * _mean(seen, weight), weight + _FAINT
     both = np.asarray(cv2.merge([*cv2.split(seen), weight]), np.float32)
-    coarse = cv2.resize(both, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
-    coarse = cv2.GaussianBlur(coarse, (0, 0), _FAR_BLUR * unit / 4)
-    far = cv2.resize(coarse, (_SIDE, _SIDE), interpolation=cv2.INTER_LINEAR)
-    filled = far[..., :3] / far[..., 3:]
-    softest = _LEVELS - 1
-    level = softest + np.log2(np.clip(share, 0.5**softest, 1))
-    made = np.zeros_like(around)
-    for number in range(softest, -1, -1):
-        near = _softly(both, _BLUR * unit * 0.5 ** (softest - number))
-        total = near[..., 3:]
-        filled = filled + np.minimum(total / _ENOUGH, 1) * (near[..., :3] / total - filled)
-        made += np.maximum(1 - np.abs(level - number), 0)[..., None] * filled
-    return np.asarray(made, np.float32)
-
-
-def _softly(values: Float32, deviation_px: float) -> Float32:
-    """A Gaussian blur, at half the size where nothing that fine is left."""
-    if deviation_px < _COARSE_PX:
-        return np.asarray(cv2.GaussianBlur(values, (0, 0), deviation_px), np.float32)
-    half = cv2.resize(values, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
-    half = cv2.GaussianBlur(half, (0, 0), deviation_px / 2)
-    side = (values.shape[1], values.shape[0])
-    return np.asarray(cv2.resize(half, side, interpolation=cv2.INTER_LINEAR), np.float32)
+    quarter = cv2.resize(both, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
+    quarter = cv2.GaussianBlur(quarter, (0, 0), _FAR_FILL * unit / 4)
+    half = cv2.resize(both, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    half = cv2.GaussianBlur(half, (0, 0), _FILL * unit / 2)
+    side = (_SIDE, _SIDE)
+    far, near = (cv2.resize(one, side, interpolation=cv2.INTER_LINEAR) for one in (quarter, half))
+    total, filled = near[..., 3:], far[..., :3] / far[..., 3:]
+    filled = filled + np.minimum(total / _ENOUGH, 1) * (near[..., :3] / total - filled)
+    return np.asarray(filled, np.float32)
 
 
 def _mean(seen: Float32, weight: Float32) -> Float32:
