@@ -21,7 +21,7 @@ from training.sources import is_real_adult
 
 CONTROLS: Final = 3
 """Subjects whose control every candidate is painted under; more average their own looks out."""
-ROUNDS: Final = ((1536, 0.8), (1280, 0.95))
+ROUNDS: Final = ((1536, 0.8), (1280, 0.95), (900, 0.95))
 """People left by every choice under control, and the share, of those before, of the ones that move
 most truly. Each round has other controls: what is chosen by one picture flatters in it."""
 _AT_ONCE: Final = 60
