@@ -238,7 +238,9 @@ def _edit(
 
     So a cover is never softened by a neighbour's feather.
     """
-    fronts = _foregrounds(picture, tracks, patches, margin)
+    with np.errstate(invalid="ignore"):  # a senseless box is refused below, where faces are covered
+        boxes = {track.id: _widened(track.face.box_px, margin) for track in tracks}
+    fronts = _foregrounds(picture, boxes, patches)
     outcomes = []
     to_cover = []
     for track in tracks:
@@ -248,7 +250,7 @@ def _edit(
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
-    _soften(picture, tracks, {number: patches[number] for number in swapped}, margin)
+    _soften(picture, boxes, {number: patches[number] for number in swapped})
     for number in swapped:
         if (front := fronts.get(number)) is not None:
             picture.blend(front.top, front.left, front.pixels, front.alpha)
@@ -256,14 +258,13 @@ def _edit(
 
 
 def _foregrounds(
-    picture: Picture, tracks: Sequence[Track], patches: Mapping[int, Patch], margin: float
+    picture: Picture, boxes: Mapping[int, Box], patches: Mapping[int, Patch]
 ) -> dict[int, Placed | None]:
     """What is in front of faces, from the frame as it came; nothing where that fails."""
     behind = {number: one for number, one in patches.items() if one.occlusion is not None}
     if not behind:
         return {}
     try:
-        boxes = _boxes(tracks, margin)
         return {
             number: foreground(picture, patch, _others(boxes, number))
             for number, patch in behind.items()
@@ -272,20 +273,12 @@ def _foregrounds(
         return {}
 
 
-def _soften(
-    picture: Picture, tracks: Sequence[Track], patches: Mapping[int, Patch], margin: float
-) -> None:
+def _soften(picture: Picture, boxes: Mapping[int, Box], patches: Mapping[int, Patch]) -> None:
     """Blurs what is around the swapped faces: by now no bare face can run into it."""
-    boxes = _boxes(tracks, margin)
     for number, patch in patches.items():
         soft = softened(picture, patch, _others(boxes, number))
         if soft is not None:
             picture.blend(soft.top, soft.left, soft.pixels, soft.alpha)
-
-
-def _boxes(tracks: Sequence[Track], margin: float) -> dict[int, Box]:
-    """Boxes of all faces by their tracks, as wide as covers."""
-    return {track.id: _widened(track.face.box_px, margin) for track in tracks}
 
 
 def _others(boxes: Mapping[int, Box], number: int) -> list[Box]:

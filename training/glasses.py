@@ -46,12 +46,8 @@ class GlassesModel:
     mean: Float32
     spread: Float32
 
-    def scores(self, luma: Float32) -> Float32:
-        """Log odds of glasses on textures' luma float32[N, 128, 128]: float32[N]."""
-        return self.scores_of_edges(edges(luma))
-
-    def scores_of_edges(self, seen: Float32) -> Float32:
-        """The same of `edges`, float32[N, E]."""
+    def scores(self, seen: Float32) -> Float32:
+        """Log odds of glasses by `edges`, float32[N, E]: float32[N]."""
         standard = (seen - self.mean) / self.spread
         return np.asarray(standard @ self.weights + self.bias, np.float32)
 
@@ -147,8 +143,8 @@ def found_and_mistaken(
     for turn in range(FOLDS):
         own = fold == turn
         model = fit_glasses(seen[~own], labels.has_glasses[~own], everybody)
-        limit = np.quantile(model.scores_of_edges(everybody), free_share)
-        is_refused[own] = model.scores_of_edges(seen[own]) > limit
+        limit = np.quantile(model.scores(everybody), free_share)
+        is_refused[own] = model.scores(seen[own]) > limit
     of_glasses = is_refused[labels.is_random & labels.has_glasses]
     of_others = is_refused[labels.is_random & ~labels.has_glasses]
     return float(of_glasses.mean()), float(of_others.mean())

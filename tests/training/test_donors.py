@@ -8,10 +8,11 @@ import numpy.typing as npt
 import pytest
 
 from training import choosing
+from training.attributes import age_band, fit_classifier
 from training.axes import axes
 from training.choosing import Shown, chosen_under_control, unlike
-from training.donors import age_band, fit_classifier, is_clean
 from training.mixtures import STRETCH, mixtures
+from training.people import is_clean, looks_of
 
 pytestmark = pytest.mark.unit
 
@@ -41,8 +42,9 @@ def test_shadowed_side_and_hair_are_not_clean() -> None:
     luma = np.random.default_rng(0).normal(0, 0.02, (40, 128, 128)).astype(np.float32)
     luma[0, 8:32, 40:60] = 0.9
     luma[1, 32:96, 32:64] = 0.8
-    assert not is_clean(luma, (0.9, 0.9))[:2].any()
-    assert is_clean(luma, (0.9, 0.9)).sum() >= 30
+    looks = looks_of(luma)
+    assert not is_clean(looks, (0.9, 0.9))[:2].any()
+    assert is_clean(looks, (0.9, 0.9)).sum() >= 30
 
 
 def test_lookalikes_are_chosen_last_and_rare_bins_first() -> None:

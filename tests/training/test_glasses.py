@@ -30,7 +30,7 @@ def test_frames_are_found_on_faces_not_seen_before() -> None:
     seen = edges(luma)
     model = fit_glasses(seen, has_glasses, seen)
     other, wears = drawn(60, 1)
-    assert ((model.scores(other) > 0) == wears).all()
+    assert ((model.scores(edges(other)) > 0) == wears).all()
 
 
 def test_half_a_frame_scores_between() -> None:
@@ -42,7 +42,7 @@ def test_half_a_frame_scores_between() -> None:
     for strength in (0.0, 0.15, 0.3):
         faces = plain.copy()
         faces[:, 62:65, 20:108] -= strength
-        scores.append(float(model.scores(faces).mean()))
+        scores.append(float(model.scores(edges(faces)).mean()))
     assert scores == sorted(scores)
 
 
