@@ -1,11 +1,11 @@
 """Softens what is around a swapped face: hair, ears and jaw identify people too.
 
 A recogniser that sees a stranger's face on a head still reads something off the hairline, the
-outline and the neck. Around the painted face, out to about a face's half width, the picture is
-therefore smoothed until no lock, ear or line is left: what differs little runs together, and what
-differs much, hair and the wall behind it, keeps a soft border (a bilateral filter, Tomasi and
-Manduchi 1998, of a picture that was blurred before). Close to the face, where the patch hides what
-was there, a wide blur of all around fills in, the painted face's own colours among it.
+outline and the neck. Around the painted face, out to about a face's half width, a wide median
+therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
+and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). Close to
+the face, where the patch hid what was there, hair, wall and neck go on from where they end at the
+patch up to the painted face.
 Only the composite itself is looked at, in which every face has been replaced or covered:
 softening cannot bring anything back.
 """
@@ -27,21 +27,18 @@ from engines.types import Box
 
 __all__ = ["softened"]
 
-_SIDE: Final = 96
-"""Side of the coarse crop in which surroundings are blurred, px."""
+_MOST_SIDE: Final = 128
+_SIDE_STEP: Final = 16
+"""Most pixels along the coarse crop in which surroundings are smoothed, and the step of that
+number: a face of fewer pixels than that has fewer here too."""
 _WIDTH: Final = 1.65
-"""Its width over the patch's."""
-_FILL: Final = 0.16
-_FAR_FILL: Final = 0.2
-"""Deviations of the blur that fills what the patch hides, and of the one that fills what it leaves
-empty; shares of the patch's side."""
-_BLUR: Final = 0.04
-"""Deviation of the blur before smoothing, a share of the patch's side: larger shows less of the
-head's outline, and more of a fog."""
-_ALIKE: Final = 130.0
-"""Deviation of the sum of differences in three colours within which they run together."""
-_ACROSS_PX: Final = 9
-"""Width over which they do, px of the coarse crop at half its size."""
+"""Width of the coarse crop over the patch's."""
+_RUN_ON: Final = 0.05
+"""Deviation of the blur of what runs on under the patch, a share of the patch's side."""
+_MEDIAN: Final = 0.3
+"""Width of the median, a share of the patch's side: what is narrower than half of it is gone."""
+_BLUR: Final = 0.01
+"""Deviation of the blur that softens the borders left, a share of the patch's side."""
 _REACH: Final = 0.18
 _FALL: Final = 0.12
 """How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
@@ -49,20 +46,19 @@ _ENDS: Final = 8.0
 _SMOOTH: Final = 4.0
 """What is around is replaced from one part in so many of the reach's weight on, and is smooth
 throughout from one in so many."""
-_FACE_FROM: Final = -0.09
-_FACE_TO: Final = 0.05
+_FACE_FROM: Final = -0.04
+_FACE_TO: Final = 0.04
 """Depths inside the painted outline between which the face takes over; shares of the side."""
 _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
 _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
-_OPAQUE: Final = 0.999
-"""Alpha from which it shows nothing but the patch."""
-_ENOUGH: Final = 0.25
+_APART: Final = 0.15
+"""Width beside other faces' boxes over which softening begins, a share of the patch's side."""
 _FAINT: Final = 1e-4
 
 Float32 = NDArray[np.float32]
-UInt8 = NDArray[np.uint8]
+Bool = NDArray[np.bool_]
 
 
 def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | None:
@@ -83,92 +79,106 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     """
     if patch.outline is None:
         return None
-    place = _coarse_place(patch)
-    around = crop_from_picture(picture, place, _SIDE).astype(np.float32)
-    alpha, face = _coarse_alpha(patch), _face_weight(patch.outline)
-    hidden = alpha > _SEEN
-    is_free = within_boxes(others, place, _SIDE) == 0
-    known = (inside_of(picture, place, _SIDE) > 0) & ~hidden & is_free
-    known |= (face >= 1) & (alpha >= _OPAQUE)
-    share = _reach_weight(hidden)
-    weight = np.minimum(share * _ENDS, 1) * (1 - face) * is_free
-    soft = Patch(_smoothed(around, known, share), weight.astype(np.float32), place)
+    side = _coarse_side(patch)
+    unit = side / _WIDTH
+    place = _coarse_place(patch, side)
+    around = crop_from_picture(picture, place, side).astype(np.float32)
+    is_free = within_boxes(others, place, side) == 0
+    hidden = _coarse_alpha(patch, side) > _SEEN
+    known = (inside_of(picture, place, side) > 0) & ~hidden & is_free
+    share = _reach_weight(hidden, unit)
+    weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit)
+    weight *= 1 - _face_weight(patch.outline, side)
+    soft = Patch(_smoothed(around, known, share, unit), weight.astype(np.float32), place)
     return warped_patch(picture, soft)
 
 
-def _coarse_place(patch: Patch) -> Similarity:
+def _coarse_side(patch: Patch) -> int:
+    """Pixels along the coarse crop of a patch: about one for every one of its own, up to a limit.
+
+    >>> alpha = np.ones((40, 40), np.float32)
+    >>> _coarse_side(Patch(np.zeros((40, 40, 3), np.float32), alpha, np.eye(2, 3)))
+    80
+    """
+    steps = -(-patch.alpha.shape[0] * _WIDTH // _SIDE_STEP)
+    return int(min(steps * _SIDE_STEP, _MOST_SIDE))
+
+
+def _coarse_place(patch: Patch, side: int) -> Similarity:
     """Map from the frame to the coarse crop around the patch's middle."""
     size = patch.alpha.shape[0]
-    scale = np.float32(_SIDE / (_WIDTH * size))
+    scale = np.float32(side / (_WIDTH * size))
     place = patch.crop_from_frame * scale
-    place[:, 2] += np.float32(_SIDE / 2) - scale * np.float32(size / 2)
+    place[:, 2] += np.float32(side / 2) - scale * np.float32(size / 2)
     return np.asarray(place, np.float32)
 
 
-def _coarse_alpha(patch: Patch) -> Float32:
-    """The patch's alpha in the middle of the coarse crop, 0 around it; float32[96, 96]."""
-    side = round(_SIDE / _WIDTH)
-    small = cv2.resize(patch.alpha, (side, side), interpolation=cv2.INTER_AREA)
-    before = (_SIDE - side) // 2
-    after = _SIDE - side - before
+def _coarse_alpha(patch: Patch, side: int) -> Float32:
+    """The patch's alpha in the middle of the coarse crop, 0 around it; float32[side, side]."""
+    inner = round(side / _WIDTH)
+    small = cv2.resize(patch.alpha, (inner, inner), interpolation=cv2.INTER_AREA)
+    before = (side - inner) // 2
+    after = side - inner - before
     return np.asarray(np.pad(small, (before, after)), np.float32)
 
 
-def _smoothed(around: Float32, known: NDArray[np.bool_], share: Float32) -> Float32:
-    """The picture without detail, its unknown pixels filled by the known ones.
+def _smoothed(around: Float32, known: Bool, share: Float32, unit: float) -> Float32:
+    """The picture without detail, what is known running on over what is not.
 
     Args:
-        around: float32[96, 96, 3].
-        known: bool[96, 96].
-        share: float32[96, 96], 0…1; where it is small the picture stays as it is.
+        around: float32[S, S, 3].
+        known: bool[S, S].
+        share: float32[S, S], 0…1; where it is small the picture stays as it is.
+        unit: side of the patch, px.
     """
-    unit = _SIDE / _WIDTH
-    whole = np.where(known[..., None], around, _fill(around, known))
-    half = cv2.resize(whole, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
-    half = cv2.GaussianBlur(half, (0, 0), _BLUR * unit / 2)
-    half = cv2.bilateralFilter(half, _ACROSS_PX, _ALIKE, _FILL * unit / 2)
-    smooth = cv2.resize(half, (_SIDE, _SIDE), interpolation=cv2.INTER_LINEAR)
+    whole = np.where(known[..., None], around, _run_on(around, known, unit))
+    levels = np.clip(np.rint(whole), 0, 255).astype(np.uint8)
+    median = cv2.medianBlur(levels, 2 * round(_MEDIAN * unit / 2) + 1)
+    smooth = cv2.GaussianBlur(median.astype(np.float32), (0, 0), _BLUR * unit)
     part = np.minimum(share * _SMOOTH, 1)[..., None]
     return np.asarray(whole + part * (smooth - whole), np.float32)
 
 
-def _fill(around: Float32, known: NDArray[np.bool_]) -> Float32:
-    """A wide blur of the known pixels, float32[96, 96, 3]."""
+def _run_on(around: Float32, known: Bool, unit: float) -> Float32:
+    """Every pixel as the nearest known one, after a blur of the known ones; float32[S, S, 3].
+
+    Where none is known, as where a face fills the frame, all of the composite counts.
+    """
+    known = known if known.any() else np.ones_like(known)
     weight = known.astype(np.float32)
-    seen = around * weight[..., None]
-    unit = _SIDE / _WIDTH
-    # The mean of the whole stands in where not even the far blur reaches a known pixel.
-    seen, weight = seen + _FAINT * _mean(seen, weight), weight + _FAINT
-    both = np.asarray(cv2.merge([*cv2.split(seen), weight]), np.float32)
-    quarter = cv2.resize(both, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
-    quarter = cv2.GaussianBlur(quarter, (0, 0), _FAR_FILL * unit / 4)
-    half = cv2.resize(both, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
-    half = cv2.GaussianBlur(half, (0, 0), _FILL * unit / 2)
-    side = (_SIDE, _SIDE)
-    far, near = (cv2.resize(one, side, interpolation=cv2.INTER_LINEAR) for one in (quarter, half))
-    total, filled = near[..., 3:], far[..., :3] / far[..., 3:]
-    filled = filled + np.minimum(total / _ENOUGH, 1) * (near[..., :3] / total - filled)
-    return np.asarray(filled, np.float32)
+    both = cv2.merge([*cv2.split(around * weight[..., None]), weight])
+    soft = cv2.GaussianBlur(both, (0, 0), _RUN_ON * unit)
+    colours = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(_FAINT))
+    unknown = (~known).astype(np.uint8)
+    labels = cv2.distanceTransformWithLabels(
+        unknown, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
+    )[1]
+    nearest = np.empty((int(labels.max()) + 1, 3), np.float32)
+    nearest[labels[known]] = colours[known]
+    return np.asarray(nearest[labels], np.float32)
 
 
-def _mean(seen: Float32, weight: Float32) -> Float32:
-    total = seen.sum(axis=(0, 1)) / max(float(weight.sum()), 1.0)
-    return np.asarray(total, np.float32)
+def _beside(is_free: Bool, unit: float) -> Float32:
+    """0 in other faces' boxes, rising to 1 beside them; float32[S, S]."""
+    if is_free.all():
+        return np.ones(is_free.shape, np.float32)
+    away = cv2.distanceTransform(is_free.astype(np.uint8), cv2.DIST_L2, 5)
+    return _smooth(np.clip(away / np.float32(_APART * unit), 0, 1))
 
 
-def _reach_weight(hidden: NDArray[np.bool_]) -> Float32:
+def _reach_weight(hidden: Bool, unit: float) -> Float32:
     """1 on the patch and around it, falling to 0 beyond the reach and at the crop's edge."""
-    unit = _SIDE / _WIDTH
     away = cv2.distanceTransform((~hidden).astype(np.uint8), cv2.DIST_L2, 5)
     weight = np.clip(1 - (away - _REACH * unit) / (_FALL * unit), 0, 1)
-    return np.asarray(_smooth(np.minimum(weight, faded(_SIDE, _FALL * _SIDE / _WIDTH))), np.float32)
+    edge = faded(hidden.shape[0], _FALL * unit)
+    return np.asarray(_smooth(np.minimum(weight, edge)), np.float32)
 
 
-def _face_weight(outline: Float32) -> Float32:
-    """1 on the painted face, falling to 0 around its outline; float32[96, 96]."""
-    unit = _SIDE / _WIDTH
-    corners = (outline - 0.5) * unit + _SIDE / 2
-    face = filled([corners], _SIDE)
+def _face_weight(outline: Float32, side: int) -> Float32:
+    """1 on the painted face, falling to 0 around its outline; float32[side, side]."""
+    unit = side / _WIDTH
+    corners = (outline - 0.5) * unit + side / 2
+    face = filled([corners], side)
     depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
     depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
     depth = cv2.GaussianBlur(depth, (0, 0), _ROUNDED * unit)

@@ -91,14 +91,27 @@ def test_a_thin_line_of_any_contrast_is_gone() -> None:
     assert spread < 0.25 * (image[near].std() - plain[near].std())
 
 
-def test_colours_of_the_painted_face_run_into_its_surroundings() -> None:
-    image, patch = np.full((HEIGHT, WIDTH, 3), 40, np.uint8), patch_at(320, 180)
-    bright = replace(patch, pixels=patch.pixels + 120)
-    made = [published(image, [track_at(320, 180)], {1: one}) for one in (patch, bright)]
-    away = cv2.distanceTransform((~hidden_by(patch)).astype(np.uint8), cv2.DIST_L2, 5)
-    rim = (away > 2) & (away < 6)
-    gain = made[1][rim].mean(axis=0) - made[0][rim].mean(axis=0)
-    assert (gain > 5).all()
+def test_hair_runs_down_to_the_painted_face_and_no_face_runs_into_it() -> None:
+    image, patch = np.full((HEIGHT, WIDTH, 3), 230, np.uint8), patch_at(320, 180)
+    image[:160] = 30
+    painted = replace(patch, pixels=np.float32(130) + patch.pixels / 10)
+    made = published(image, [track_at(320, 180)], {1: painted})
+    x, top = moved(inverse_of(patch.crop_from_frame), np.array([[0.5, 0.09]]) * SIDE)[0]
+    above = made[int(top) - 3 : int(top) + 3, int(x) - 8 : int(x) + 8]
+    assert hidden_by(painted)[int(top), int(x)]
+    assert above.max() < 50
+
+
+def test_softening_ends_gently_beside_another_face() -> None:
+    tracks = [track_at(300, 180), track_at(430, 180, number=2)]
+    image = scene()
+    soft = softened(picture_from_bgr(image), patch_at(300, 180), [tracks[1].face.box_px])
+    assert soft is not None
+    left = round(float(tracks[1].face.box_px[0])) - soft.left
+    row = soft.alpha[180 - soft.top, left - 30 : left + 10]
+    assert row[-5:].max() == 0
+    assert row[:5].min() > 0.9
+    assert np.abs(np.diff(row)).max() < 0.4
 
 
 def test_painted_face_stays_as_it_was_painted() -> None:
