@@ -9,7 +9,7 @@ MIXED: Final = 3
 """People whose codes make one donor; more make smoother faces that resemble each other."""
 EVENNESS: Final = 3.0
 """Concentration of the Dirichlet weights of a mixture; larger mixes more evenly."""
-STRETCH: Final = 1.3
+STRETCH: Final = 1.45
 """Of a donor away from the average face: a linear texture paints people weaker than they are,
 and so more alike. Larger ones have harder features."""
 
