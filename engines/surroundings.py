@@ -4,8 +4,9 @@ A recogniser that sees a stranger's face on a head still reads something off the
 outline and the neck. Around the painted face, out to about a face's half width, a wide median
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
 and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). Close to
-the face, where the patch hid what was there, hair, wall and neck go on from where they end at the
-patch up to the painted face. Hair gets new strands, see `engines.strands`.
+the face, where the patch hid what was there and recognisers look most, little is told: hair, wall
+and neck go on faintly, under a wide blur of all around, the painted face's own colours among it.
+Hair gets new strands, see `engines.strands`.
 Only the composite itself is looked at, in which every face has been replaced or covered:
 softening cannot bring anything back.
 """
@@ -35,7 +36,11 @@ number: a face of fewer pixels than that has fewer here too."""
 _WIDTH: Final = 1.65
 """Width of the coarse crop over the patch's."""
 _RUN_ON: Final = 0.05
-"""Deviation of the blur of what runs on under the patch, a share of the patch's side."""
+_WIDE: Final = 0.2
+"""Deviations of the blur of what runs on under the patch, and of the wide one over it, as shares of
+the patch's side."""
+_FAINTLY: Final = 0.1
+"""Share of what runs on; more looks better, and tells recognisers of the hairline."""
 _MEDIAN: Final = 0.3
 """Width of the median, a share of the patch's side: what is narrower than half of it is gone."""
 _BLUR: Final = 0.01
@@ -56,6 +61,11 @@ _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
 _APART: Final = 0.15
 """Width beside other faces' boxes over which softening begins, a share of the patch's side."""
+_OPAQUE: Final = 0.999
+"""Alpha from which it shows nothing but the patch."""
+_SHRUNK: Final = 4
+_SHRUNK_FROM_PX: Final = 8.0
+"""A blur of this deviation or more is done at a quarter's size."""
 _FAINT: Final = 1e-4
 
 Float32 = NDArray[np.float32]
@@ -85,13 +95,14 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     place = _coarse_place(patch, side)
     around = crop_from_picture(picture, place, side).astype(np.float32)
     is_free = within_boxes(others, place, side) == 0
-    hidden = _coarse_alpha(patch, side) > _SEEN
+    alpha, face = _coarse_alpha(patch, side), _face_weight(patch.outline, side)
+    hidden = alpha > _SEEN
     known = (inside_of(picture, place, side) > 0) & ~hidden & is_free
     share = _reach_weight(hidden, unit)
-    weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit)
-    weight *= 1 - _face_weight(patch.outline, side)
-    soft = Patch(_smoothed(around, known, share, unit), weight.astype(np.float32), place)
-    return warped_patch(picture, soft)
+    filled_in = _filled_in(around, known, (face >= 1) & (alpha >= _OPAQUE), unit)
+    smooth = _smoothed(np.where(known[..., None], around, filled_in), known, share, unit)
+    weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit) * (1 - face)
+    return warped_patch(picture, Patch(smooth, weight.astype(np.float32), place))
 
 
 def _coarse_side(patch: Patch) -> int:
@@ -123,16 +134,15 @@ def _coarse_alpha(patch: Patch, side: int) -> Float32:
     return np.asarray(np.pad(small, (before, after)), np.float32)
 
 
-def _smoothed(around: Float32, known: Bool, share: Float32, unit: float) -> Float32:
-    """The picture without detail, what is known running on over what is not.
+def _smoothed(whole: Float32, known: Bool, share: Float32, unit: float) -> Float32:
+    """The picture without detail, and with new strands.
 
     Args:
-        around: float32[S, S, 3].
+        whole: float32[S, S, 3], filled in where it is not known.
         known: bool[S, S].
         share: float32[S, S], 0…1; where it is small the picture stays as it is.
         unit: side of the patch, px.
     """
-    whole = np.where(known[..., None], around, _run_on(around, known, unit)).astype(np.float32)
     levels = np.clip(np.rint(whole), 0, 255).astype(np.uint8)
     median = cv2.medianBlur(levels, 2 * round(_MEDIAN * unit / 2) + 1)
     smooth = cv2.GaussianBlur(median.astype(np.float32), (0, 0), _BLUR * unit)
@@ -142,23 +152,45 @@ def _smoothed(around: Float32, known: Bool, share: Float32, unit: float) -> Floa
     return np.asarray(whole + part * (smooth - whole), np.float32)
 
 
-def _run_on(around: Float32, known: Bool, unit: float) -> Float32:
-    """Every pixel as the nearest known one, after a blur of the known ones; float32[S, S, 3].
+def _filled_in(around: Float32, known: Bool, painted: Bool, unit: float) -> Float32:
+    """What is put where nothing is known: float32[S, S, 3].
 
-    Where none is known, as where a face fills the frame, all of the composite counts.
+    Args:
+        around: float32[S, S, 3].
+        known: bool[S, S]. Where none is, as where a face fills the frame, all of the composite
+            counts.
+        painted: bool[S, S], where nothing but the painted face is seen.
+        unit: side of the patch, px.
     """
     known = known if known.any() else np.ones_like(known)
-    weight = known.astype(np.float32)
-    both = cv2.merge([*cv2.split(around * weight[..., None]), weight])
-    soft = cv2.GaussianBlur(both, (0, 0), _RUN_ON * unit)
-    colours = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(_FAINT))
-    unknown = (~known).astype(np.uint8)
+    runs_on = _mean_of(around, known, _RUN_ON * unit)[_nearest(known)]
+    wide = _mean_of(around, known | painted, _WIDE * unit)
+    return np.asarray(wide + np.float32(_FAINTLY) * (runs_on - wide), np.float32)
+
+
+def _mean_of(around: Float32, known: Bool, deviation_px: float) -> Float32:
+    """A blur of the known pixels alone, and far from them their mean: float32[S, S, 3]."""
+    side, weight = len(known), known.astype(np.float32)
+    both = np.asarray(cv2.merge([*cv2.split(around * weight[..., None]), weight]), np.float32)
+    everywhere = both.reshape(-1, 4).mean(axis=0)
+    shrunk = _SHRUNK if deviation_px > _SHRUNK_FROM_PX else 1
+    small = (side // shrunk, side // shrunk)
+    both = np.asarray(cv2.resize(both, small, interpolation=cv2.INTER_AREA), np.float32)
+    both = np.asarray(cv2.GaussianBlur(both, (0, 0), deviation_px / shrunk), np.float32)
+    both = both + np.float32(_FAINT) * everywhere
+    both = np.asarray(cv2.resize(both, (side, side), interpolation=cv2.INTER_LINEAR), np.float32)
+    return np.asarray(both[..., :3] / both[..., 3:], np.float32)
+
+
+def _nearest(known: Bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Row and column of every pixel's nearest known one, int[S, S] each."""
     labels = cv2.distanceTransformWithLabels(
-        unknown, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
+        (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
     )[1]
-    nearest = np.empty((int(labels.max()) + 1, 3), np.float32)
-    nearest[labels[known]] = colours[known]
-    return np.asarray(nearest[labels], np.float32)
+    rows, columns = np.nonzero(known)
+    place = np.empty(int(labels.max()) + 1, np.intp)
+    place[labels[known]] = np.arange(len(rows))
+    return rows[place[labels]], columns[place[labels]]
 
 
 def _beside(is_free: Bool, unit: float) -> Float32:
