@@ -21,16 +21,17 @@ MOST_LEVELS: Final = 9.0
 """Strength of texture, grey levels, beyond which strands become no stronger."""
 _LEAST_LEVELS: Final = 0.5
 """Strength below which there are none."""
-_GAIN: Final = 1.5
+_GAIN: Final = 2.0
 """Of strands over the texture's mean magnitude; more looks better, and tells recognisers more."""
-_FINE: Final = 0.1
-"""Width of the median against which texture is measured, a share of the patch's side: the borders
-of wide things are no texture."""
+_FINE_PX: Final = 5
+"""Width of the median against which texture is measured: the borders of wide things are none."""
 _MEAN: Final = 0.05
 """Deviation of the blur of strength and direction, a share of the patch's side."""
 _STEPS_PX: Final = (1, 2, 4)
 _NOISE_BLUR_PX: Final = 0.6
 _NOISE_SEED: Final = 7
+_REACH: Final = np.ones((_FINE_PX + 2, _FINE_PX + 2), np.uint8)
+"""Around unknown pixels, where they have a part in the texture."""
 _FAINT: Final = 1e-3
 
 Float32 = NDArray[np.float32]
@@ -66,11 +67,9 @@ def _texture(
 ) -> tuple[Float32, Float32, Float32]:
     """Mean strength of texture, and the unit vector along it; float32[S, S] each."""
     levels = np.clip(np.rint(luma), 0, 255).astype(np.uint8)
-    across_px = 2 * max(1, round(_FINE * unit / 2 - 0.5)) + 1
-    detail = (luma - cv2.medianBlur(levels, across_px)) * known
+    detail = (luma - cv2.medianBlur(levels, _FINE_PX)) * known
     across, down = (cv2.Sobel(detail, cv2.CV_32F, dx, 1 - dx, ksize=3) for dx in (1, 0))
-    reach = np.ones((across_px + 2, across_px + 2), np.uint8)  # what unknown pixels have part in
-    counts = cv2.erode(known.astype(np.uint8), reach).astype(np.float32)
+    counts = cv2.erode(known.astype(np.uint8), _REACH).astype(np.float32)
     magnitude = np.minimum(np.abs(detail), np.float32(MOST_LEVELS))
     tensor = ((across * across - down * down) * counts, 2 * across * down * counts)
     parts = cv2.merge([*tensor, magnitude * counts, counts])

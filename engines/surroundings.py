@@ -4,8 +4,8 @@ A recogniser that sees a stranger's face on a head still reads something off the
 outline and the neck. Around the painted face, out to about a face's half width, a wide median
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
 and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). Close to
-the face, where the patch hid what was there and recognisers look most, little is told: hair, wall
-and neck go on faintly, under a wide blur of all around, the painted face's own colours among it.
+the face, where the patch hid what was there and recognisers look most, a wide blur of all around
+fills in, the painted face's own colours among it.
 Hair gets new strands, see `engines.strands`.
 Only the composite itself is looked at, in which every face has been replaced or covered:
 softening cannot bring anything back.
@@ -35,12 +35,8 @@ _SIDE_STEP: Final = 16
 number: a face of fewer pixels than that has fewer here too."""
 _WIDTH: Final = 1.65
 """Width of the coarse crop over the patch's."""
-_RUN_ON: Final = 0.05
 _WIDE: Final = 0.2
-"""Deviations of the blur of what runs on under the patch, and of the wide one over it, as shares of
-the patch's side."""
-_FAINTLY: Final = 0.1
-"""Share of what runs on; more looks better, and tells recognisers of the hairline."""
+"""Deviation of the blur that fills what the patch hides, a share of the patch's side."""
 _MEDIAN: Final = 0.3
 """Width of the median, a share of the patch's side: what is narrower than half of it is gone."""
 _BLUR: Final = 0.01
@@ -64,8 +60,7 @@ _APART: Final = 0.15
 _OPAQUE: Final = 0.999
 """Alpha from which it shows nothing but the patch."""
 _SHRUNK: Final = 4
-_SHRUNK_FROM_PX: Final = 8.0
-"""A blur of this deviation or more is done at a quarter's size."""
+"""The wide blur is done at this part of the size."""
 _FAINT: Final = 1e-4
 
 Float32 = NDArray[np.float32]
@@ -99,8 +94,9 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     hidden = alpha > _SEEN
     known = (inside_of(picture, place, side) > 0) & ~hidden & is_free
     share = _reach_weight(hidden, unit)
-    filled_in = _filled_in(around, known, (face >= 1) & (alpha >= _OPAQUE), unit)
-    smooth = _smoothed(np.where(known[..., None], around, filled_in), known, share, unit)
+    is_painted = (face >= 1) & (alpha >= _OPAQUE)
+    wide = _mean_of(around, known | is_painted, _WIDE * unit)
+    smooth = _smoothed(np.where(known[..., None], around, wide), known, share, unit)
     weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit) * (1 - face)
     return warped_patch(picture, Patch(smooth, weight.astype(np.float32), place))
 
@@ -152,45 +148,17 @@ def _smoothed(whole: Float32, known: Bool, share: Float32, unit: float) -> Float
     return np.asarray(whole + part * (smooth - whole), np.float32)
 
 
-def _filled_in(around: Float32, known: Bool, painted: Bool, unit: float) -> Float32:
-    """What is put where nothing is known: float32[S, S, 3].
-
-    Args:
-        around: float32[S, S, 3].
-        known: bool[S, S]. Where none is, as where a face fills the frame, all of the composite
-            counts.
-        painted: bool[S, S], where nothing but the painted face is seen.
-        unit: side of the patch, px.
-    """
-    known = known if known.any() else np.ones_like(known)
-    runs_on = _mean_of(around, known, _RUN_ON * unit)[_nearest(known)]
-    wide = _mean_of(around, known | painted, _WIDE * unit)
-    return np.asarray(wide + np.float32(_FAINTLY) * (runs_on - wide), np.float32)
-
-
 def _mean_of(around: Float32, known: Bool, deviation_px: float) -> Float32:
-    """A blur of the known pixels alone, and far from them their mean: float32[S, S, 3]."""
+    """A wide blur of the known pixels alone, and far from them their mean: float32[S, S, 3]."""
     side, weight = len(known), known.astype(np.float32)
     both = np.asarray(cv2.merge([*cv2.split(around * weight[..., None]), weight]), np.float32)
     everywhere = both.reshape(-1, 4).mean(axis=0)
-    shrunk = _SHRUNK if deviation_px > _SHRUNK_FROM_PX else 1
-    small = (side // shrunk, side // shrunk)
+    small = (side // _SHRUNK, side // _SHRUNK)
     both = np.asarray(cv2.resize(both, small, interpolation=cv2.INTER_AREA), np.float32)
-    both = np.asarray(cv2.GaussianBlur(both, (0, 0), deviation_px / shrunk), np.float32)
-    both = both + np.float32(_FAINT) * everywhere
+    both = np.asarray(cv2.GaussianBlur(both, (0, 0), deviation_px / _SHRUNK), np.float32)
+    both = both + np.float32(_FAINT) * (everywhere + np.float32(_FAINT))
     both = np.asarray(cv2.resize(both, (side, side), interpolation=cv2.INTER_LINEAR), np.float32)
     return np.asarray(both[..., :3] / both[..., 3:], np.float32)
-
-
-def _nearest(known: Bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Row and column of every pixel's nearest known one, int[S, S] each."""
-    labels = cv2.distanceTransformWithLabels(
-        (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
-    )[1]
-    rows, columns = np.nonzero(known)
-    place = np.empty(int(labels.max()) + 1, np.intp)
-    place[labels[known]] = np.arange(len(rows))
-    return rows[place[labels]], columns[place[labels]]
 
 
 def _beside(is_free: Bool, unit: float) -> Float32:
