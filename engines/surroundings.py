@@ -4,11 +4,9 @@ A recogniser that sees a stranger's face on a head still reads something off the
 outline and the neck. Around the painted face, out to about a face's half width, a wide median
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
 and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). Close to
-the face, where the patch hid what was there and recognisers look most, a wide blur of all around
-fills in, the painted face's own colours among it.
-Hair gets new strands, see `engines.strands`.
-Only the composite itself is looked at, in which every face has been replaced or covered:
-softening cannot bring anything back.
+the face, where the patch hid what was there and recognisers look most, a wide blur of what is
+around fills in. Hair gets new strands, see `engines.strands`. Only the composite itself is looked
+at, in which every face has been replaced or covered: softening cannot bring anything back.
 """
 
 from __future__ import annotations
@@ -57,11 +55,10 @@ _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
 _APART: Final = 0.15
 """Width beside other faces' boxes over which softening begins, a share of the patch's side."""
-_OPAQUE: Final = 0.999
-"""Alpha from which it shows nothing but the patch."""
 _SHRUNK: Final = 4
 """The wide blur is done at this part of the size."""
 _FAINT: Final = 1e-4
+_NEAR: Final = np.ones((3, 3), np.uint8)
 
 Float32 = NDArray[np.float32]
 Bool = NDArray[np.bool_]
@@ -90,14 +87,17 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     place = _coarse_place(patch, side)
     around = crop_from_picture(picture, place, side).astype(np.float32)
     is_free = within_boxes(others, place, side) == 0
-    alpha, face = _coarse_alpha(patch, side), _face_weight(patch.outline, side)
-    hidden = alpha > _SEEN
-    known = (inside_of(picture, place, side) > 0) & ~hidden & is_free
+    hidden = _coarse_alpha(patch, side) > _SEEN
+    # A pixel off the frame's edge, where the crop mixes in the black beyond it.
+    inside = cv2.erode(inside_of(picture, place, side), _NEAR) > 0
+    if not inside.any():
+        return None
+    known = inside & ~hidden & is_free
     share = _reach_weight(hidden, unit)
-    is_painted = (face >= 1) & (alpha >= _OPAQUE)
-    wide = _mean_of(around, known | is_painted, _WIDE * unit)
+    wide = _mean_of(around, known if known.any() else inside, _WIDE * unit)
     smooth = _smoothed(np.where(known[..., None], around, wide), known, share, unit)
-    weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit) * (1 - face)
+    weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit)
+    weight *= 1 - _face_weight(patch.outline, side)
     return warped_patch(picture, Patch(smooth, weight.astype(np.float32), place))
 
 
@@ -156,7 +156,7 @@ def _mean_of(around: Float32, known: Bool, deviation_px: float) -> Float32:
     small = (side // _SHRUNK, side // _SHRUNK)
     both = np.asarray(cv2.resize(both, small, interpolation=cv2.INTER_AREA), np.float32)
     both = np.asarray(cv2.GaussianBlur(both, (0, 0), deviation_px / _SHRUNK), np.float32)
-    both = both + np.float32(_FAINT) * (everywhere + np.float32(_FAINT))
+    both = both + np.float32(_FAINT) * everywhere
     both = np.asarray(cv2.resize(both, (side, side), interpolation=cv2.INTER_LINEAR), np.float32)
     return np.asarray(both[..., :3] / both[..., 3:], np.float32)
 
