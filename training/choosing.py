@@ -17,6 +17,7 @@ from engines.backends.openvino import OpenVino
 from engines.stylegan.shape import ShapeModel
 from engines.swapper import Swapper
 from training.measure import RECOGNISERS, embeddings, landmark_gaps, painted
+from training.people import least
 from training.sources import is_real_adult
 
 CONTROLS: Final = 3
@@ -49,7 +50,7 @@ class Shown:
         >>> int(Shown({}, np.arange(5, dtype=np.float32)).follows(0.8).sum())
         4
         """
-        return np.asarray(self.error <= np.quantile(self.error, share), np.bool_)
+        return least(self.error, share)
 
 
 def chosen_under_control(

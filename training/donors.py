@@ -30,7 +30,7 @@ from training.axes import LATENT
 from training.choosing import chosen_under_control, unlike
 from training.glasses import read_labels
 from training.nearest import Nearness, nearness
-from training.people import LAYERS, is_source, layered, load_people, people_drawn
+from training.people import LAYERS, is_source, layered, least, load_people, people_drawn
 from training.portraits import BATCH, portraits, sheet
 from training.sources import is_real_adult
 
@@ -98,7 +98,7 @@ def _are_usable(
     """Which people have sure landmarks, are near to nobody real, and are known to be adults."""
     starts = range(0, len(pictures), BATCH)
     doubt = np.concatenate([swapper.read(pictures[i : i + BATCH]).doubt for i in starts])
-    fits = np.asarray(doubt <= np.quantile(doubt, EASY_SHARE), np.bool_)
+    fits = least(doubt, EASY_SHARE)
     for each in near.values():
         fits &= each.is_nobody()
     known = [{"age", "gender"} <= set(one) and one["age"] != "child" for one in bins]

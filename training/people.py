@@ -14,13 +14,7 @@ import numpy.typing as npt
 
 from engines.stylegan.shape import ShapeModel
 from training.axes import axes
-from training.glasses import (
-    GlassesModel,
-    Labels,
-    edges,
-    fit_glasses,
-    found_and_mistaken,
-)
+from training.glasses import Labels, edges, fit_glasses, found_and_mistaken
 from training.mixtures import mixtures
 from training.relief import mirrored_codes
 from training.sources import lends
@@ -33,6 +27,7 @@ __all__ = [
     "is_clean",
     "is_source",
     "layered",
+    "least",
     "load_people",
     "looks_of",
     "people_drawn",
@@ -98,21 +93,26 @@ def is_clean(looks: Looks, shares: tuple[float, float]) -> Bool:
         shares: of them that the forehead's and the sides' test let pass, 0 to 1.
     """
     forehead, sides = shares
-    return _least(looks.forehead, forehead) & _least(looks.sides, sides)
+    return least(looks.forehead, forehead) & least(looks.sides, sides)
 
 
-def _least(values: Float32, share: float) -> Bool:
+def least(values: Float32, share: float) -> Bool:
+    """Which of N values are among the share of the least ones, bool[N].
+
+    >>> int(least(np.arange(5, dtype=np.float32), 0.8).sum())
+    4
+    """
     return np.asarray(values <= np.quantile(values, share), np.bool_)
 
 
-def evened(codes: Float32, basis: Float32, encoding: Float32, mean: Float32) -> Float32:
+def _evened_texture(codes: Float32, basis: Float32, encoding: Float32, mean: Float32) -> Float32:
     """Move texture codes float32[N, T] by SYMMETRY towards their mirrored faces."""
     mirror = mirrored(basis) @ encoding.T
     offset = (mirrored(mean) - mean) @ encoding.T
     return np.asarray(codes + SYMMETRY * (codes @ mirror + offset - codes), np.float32)
 
 
-def evened_relief(codes: Float32, model: Path) -> Float32:
+def _evened_relief(codes: Float32, model: Path) -> Float32:
     """Move relief codes float32[N, K] by SYMMETRY towards their mirrored faces."""
     with np.load(model) as file:
         mirror = mirrored_codes(codes, file["mean"], file["basis"])
@@ -164,8 +164,8 @@ class People:
         count, shade = len(self.basis), self.codes.shape[1]
         end = shade + self.behind[0].shape[1]
         made = drawn.copy()
-        made[:, :count] = evened(drawn[:, :count], self.basis, self.encoding, self.mean)
-        made[:, shade:end] = evened_relief(drawn[:, shade:end], self.relief)
+        made[:, :count] = _evened_texture(drawn[:, :count], self.basis, self.encoding, self.mean)
+        made[:, shade:end] = _evened_relief(drawn[:, shade:end], self.relief)
         return made
 
 
@@ -204,25 +204,23 @@ def people_drawn(
     seen = people.looks(people.codes[labels.crops]).edges
     found, mistaken = found_and_mistaken(seen, labels, looks.edges, GLASSES_SHARE)
     glasses = fit_glasses(seen, labels.has_glasses, looks.edges)
-    limit = float(np.quantile(glasses.scores(looks.edges), GLASSES_SHARE))
-    clean = sources[is_clean(looks, CLEAN_SHARES) & (glasses.scores(looks.edges) <= limit)]
+    scores = glasses.scores(looks.edges)
+    limit = np.quantile(scores, GLASSES_SHARE)
+    clean = sources[is_clean(looks, CLEAN_SHARES) & (scores <= limit)]
     whole = np.concatenate([people.codes, *people.behind], axis=1)
     drawn = people.evened(mixtures(whole[clean], DRAWN, seed))
-    fits = _are_usual(people, shape, drawn, glasses, limit)
+    latents, looks = _latents(drawn), people.looks(drawn)
+    fits = is_clean(looks, DRAWN_SHARES) & (glasses.scores(looks.edges) <= limit)
+    fits &= least(_oddness(shape, latents), SHAPE_SHARE)
     log.info("%d clean people; of %d drawn %d", len(clean), len(drawn), fits.sum())
     told = {"glasses_found": found, "glasses_mistaken": mistaken}
-    return _latents(drawn[fits][:POOL]), told
+    return latents[fits][:POOL], told
 
 
-def _are_usual(
-    people: People, shape: ShapeModel, drawn: Float32, glasses: GlassesModel, limit: float
-) -> Bool:
-    """Which people drawn are clean, free of glasses and of a usual shape, bool[N]."""
-    looks = people.looks(drawn)
-    away = (shape.at_rest(layered(_latents(drawn))) - shape.mean)[..., :2]
-    odd = np.linalg.norm(away, axis=2).mean(axis=1)
-    is_free = glasses.scores(looks.edges) <= limit
-    return is_clean(looks, DRAWN_SHARES) & is_free & _least(odd, SHAPE_SHARE)
+def _oddness(shape: ShapeModel, latents: Float32) -> Float32:
+    """Mean distance of shapes at rest from the mean shape, as seen from the front; float32[N]."""
+    away = (shape.at_rest(layered(latents)) - shape.mean)[..., :2]
+    return np.asarray(np.linalg.norm(away, axis=2).mean(axis=1), np.float32)
 
 
 def _latents(drawn: Float32) -> Float32:

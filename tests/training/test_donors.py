@@ -8,22 +8,13 @@ import numpy.typing as npt
 import pytest
 
 from training import choosing
-from training.attributes import age_band, fit_classifier
 from training.axes import axes
 from training.choosing import Shown, chosen_under_control, unlike
 from training.mixtures import STRETCH, mixtures
-from training.people import is_clean, looks_of
 
 pytestmark = pytest.mark.unit
 
 Float32 = npt.NDArray[np.float32]
-
-
-@pytest.mark.parametrize(
-    ("age", "band"), [("1", "child"), ("13", "young"), ("54.9", "adult"), ("90", "old"), ("", "")]
-)
-def test_age_gives_its_band(age: str, band: str) -> None:
-    assert age_band(age) == band
 
 
 def test_axes_are_orthonormal() -> None:
@@ -36,15 +27,6 @@ def test_mixtures_are_as_spread_as_they_should_be() -> None:
     made = mixtures(people, 2000, 1)
     assert made.std() == pytest.approx(STRETCH, rel=0.05)
     assert np.array_equal(made, mixtures(people, 2000, 1))
-
-
-def test_shadowed_side_and_hair_are_not_clean() -> None:
-    luma = np.random.default_rng(0).normal(0, 0.02, (40, 128, 128)).astype(np.float32)
-    luma[0, 8:32, 40:60] = 0.9
-    luma[1, 32:96, 32:64] = 0.8
-    looks = looks_of(luma)
-    assert not is_clean(looks, (0.9, 0.9))[:2].any()
-    assert is_clean(looks, (0.9, 0.9)).sum() >= 30
 
 
 def test_lookalikes_are_chosen_last_and_rare_bins_first() -> None:
@@ -85,12 +67,3 @@ def test_every_round_has_other_controls_and_leaves_fewer(monkeypatch: pytest.Mon
     assert len(left) == 5
     assert 9 not in left
     assert not {0, 1} <= set(left.tolist())
-
-
-def test_separable_bins_are_learnt() -> None:
-    random = np.random.default_rng(0)
-    codes = random.standard_normal((400, 8)).astype(np.float32)
-    labels = np.where(codes[:, 0] > 0, "a", "b")
-    weights = fit_classifier(codes, labels, ("a", "b"))
-    guess = np.array(["a", "b"])[(codes @ weights[:-1] + weights[-1]).argmax(axis=1)]
-    assert (guess == labels).mean() > 0.95
