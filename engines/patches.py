@@ -21,6 +21,7 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
+from engines.hair_cap import HAIR_TRAITS
 from engines.occlusion import Occlusion
 from engines.pictures import Picture
 from engines.types import Face
@@ -47,6 +48,7 @@ class Patch:
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
         outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
             one, what is around the face is softened, see `engines.surroundings`.
+        hair: (HAIR_TRAITS,) float32 traits of the surrogate's hair, 0…1; see `engines.hair_cap`.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
     """
 
@@ -54,6 +56,7 @@ class Patch:
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
     outline: NDArray[np.float32] | None = None
+    hair: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
 
 
@@ -94,6 +97,8 @@ def defect_of(patch: Patch) -> str:
         return "patch is not placed by a similarity"
     if patch.outline is not None and not _is_outline(patch.outline):
         return "patch has no proper outline"
+    if patch.hair is not None and not _are_traits(patch.hair):
+        return "patch has no proper hair"
     inside = identity_mask(size)
     if float(np.clip(pixels[inside], 0, 255).std(axis=0).max()) < _LEAST_VARIATION:
         return "patch is blank"
@@ -211,6 +216,10 @@ def _is_outline(outline: NDArray[np.float32]) -> bool:
     if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < _LEAST_CORNERS:
         return False
     return bool(np.isfinite(outline).all())
+
+
+def _are_traits(hair: NDArray[np.float32]) -> bool:
+    return hair.shape == (HAIR_TRAITS,) and bool(((hair >= 0) & (hair <= 1)).all())
 
 
 def _not_similar(similarity: Similarity) -> bool:

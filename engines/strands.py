@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_LEVELS", "strands"]
+__all__ = ["MOST_LEVELS", "grid", "pulled_noise", "strands"]
 
 MOST_LEVELS: Final = 9.0
 """Strength of texture, grey levels, beyond which strands become no stronger."""
@@ -53,13 +53,29 @@ def strands(luma: Float32, known: NDArray[np.bool_], unit: float) -> Float32:
     0.0
     """
     strength, x, y = _texture(luma, known, unit)
-    rows, columns = _grid(len(luma))
-    drawn = _noise(len(luma))
+    return np.asarray(_GAIN * strength * pulled_noise(x, y), np.float32)
+
+
+def pulled_noise(x: Float32, y: Float32, offset: tuple[int, int] = (0, 0)) -> Float32:
+    """Noise drawn out along a field of directions.
+
+    Args:
+        x: float32[S, S], across, of a unit vector at every pixel.
+        y: float32[S, S], down.
+        offset: rows and columns by which the noise is moved; one offset, one head of hair.
+
+    Returns:
+        float32[S, S] of mean near 0 and deviation 1.
+    """
+    rows, columns = grid(len(x))
+    drawn = _noise(len(x))
+    if any(offset):
+        drawn = np.roll(drawn, offset, (0, 1))
     for step in _STEPS_PX:
         ahead = cv2.remap(drawn, columns + step * x, rows + step * y, cv2.INTER_LINEAR)
         behind = cv2.remap(drawn, columns - step * x, rows - step * y, cv2.INTER_LINEAR)
         drawn = np.asarray((drawn + ahead + behind) / 3, np.float32)
-    return np.asarray(_GAIN * strength * drawn / max(float(drawn.std()), _FAINT), np.float32)
+    return np.asarray(drawn / np.float32(max(float(drawn.std()), _FAINT)), np.float32)
 
 
 def _texture(
@@ -82,7 +98,8 @@ def _texture(
 
 
 @lru_cache(maxsize=8)
-def _grid(side: int) -> tuple[Float32, Float32]:
+def grid(side: int) -> tuple[Float32, Float32]:
+    """Row and column of every pixel, shared: float32[side, side] each."""
     rows, columns = np.mgrid[0:side, 0:side].astype(np.float32)
     return rows, columns
 

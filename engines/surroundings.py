@@ -1,12 +1,13 @@
 """Softens what is around a swapped face: hair, ears and jaw identify people too.
 
 A recogniser that sees a stranger's face on a head still reads something off the hairline, the
-outline and the neck. Around the painted face, out to about a face's half width, a wide median
+outline and the ears. Around the painted face, out to about a face's half width, a wide median
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
-and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). Close to
-the face, where the patch hid what was there and recognisers look most, a wide blur of what is
-around fills in. Hair gets new strands, see `engines.strands`. Only the composite itself is looked
-at, in which every face has been replaced or covered: softening cannot bring anything back.
+and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). What is
+around runs on under the patch as far as the painted face. Next to the face a cap of the
+surrogate's hair is drawn, see `engines.hair_cap`, and the head's own hair gets new strands, see
+`engines.strands`. Neck and collar tell little and are smoothed less. Only the composite itself is
+looked at, in which every face has been replaced or covered: softening cannot bring anything back.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
+from engines.hair_cap import HAIR_TRAITS, alike, bounded_colour, hair_cap
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
@@ -33,10 +35,14 @@ _SIDE_STEP: Final = 16
 number: a face of fewer pixels than that has fewer here too."""
 _WIDTH: Final = 1.65
 """Width of the coarse crop over the patch's."""
-_WIDE: Final = 0.2
-"""Deviation of the blur that fills what the patch hides, a share of the patch's side."""
+_RUN_ON: Final = 0.05
+"""Deviation of the blur of what runs on under the patch, a share of the patch's side."""
 _MEDIAN: Final = 0.3
 """Width of the median, a share of the patch's side: what is narrower than half of it is gone."""
+_NECK_MEDIAN: Final = 0.08
+"""The same below the face: a neck is narrow."""
+_NECK: Final = (0.22, 0.05)
+"""Where neck and collar begin: above the chin, shares of the outline's height."""
 _BLUR: Final = 0.01
 """Deviation of the blur that softens the borders left, a share of the patch's side."""
 _REACH: Final = 0.18
@@ -55,9 +61,10 @@ _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
 _APART: Final = 0.15
 """Width beside other faces' boxes over which softening begins, a share of the patch's side."""
-_SHRUNK: Final = 4
-"""The wide blur is done at this part of the size."""
 _FAINT: Final = 1e-4
+_LEAST_SEEN: Final = 4
+"""Pixels of hair from which on its colour is read off them."""
+_MIDDLING: Final = np.full(HAIR_TRAITS, 0.5, np.float32)
 _NEAR: Final = np.ones((3, 3), np.uint8)
 
 Float32 = NDArray[np.float32]
@@ -93,11 +100,19 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     if not inside.any():
         return None
     known = inside & ~hidden & is_free
+    corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(side / 2)
+    traits = _MIDDLING if patch.hair is None else patch.hair
+    cap = hair_cap(corners, traits, side, unit)
+    hair = _hair_colour(around, (cap.above & known, known, inside))
     share = _reach_weight(hidden, unit)
-    wide = _mean_of(around, known if known.any() else inside, _WIDE * unit)
-    smooth = _smoothed(np.where(known[..., None], around, wide), known, share, unit)
+    whole = np.where(known[..., None], around, _run_on(around, known, unit))
+    flat = _flat(whole, _below(corners, side), unit)
+    same = alike(flat, hair, unit)
+    flat += (same * _strands_of(whole, known, unit))[..., None]
+    smooth = cap.drawn_over(flat, bounded_colour(hair, traits, _skin_luma(patch)), same)
+    smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit)
-    weight *= 1 - _face_weight(patch.outline, side)
+    weight *= 1 - _face_weight(corners, cap.hairline, unit)
     return warped_patch(picture, Patch(smooth, weight.astype(np.float32), place))
 
 
@@ -130,35 +145,66 @@ def _coarse_alpha(patch: Patch, side: int) -> Float32:
     return np.asarray(np.pad(small, (before, after)), np.float32)
 
 
-def _smoothed(whole: Float32, known: Bool, share: Float32, unit: float) -> Float32:
-    """The picture without detail, and with new strands.
+def _flat(whole: Float32, below: Float32, unit: float) -> Float32:
+    """The picture without detail: float32[S, S, 3].
 
     Args:
         whole: float32[S, S, 3], filled in where it is not known.
-        known: bool[S, S].
-        share: float32[S, S], 0…1; where it is small the picture stays as it is.
+        below: float32[S, S], 1 where the neck is.
         unit: side of the patch, px.
     """
     levels = np.clip(np.rint(whole), 0, 255).astype(np.uint8)
-    median = cv2.medianBlur(levels, 2 * round(_MEDIAN * unit / 2) + 1)
-    smooth = cv2.GaussianBlur(median.astype(np.float32), (0, 0), _BLUR * unit)
+    wide, narrow = (
+        cv2.medianBlur(levels, 2 * round(width * unit / 2) + 1).astype(np.float32)
+        for width in (_MEDIAN, _NECK_MEDIAN)
+    )
+    flat = wide + below[..., None] * (narrow - wide)
+    return np.asarray(cv2.GaussianBlur(flat, (0, 0), _BLUR * unit), np.float32)
+
+
+def _strands_of(whole: Float32, known: Bool, unit: float) -> Float32:
     luma = np.asarray(cv2.cvtColor(whole, cv2.COLOR_BGR2GRAY), np.float32)
-    smooth = smooth + strands(luma, known, unit)[..., None]
-    part = np.minimum(share * _SMOOTH, 1)[..., None]
-    return np.asarray(whole + part * (smooth - whole), np.float32)
+    return strands(luma, known, unit)
 
 
-def _mean_of(around: Float32, known: Bool, deviation_px: float) -> Float32:
-    """A wide blur of the known pixels alone, and far from them their mean: float32[S, S, 3]."""
-    side, weight = len(known), known.astype(np.float32)
-    both = np.asarray(cv2.merge([*cv2.split(around * weight[..., None]), weight]), np.float32)
-    everywhere = both.reshape(-1, 4).mean(axis=0)
-    small = (side // _SHRUNK, side // _SHRUNK)
-    both = np.asarray(cv2.resize(both, small, interpolation=cv2.INTER_AREA), np.float32)
-    both = np.asarray(cv2.GaussianBlur(both, (0, 0), deviation_px / _SHRUNK), np.float32)
-    both = both + np.float32(_FAINT) * everywhere
-    both = np.asarray(cv2.resize(both, (side, side), interpolation=cv2.INTER_LINEAR), np.float32)
-    return np.asarray(both[..., :3] / both[..., 3:], np.float32)
+def _run_on(around: Float32, known: Bool, unit: float) -> Float32:
+    """Every pixel as the nearest known one, after a blur of the known ones; float32[S, S, 3].
+
+    Where none is known, as where a face fills the frame, all of the composite counts.
+    """
+    known = known if known.any() else np.ones_like(known)
+    weight = known.astype(np.float32)
+    both = cv2.merge([*cv2.split(around * weight[..., None]), weight])
+    soft = cv2.GaussianBlur(both, (0, 0), _RUN_ON * unit)
+    colours = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(_FAINT))
+    labels = cv2.distanceTransformWithLabels(
+        (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
+    )[1]
+    nearest = np.empty((int(labels.max()) + 1, 3), np.float32)
+    nearest[labels[known]] = colours[known]
+    return np.asarray(nearest[labels], np.float32)
+
+
+def _hair_colour(around: Float32, places: Sequence[Bool]) -> Float32:
+    """Mean colour of the first of some places that has pixels enough; float32[3] BGR."""
+    place = next((one for one in places if one.sum() >= _LEAST_SEEN), places[-1])
+    return np.asarray(around[place].mean(axis=0), np.float32)
+
+
+def _skin_luma(patch: Patch) -> float:
+    """Mean brightness of the painted face, 0…255."""
+    quarter = patch.pixels.shape[0] // 4
+    middle = patch.pixels[quarter:-quarter, quarter:-quarter]
+    blue, green, red = middle.mean(axis=(0, 1))
+    return float(0.114 * blue + 0.587 * green + 0.299 * red)
+
+
+def _below(corners: Float32, side: int) -> Float32:
+    """1 below the face, falling to 0 beside it: float32[side, 1]."""
+    chin, height = corners[:, 1].max(), np.ptp(corners[:, 1])
+    start, end = (chin - share * height for share in _NECK)
+    rows = np.arange(side, dtype=np.float32) + np.float32(0.5)
+    return _smooth(np.clip((rows - start) / (end - start), 0, 1))[:, None]
 
 
 def _beside(is_free: Bool, unit: float) -> Float32:
@@ -177,14 +223,18 @@ def _reach_weight(hidden: Bool, unit: float) -> Float32:
     return np.asarray(_smooth(np.minimum(weight, edge)), np.float32)
 
 
-def _face_weight(outline: Float32, side: int) -> Float32:
-    """1 on the painted face, falling to 0 around its outline; float32[side, side]."""
-    unit = side / _WIDTH
-    corners = (outline - 0.5) * unit + side / 2
-    face = filled([corners], side)
+def _face_weight(corners: Float32, hairline: Float32, unit: float) -> Float32:
+    """1 on the painted face, falling to 0 around its outline and its hairline; float32[S, S].
+
+    Args:
+        corners: float32[M, 2] of the outline, px of the coarse crop.
+        hairline: float32[S, S], px below it.
+        unit: side of the patch, px.
+    """
+    face = filled([corners], len(hairline))
     depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
     depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
-    depth = cv2.GaussianBlur(depth, (0, 0), _ROUNDED * unit)
+    depth = np.minimum(cv2.GaussianBlur(depth, (0, 0), _ROUNDED * unit), hairline)
     rise = (depth / unit - _FACE_FROM) / (_FACE_TO - _FACE_FROM)
     return _smooth(np.clip(rise, 0, 1))
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
+from engines.stylegan.hair_traits import traits_of_latents
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
@@ -76,12 +77,14 @@ class Rendered:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
         outline: float32[N, M, 2] of the painted faces, crop units.
+        hair: float32[N, HAIR_TRAITS] traits of the surrogates' hair, 0 to 1.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
 
     pixels: Float32
     alpha: Float32
     outline: Float32
+    hair: Float32
     is_usable: npt.NDArray[np.bool_]
 
 
@@ -176,7 +179,8 @@ class Swapper:
             ]
         )
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
-        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], is_usable)
+        hair = traits_of_latents(latents)
+        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], hair, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.

@@ -79,7 +79,12 @@ def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
     size = rendered.alpha.shape[1]
     place = crop_with_eyes(look.motion, PAINTED_EYES, size)
     patch = Patch(
-        rendered.pixels[row], rendered.alpha[row], place, rendered.outline[row], look.occlusion
+        rendered.pixels[row],
+        rendered.alpha[row],
+        place,
+        rendered.outline[row],
+        rendered.hair[row],
+        look.occlusion,
     )
     patch = sized_patch(patch)
     return retouched(patch, retouch_of(frame.picture, patch), (0, frame.index))

@@ -66,7 +66,11 @@ class JointPainter:
             }
         )
         return Rendered(
-            painted["pixels"], painted["alpha"], painted["outline"], painted["is_usable"] > 0.5
+            painted["pixels"],
+            painted["alpha"],
+            painted["outline"],
+            painted["hair"],
+            painted["is_usable"] > 0.5,
         )
 
     def _read(self, tensors: Tensors) -> Outputs:
@@ -85,6 +89,7 @@ class JointPainter:
             "pixels": rendered.pixels,
             "alpha": rendered.alpha,
             "outline": rendered.outline,
+            "hair": rendered.hair,
             "is_usable": usable,
         }
 

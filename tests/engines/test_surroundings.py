@@ -47,6 +47,23 @@ def hidden_by(patch: Patch) -> NDArray[np.bool_]:
     return np.asarray(seen > 0, np.bool_)
 
 
+def patch_hides_wholly(patch: Patch) -> NDArray[np.bool_]:
+    opaque = identity_mask(SIDE).astype(np.float32)
+    back = inverse_of(patch.crop_from_frame).astype(np.float64)
+    return np.asarray(cv2.warpAffine(opaque, back, (WIDTH, HEIGHT)) >= 1, np.bool_)
+
+
+def _at(x: float, y: float) -> tuple[int, int]:
+    """Row and column of the frame at a share of the crop of a face at (320, 180)."""
+    seen = moved(inverse_of(patch_at(320, 180).crop_from_frame), np.array([[x, y]]) * SIDE)[0]
+    return int(seen[1]), int(seen[0])
+
+
+def under_the_chin(made: BgrImage) -> BgrImage:
+    row, column = _at(0.5, 0.965)
+    return made[row - 2 : row + 3, column - 8 : column + 8]
+
+
 def test_detail_beside_the_face_is_gone_and_the_far_scene_is_untouched() -> None:
     image, patch = scene(), patch_at(320, 180)
     made = published(image, [track_at(320, 180)], {1: patch})
@@ -92,20 +109,63 @@ def test_a_thin_line_of_any_contrast_is_gone() -> None:
 
 
 def test_what_the_patch_hides_is_filled_by_what_is_around_it_and_not_by_the_face() -> None:
-    image, patch = np.full((HEIGHT, WIDTH, 3), 40, np.uint8), patch_at(320, 180)
-    bright = replace(patch, pixels=patch.pixels + 120)
-    made = published(image, [track_at(320, 180)], {1: bright})
-    x, top = moved(inverse_of(patch.crop_from_frame), np.array([[0.5, 0.09]]) * SIDE)[0]
-    above = made[int(top) - 3 : int(top) + 3, int(x) - 8 : int(x) + 8]
-    assert hidden_by(patch)[int(top), int(x)]
-    assert above.max() < 50
+    image, patch = np.full((HEIGHT, WIDTH, 3), 60, np.uint8), patch_at(320, 180)
+    made = published(image, [track_at(320, 180)], {1: patch})
+    below = under_the_chin(made)
+    assert hidden_by(patch)[_at(0.5, 0.94)]
+    assert np.abs(below.astype(int) - 60).max() < 5  # the face has 90 to 110
+
+
+@pytest.mark.parametrize("level", [5, 250])
+def test_hair_next_to_a_face_is_neither_darker_nor_lighter_than_its_bounds(level: int) -> None:
+    """The planted fault: black hair and white hair, next to skin of brightness 100."""
+    image, patch = np.full((HEIGHT, WIDTH, 3), level, np.uint8), patch_at(320, 180)
+    made = published(image, [track_at(320, 180)], {1: patch})
+    row, column = _at(0.5, 0.09)
+    above = made[row - 2 : row + 2, column - 12 : column + 12].mean()
+    assert 40 < above < 90
+
+
+def test_hairline_is_the_surrogates_and_not_the_subjects() -> None:
+    """Of two people one has a fringe over half the forehead, as far as the patch hides it."""
+    patch, made = patch_at(320, 180), []
+    for fringe in (60, 180):
+        image = np.full((HEIGHT, WIDTH, 3), 60, np.uint8)
+        image[patch_hides_wholly(patch) & (np.arange(WIDTH) > 320)] = fringe
+        made.append(published(image, [track_at(320, 180)], {1: patch}))
+    assert np.array_equal(made[0], made[1])
+    other = replace(patch, hair=np.array([0.5, 1, 1, 1], np.float32))
+    assert not np.array_equal(made[0], published(image, [track_at(320, 180)], {1: other}))
+
+
+def test_neck_stays_a_neck_and_the_same_beside_the_face_does_not() -> None:
+    necks, ears = [], []
+    for place in (slice(262, 400), slice(150, 200)):
+        image = np.full((HEIGHT, WIDTH, 3), 200, np.uint8)
+        image[place, 300:340] = 100
+        image[place, 385:398] = 100
+        made = published(image, [track_at(320, 180)], {1: patch_at(320, 180)})
+        necks.append(made[285, 314:326].mean())
+        ears.append(made[170:180, 388:395].mean())
+    assert necks[0] < 120
+    assert ears[1] > 180
+
+
+def test_a_busy_wall_gets_no_strands() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), 220, np.uint8)
+    image[::6] = 190
+    image[60:160, 260:380] = 40
+    made = published(image, [track_at(320, 180)], {1: patch_at(320, 180)})
+    beside = np.zeros((HEIGHT, WIDTH), bool)
+    beside[170:220, 388:394] = True
+    assert roughness(made, beside) < 0.05 * roughness(image, beside)
 
 
 def test_face_that_fills_the_frame_has_no_black_ring() -> None:
     patch = patch_at(48, 40)
     soft = softened(picture_from_bgr(np.full((96, 96, 3), 120, np.uint8)), patch, [])
     assert soft is not None
-    assert soft.pixels[soft.alpha > 0.5].min() > 100
+    assert soft.pixels[soft.alpha > 0.5].min() > 50
 
 
 def test_softening_ends_gently_beside_another_face() -> None:
@@ -134,9 +194,7 @@ def test_painted_face_stays_as_it_was_painted() -> None:
 def test_pixels_under_a_patch_have_no_part_in_what_is_published() -> None:
     patch = patch_at(320, 180)
     image, other = scene(), scene()
-    opaque = identity_mask(SIDE).astype(np.float32)
-    back = inverse_of(patch.crop_from_frame).astype(np.float64)
-    inside = cv2.warpAffine(opaque, back, (WIDTH, HEIGHT)) >= 1
+    inside = patch_hides_wholly(patch)
     other[inside] = 255 - other[inside]
     tracks, patches = [track_at(320, 180)], {1: patch}
     assert np.array_equal(published(image, tracks, patches), published(other, tracks, patches))
@@ -200,6 +258,16 @@ def test_face_with_a_broken_outline_is_covered(outline: NDArray[np.float64]) -> 
     frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
     (outcome,) = compose(frame, [track_at(320, 180)], {1: patch}).outcomes
     assert (outcome.result, outcome.cause) == ("covered", "patch has no proper outline")
+
+
+@pytest.mark.parametrize(
+    "hair", [np.zeros(3), np.full(4, np.nan), np.full(4, -0.1), np.full(4, 1.1), np.zeros((2, 2))]
+)
+def test_face_with_broken_hair_is_covered(hair: NDArray[np.float64]) -> None:
+    patch = replace(patch_at(320, 180), hair=hair.astype(np.float32))
+    frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
+    (outcome,) = compose(frame, [track_at(320, 180)], {1: patch}).outcomes
+    assert (outcome.result, outcome.cause) == ("covered", "patch has no proper hair")
 
 
 @pytest.mark.parametrize(("x", "y"), [(5, 5), (635, 395), (320, 2), (-300, 180)])

@@ -64,7 +64,8 @@ class NoisePainter:
         pixels += latents[:, 0, 0].reshape(-1, 1, 1, 1)
         alpha = np.repeat(identity_mask(SIZE)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
-        return Rendered(pixels, alpha, outline, np.full(count, self.usable))
+        hair = np.full((count, 4), 0.5, np.float32)
+        return Rendered(pixels, alpha, outline, hair, np.full(count, self.usable))
 
 
 class RowEmbedder:

@@ -43,7 +43,8 @@ class StandIn:
         pixels[:, ::8] += 20
         away = np.repeat(identity_mask(CROP)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
-        return Rendered(pixels, away, outline, np.full(count, self.usable))
+        hair = np.full((count, 4), 0.5, np.float32)
+        return Rendered(pixels, away, outline, hair, np.full(count, self.usable))
 
 
 def portraits(count: int) -> Faces:

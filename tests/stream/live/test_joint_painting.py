@@ -33,7 +33,8 @@ class Palette:
         pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
         alpha = np.ones((len(latents), 4, 4), np.float32)
         outline = np.zeros((len(latents), 3, 2), np.float32)
-        return Rendered(pixels, alpha, outline, control.doubt < 100)
+        hair = np.repeat(shade[:, None], 4, axis=1)
+        return Rendered(pixels, alpha, outline, hair, control.doubt < 100)
 
 
 def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:
@@ -61,4 +62,6 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
     assert (results[7].pixels == 7).all()
     assert results[7].is_usable.all()
     assert (results[200].pixels == 200).all()
+    assert (results[7].hair == 7).all()
+    assert (results[200].hair == 200).all()
     assert not results[200].is_usable.any()

@@ -1,0 +1,224 @@
+"""Hair that is the surrogate's: a cap of it over every painted face.
+
+Where hair ends on a forehead, and how light it is beside the skin, tells recognisers more than all
+else around a face. So the hair next to the face is drawn: its place follows from the painted
+outline and from a few traits of the surrogate, its strands from noise, and of the subject's hair it
+takes only the hue and, between two near bounds that are the surrogate's, the brightness. Towards
+its rim the cap gives way to the smoothed hair, where that is of the same colour; before a wall it
+ends as a head does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.strands import grid, pulled_noise
+
+__all__ = ["HAIR_TRAITS", "HairCap", "alike", "bounded_colour", "hair_cap"]
+
+HAIR_TRAITS: Final = 4
+"""Numbers from 0 to 1 that say which hair: brightness, how low it comes down, how far beside the
+face, and to which side it leans."""
+_EYES: Final = 0.38
+"""Height of the eyes under the outline's top, a share of its height."""
+_TOP: Final = 0.22
+"""How far the cap rises above the outline, a share of its height."""
+_WIDER: Final = (1.0, 1.25)
+"""Half width of the cap over that of the upper face, of the least trait and the greatest."""
+_TURNED: Final = (0.6, 0.35)
+"""Of a turned head: how far the cap lies behind the face, and how much wider it is; per share of
+the half width by which the face's middle is beside the eyes'."""
+_MOST_TURNED: Final = 0.5
+_CROWN: Final = 0.15
+"""Height above the outline's top of the point that strands leave, a share of its height."""
+_RIM: Final = (1.04, 0.92)
+"""Distances from the cap's middle, in half axes, between which it begins."""
+_EARS: Final = (0.06, 0.5)
+"""How far below the eyes it has ended, shares of the outline's height."""
+_LOW: Final = (-0.05, 0.12)
+_LEANING: Final = (-0.07, 0.07)
+_TEMPLES: Final = 0.04
+"""Hairline below the outline's top, how much lower it is at one temple than in the middle, and how
+much at both; shares of the outline's height."""
+_OWN: Final = (0.75, 1.0)
+"""Distances between which the head's own hair may run on to it."""
+_BRIGHTNESS: Final = (0.22, 0.95)
+_OWN_BRIGHTNESS: Final = 0.1
+"""Brightness of the hair next to a face as a share of the painted skin's, and how much it may
+differ for the subject's sake."""
+_STRENGTH: Final = 0.08
+"""Deviation of the strands, a share of the hair's brightness."""
+_ALIKE: Final = 40.0
+"""Difference of colour, grey levels, at which two hairs are no longer the same."""
+_SPREAD: Final = 0.03
+"""Deviation of the blur of that likeness, a share of the patch's side."""
+_FRINGE: Final = ((0.012, 0.006), (0.04, 0.010))
+"""How uneven the hairline is: deviations of a blur of the strands and of what is left, shares of
+the patch's side."""
+_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
+_FAINT: Final = 1e-3
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class HairCap:
+    """Hair around the upper half of a painted face.
+
+    Attributes:
+        weight: float32[S, S], 1 in the cap, falling to 0 at its rim; the face counts too.
+        outer: float32[S, S], 0 beside the face, rising to 1 at the rim.
+        above: bool[S, S], the part of the cap above the face.
+        strands: float32[S, S] of mean 0 and deviation 1.
+        hairline: float32[S, S], how far below the uneven hairline, px; hair where negative.
+    """
+
+    weight: Float32
+    outer: Float32
+    above: NDArray[np.bool_]
+    strands: Float32
+    hairline: Float32
+
+    def drawn_over(self, smooth: Float32, colour: Float32, same: Float32) -> Float32:
+        """The cap over what is around: float32[S, S, 3].
+
+        Args:
+            smooth: float32[S, S, 3], 0…255.
+            colour: float32[3] of the hair next to the face.
+            same: float32[S, S], 1 where `smooth` is hair of that head, see `alike`.
+        """
+        weight = (self.weight * (1 - same * self.outer))[..., None]
+        lock = self.strands * np.float32(_STRENGTH * float(colour @ _LUMA))
+        return np.asarray(smooth + weight * (colour + lock[..., None] - smooth), np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where a painted face is, px of the crop; `turned` is 0 for one that looks ahead."""
+
+    top: float
+    height: float
+    eyes: float
+    middle: float
+    half: float
+    turned: float
+
+
+def hair_cap(corners: Float32, traits: Float32, side: int, unit: float) -> HairCap:
+    """The cap of a face.
+
+    Args:
+        corners: float32[M, 2] outline of the painted face, px of an upright crop around it.
+        traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
+        side: side S of the crop, px.
+        unit: side of the patch in that crop, px.
+
+    >>> face = np.float32([[40, 30], [88, 30], [88, 70], [64, 100], [40, 70]])
+    >>> cap = hair_cap(face, np.full(4, 0.5, np.float32), 128, 80)
+    >>> float(cap.weight[24, 64]), float(cap.weight[24, 120]), float(cap.weight[90, 64])
+    (1.0, 0.0, 0.0)
+    """
+    head = _head_of(corners, side)
+    wide = float(traits[2])
+    rows, columns = (axis + np.float32(0.5) for axis in grid(side))
+    reach = head.half * (_between(_WIDER, wide) + _TURNED[1] * abs(head.turned))
+    across = (columns - head.middle - _TURNED[0] * head.turned * head.half) / reach
+    up = np.minimum((rows - head.eyes) / (head.eyes - head.top + _TOP * head.height), 0)
+    away = np.hypot(across, up)
+    ears = _between(_EARS, wide) * head.height
+    strands = _strands_from(head, traits, side)
+    return HairCap(
+        _ramp(away, *_RIM) * _ramp(head.eyes + ears - rows, 0, ears),
+        _ramp(away, *_OWN),
+        (np.floor(rows) < head.top) & (away < 1),
+        strands,
+        _below_hairline(head, traits, side) + _uneven(strands, unit),
+    )
+
+
+def bounded_colour(colour: Float32, traits: Float32, skin_luma: float) -> Float32:
+    """The subject's hair colour in the surrogate's brightness, or near it; float32[3] BGR.
+
+    Args:
+        colour: float32[3] BGR of the subject's hair, 0…255.
+        traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
+        skin_luma: mean brightness of the painted face.
+
+    >>> white, middle = np.float32([200, 200, 200]), np.full(4, 0.5, np.float32)
+    >>> [round(float(value)) for value in bounded_colour(white, middle, 100)]
+    [68, 68, 68]
+    """
+    luma = max(float(colour @ _LUMA), 1.0)
+    own = _between(_BRIGHTNESS, float(traits[0]))
+    least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
+    wanted = min(max(luma, least), most)
+    return np.asarray(colour * np.float32(wanted / luma), np.float32)
+
+
+def alike(smooth: Float32, colour: Float32, unit: float) -> Float32:
+    """Where a smoothed picture has the colour of the hair: float32[S, S], 1 there.
+
+    Args:
+        smooth: float32[S, S, 3].
+        colour: float32[3].
+        unit: side of the patch, px.
+    """
+    apart = np.abs(smooth - colour).max(axis=-1) / np.float32(_ALIKE)
+    same = np.exp(-apart * apart)
+    return np.asarray(cv2.GaussianBlur(same, (0, 0), _SPREAD * unit), np.float32)
+
+
+def _head_of(corners: Float32, side: int) -> _Head:
+    top, height = float(corners[:, 1].min()), max(float(np.ptp(corners[:, 1])), 1.0)
+    upper = corners[corners[:, 1] <= top + 0.6 * height, 0]
+    half = max(float(np.ptp(upper)) / 2, 1.0)
+    middle = float(upper.min()) + half
+    turned = float(np.clip((middle - side / 2) / half, -_MOST_TURNED, _MOST_TURNED))
+    return _Head(top, height, top + _EYES * height, middle, half, turned)
+
+
+def _below_hairline(head: _Head, traits: Float32, side: int) -> Float32:
+    """How far below an even hairline: float32[side, side], px."""
+    rows, columns = grid(side)
+    beside = (columns + np.float32(0.5) - head.middle) / head.half
+    low, leaning = _between(_LOW, float(traits[1])), _between(_LEANING, float(traits[3]))
+    line = low + leaning * beside + _TEMPLES * beside * beside
+    return np.asarray(rows + np.float32(0.5) - head.top - head.height * line, np.float32)
+
+
+def _uneven(strands: Float32, unit: float) -> Float32:
+    """What strands do to a hairline: float32[S, S], px."""
+    parts = [
+        (amount * unit) * _unit_blur(strands, deviation * unit) for deviation, amount in _FRINGE
+    ]
+    return np.asarray(sum(parts), np.float32)
+
+
+def _strands_from(head: _Head, traits: Float32, side: int) -> Float32:
+    """A surrogate's noise drawn out away from the crown; float32[side, side] of deviation 1."""
+    rows, columns = grid(side)
+    across = columns - np.float32(head.middle)
+    down = rows - np.float32(head.top - _CROWN * head.height)
+    length = np.hypot(across, down) + np.float32(_FAINT)
+    own = (int(traits[1] * side), int(traits[2] * side))
+    return pulled_noise(across / length, down / length, own)
+
+
+def _between(ends: tuple[float, float], share: float) -> float:
+    return ends[0] + (ends[1] - ends[0]) * share
+
+
+def _unit_blur(values: Float32, deviation_px: float) -> Float32:
+    soft = cv2.GaussianBlur(values, (0, 0), deviation_px)
+    return np.asarray(soft / np.float32(max(float(soft.std()), _FAINT)), np.float32)
+
+
+def _ramp(values: Float32, start: float, end: float) -> Float32:
+    """0 before a start, 1 beyond an end, smooth between; the end may be the smaller."""
+    share = np.clip((values - np.float32(start)) / np.float32(end - start), 0, 1)
+    return np.asarray(share * share * (3 - 2 * share), np.float32)

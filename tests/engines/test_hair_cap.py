@@ -1,0 +1,113 @@
+"""The cap of hair lies where a head's hair lies, and takes nothing of the subject but a colour."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.hair_cap import alike, bounded_colour, hair_cap
+
+pytestmark = pytest.mark.unit
+
+SIDE, UNIT = 128, 78.0
+MIDDLE = np.full(4, 0.5, np.float32)
+LUMA = np.array([0.114, 0.587, 0.299], np.float32)
+
+Float32 = NDArray[np.float32]
+
+
+def face(moved_px: float = 0.0) -> Float32:
+    """Outline of an upright face in the middle, or beside it as that of a turned one."""
+    turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    points = np.stack([64 + moved_px + 24 * np.cos(turn), 66 + 32 * np.sin(turn)], axis=1)
+    return np.asarray(points, np.float32)
+
+
+def test_cap_is_above_and_beside_the_upper_face_alone() -> None:
+    cap = hair_cap(face(), MIDDLE, SIDE, UNIT)
+    assert cap.weight[26, 64] == 1
+    assert cap.weight[44, 40] > 0.8
+    assert cap.weight[80:, :].max() == 0
+    assert cap.weight[:18, :].max() == 0
+    assert not cap.above[34:].any()
+
+
+def test_cap_lies_behind_a_turned_face() -> None:
+    straight, turned = (hair_cap(face(px), MIDDLE, SIDE, UNIT).weight for px in (0, 8))
+    columns = np.arange(SIDE)
+    middle = [float((one.sum(0) * columns).sum() / one.sum()) for one in (straight, turned)]
+    assert middle[1] - middle[0] > 8 + 3
+    assert (turned > 0.5).sum() > (straight > 0.5).sum()
+
+
+def test_hairline_is_uneven_by_little() -> None:
+    level = hair_cap(face(), np.array([0, 0, 0, 0.5], np.float32), SIDE, UNIT).hairline
+    uneven = np.diff(level[36, 54:75])
+    assert 0 < uneven.std() < 0.02 * UNIT
+
+
+@pytest.mark.parametrize("trait", range(4))
+def test_every_trait_makes_other_hair(trait: int) -> None:
+    drawn = []
+    for value in (0.1, 0.9):
+        traits = MIDDLE.copy()
+        traits[trait] = value
+        cap = hair_cap(face(), traits, SIDE, UNIT)
+        colour = bounded_colour(np.full(3, 100, np.float32), traits, 120)
+        wall = np.full((SIDE, SIDE, 3), 220, np.float32)
+        hair = cap.drawn_over(wall, colour, np.zeros((SIDE, SIDE), np.float32))
+        drawn.append(np.where(cap.hairline[..., None] > 0, 150, hair))
+    assert (np.abs(drawn[0] - drawn[1]).max(axis=-1) > 15).sum() > 40
+
+
+def test_hairline_leaves_the_eyes_free() -> None:
+    for low in (0.0, 1.0):
+        for leaning in (0.0, 1.0):
+            traits = np.array([0.5, low, 1.0, leaning], np.float32)
+            line = hair_cap(face(), traits, SIDE, UNIT).hairline
+            assert line[34 + round(0.32 * 64), 46:83].min() > 0
+
+
+@pytest.mark.parametrize("level", [1, 30, 90, 255])
+@pytest.mark.parametrize("skin", [20.0, 120.0])
+def test_brightness_lies_near_the_surrogates_share_of_the_skins(level: int, skin: float) -> None:
+    found = float(bounded_colour(np.full(3, level, np.float32), MIDDLE, skin) @ LUMA)
+    assert 0.48 * skin < found < 0.69 * skin
+
+
+def test_hue_of_the_hair_is_kept() -> None:
+    red = np.array([40, 80, 160], np.float32)
+    found = bounded_colour(red, MIDDLE, 120)
+    assert np.allclose(found / found.sum(), red / red.sum())
+
+
+def test_no_difference_of_hairs_is_left_beside_the_face() -> None:
+    """Two heads of hair of one colour, curly and straight, give the same cap."""
+    cap, colour = hair_cap(face(), MIDDLE, SIDE, UNIT), np.array([40, 50, 60], np.float32)
+    random = np.random.default_rng(0)
+    heads = [
+        np.asarray(colour + random.normal(0, 9, (SIDE, SIDE, 3)), np.float32) for _ in range(2)
+    ]
+    drawn = [cap.drawn_over(head, colour, alike(head, colour, UNIT)) for head in heads]
+    inner = (cap.weight == 1) & (cap.outer == 0)
+    assert inner.sum() > 500
+    assert np.allclose(drawn[0][inner], drawn[1][inner])
+
+
+def test_hair_of_the_head_runs_on_and_a_wall_does_not() -> None:
+    cap, colour = hair_cap(face(), MIDDLE, SIDE, UNIT), np.array([40, 50, 60], np.float32)
+    rim = (cap.weight > 0.8) & (cap.outer > 0.8)
+    assert rim.any()
+    wall = np.full((SIDE, SIDE, 3), 220, np.float32)
+    hair = np.full((SIDE, SIDE, 3), 55, np.float32)
+    over_wall = cap.drawn_over(wall, colour, alike(wall, colour, UNIT))
+    over_hair = cap.drawn_over(hair, colour, alike(hair, colour, UNIT))
+    assert over_wall[rim].mean() < 80
+    assert np.abs(over_hair[rim] - 55).mean() < np.abs(over_hair[rim] - colour).mean()
+
+
+def test_outline_of_no_width_gives_a_finite_cap() -> None:
+    cap = hair_cap(np.full((5, 2), 64, np.float32), MIDDLE, SIDE, UNIT)
+    for values in (cap.weight, cap.outer, cap.strands, cap.hairline):
+        assert np.isfinite(values).all()
