@@ -13,6 +13,7 @@ looked at, in which every face has been replaced or covered: softening cannot br
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import cv2
@@ -89,31 +90,69 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     """
     if patch.outline is None:
         return None
+    scene = _scene_of(picture, patch, others)
+    if scene is None:
+        return None
+    unit = scene.unit
+    corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(scene.side / 2)
+    traits = _MIDDLING if patch.hair is None else patch.hair
+    cap = hair_cap(corners, traits, scene.side, unit)
+    share = _reach_weight(scene.hidden, unit)
+    whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
+    flat = _flat(whole, _below(corners, scene.side), unit)
+    hair = _hair_colour(scene, cap.above)
+    same = alike(flat, hair, unit)
+    flat += (same * _strands_of(whole, scene.known, unit))[..., None]
+    smooth = cap.drawn_over(flat, bounded_colour(hair, traits, _skin_luma(patch)), same)
+    smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
+    weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
+    weight *= 1 - _face_weight(corners, cap.hairline, unit)
+    return warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """The coarse crop around a patch, S×S pixels.
+
+    Attributes:
+        around: float32[S, S, 3] BGR, 0…255, of the composite.
+        hidden: bool[S, S], under the patch.
+        is_free: bool[S, S], not within other faces' boxes.
+        known: bool[S, S], where surroundings may be read: a pixel inside the frame or more, free
+            and not hidden. Without any such pixel the free ones inside the frame, which show
+            the painted face, and at last all inside it.
+        place: map from the frame to the crop.
+        side: S.
+        unit: side of the patch, px of the crop.
+    """
+
+    around: Float32
+    hidden: Bool
+    is_free: Bool
+    known: Bool
+    place: Similarity
+    side: int
+    unit: float
+
+
+def _scene_of(picture: Picture, patch: Patch, others: Sequence[Box]) -> _Scene | None:
+    """What is around a patch; None where that is outside the frame."""
     side = _coarse_side(patch)
-    unit = side / _WIDTH
     place = _coarse_place(patch, side)
-    around = crop_from_picture(picture, place, side).astype(np.float32)
-    is_free = within_boxes(others, place, side) == 0
-    hidden = _coarse_alpha(patch, side) > _SEEN
     # A pixel off the frame's edge, where the crop mixes in the black beyond it.
     inside = cv2.erode(inside_of(picture, place, side), _NEAR) > 0
     if not inside.any():
         return None
-    known = inside & ~hidden & is_free
-    corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(side / 2)
-    traits = _MIDDLING if patch.hair is None else patch.hair
-    cap = hair_cap(corners, traits, side, unit)
-    hair = _hair_colour(around, (cap.above & known, known, inside))
-    share = _reach_weight(hidden, unit)
-    whole = np.where(known[..., None], around, _run_on(around, known, unit))
-    flat = _flat(whole, _below(corners, side), unit)
-    same = alike(flat, hair, unit)
-    flat += (same * _strands_of(whole, known, unit))[..., None]
-    smooth = cap.drawn_over(flat, bounded_colour(hair, traits, _skin_luma(patch)), same)
-    smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
-    weight = np.minimum(share * _ENDS, 1) * _beside(is_free, unit)
-    weight *= 1 - _face_weight(corners, cap.hairline, unit)
-    return warped_patch(picture, Patch(smooth, weight.astype(np.float32), place))
+    around = crop_from_picture(picture, place, side).astype(np.float32)
+    is_free = within_boxes(others, place, side) == 0
+    hidden = _coarse_alpha(patch, side) > _SEEN
+    known = _first_with((inside & ~hidden & is_free, inside & is_free, inside), 1)
+    return _Scene(around, hidden, is_free, known, place, side, side / _WIDTH)
+
+
+def _first_with(places: Sequence[Bool], pixels: int) -> Bool:
+    """The first of some places that has so many pixels, or the last."""
+    return next((one for one in places if int(one.sum()) >= pixels), places[-1])
 
 
 def _coarse_side(patch: Patch) -> int:
@@ -167,15 +206,11 @@ def _strands_of(whole: Float32, known: Bool, unit: float) -> Float32:
     return strands(luma, known, unit)
 
 
-def _run_on(around: Float32, known: Bool, unit: float) -> Float32:
-    """Every pixel as the nearest known one, after a blur of the known ones; float32[S, S, 3].
-
-    Where none is known, as where a face fills the frame, all of the composite counts.
-    """
-    known = known if known.any() else np.ones_like(known)
-    weight = known.astype(np.float32)
-    both = cv2.merge([*cv2.split(around * weight[..., None]), weight])
-    soft = cv2.GaussianBlur(both, (0, 0), _RUN_ON * unit)
+def _run_on(scene: _Scene) -> Float32:
+    """Every pixel as the nearest known one, after a blur of the known ones; float32[S, S, 3]."""
+    known, weight = scene.known, scene.known.astype(np.float32)
+    both = cv2.merge([*cv2.split(scene.around * weight[..., None]), weight])
+    soft = cv2.GaussianBlur(both, (0, 0), _RUN_ON * scene.unit)
     colours = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(_FAINT))
     labels = cv2.distanceTransformWithLabels(
         (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
@@ -185,10 +220,10 @@ def _run_on(around: Float32, known: Bool, unit: float) -> Float32:
     return np.asarray(nearest[labels], np.float32)
 
 
-def _hair_colour(around: Float32, places: Sequence[Bool]) -> Float32:
-    """Mean colour of the first of some places that has pixels enough; float32[3] BGR."""
-    place = next((one for one in places if one.sum() >= _LEAST_SEEN), places[-1])
-    return np.asarray(around[place].mean(axis=0), np.float32)
+def _hair_colour(scene: _Scene, above: Bool) -> Float32:
+    """Mean colour of what is known above the face, or else anywhere; float32[3] BGR."""
+    place = _first_with((above & scene.known, scene.known), _LEAST_SEEN)
+    return np.asarray(scene.around[place].mean(axis=0), np.float32)
 
 
 def _skin_luma(patch: Patch) -> float:

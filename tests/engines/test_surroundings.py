@@ -168,6 +168,18 @@ def test_face_that_fills_the_frame_has_no_black_ring() -> None:
     assert soft.pixels[soft.alpha > 0.5].min() > 50
 
 
+def test_another_face_is_not_read_even_where_nothing_else_is_known() -> None:
+    patch, other = patch_at(20, 14), np.array([26, 0, 40, 40], np.float32)
+    made = []
+    for level in (0, 255):
+        image = np.full((40, 40, 3), 60, np.uint8)
+        image[:, 28:] = level
+        soft = softened(picture_from_bgr(image), patch, [other])
+        assert soft is not None
+        made.append(soft.pixels[:, :20])
+    assert np.abs(made[0] - made[1]).max() < 1
+
+
 def test_softening_ends_gently_beside_another_face() -> None:
     tracks = [track_at(300, 180), track_at(430, 180, number=2)]
     image = scene()
