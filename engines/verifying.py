@@ -20,8 +20,8 @@ from engines.catalogue import Listed, networks_of
 from engines.detectors.detector import Detector
 from engines.detectors.drawn_faces import drawn_scene
 from engines.detectors.gate import gate_precision, parity_defect
+from engines.detectors.loading import detector_from_model
 from engines.errors import EngineError, ModelRejected
-from engines.models import detector_from_model
 from engines.probes import probes_for
 
 __all__ = ["COSINE_FLOOR", "PARITY_CEILING", "Verdict", "verified"]

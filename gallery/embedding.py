@@ -16,9 +16,10 @@ from engines.alignment import (
     kveil_from_landmarks,
 )
 from engines.backends.backend import Backend, Session
+from engines.catalogue import centerface_path
 from engines.detectors.detector import Detector
+from engines.detectors.loading import detector_from_model
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
-from engines.models import centerface_path, detector_from_model
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face
 

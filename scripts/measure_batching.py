@@ -14,8 +14,8 @@ import numpy as np
 
 from engines.backends.networks import model_bytes
 from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path
 from engines.detectors.image_network import network_from_images
-from engines.models import centerface_path
 
 SIZES = ((448, 768), (736, 1280))
 ROUNDS = 15

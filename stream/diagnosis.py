@@ -13,8 +13,9 @@ import psutil
 from engines.backends.cuda_memory import open_stream
 from engines.backends.openvino import OpenVino
 from engines.backends.tensorrt_build import tensorrt_module
+from engines.catalogue import centerface_path
+from engines.detectors.loading import layout_of
 from engines.errors import KveilError
-from engines.models import centerface_path, layout_of
 from stream.encoders import hardware_encoders
 from stream.network_speeds import network_speeds
 from stream.report import installed_versions

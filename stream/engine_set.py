@@ -13,10 +13,10 @@ from config.settings import Settings
 from engines.backends.backend import Backend, Precision
 from engines.backends.choice import choose_backend, choose_detector
 from engines.backends.networks import model_sha256
+from engines.catalogue import model_path
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
-from engines.models import model_path
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors

@@ -15,7 +15,8 @@ import numpy as np
 from engines.backends.backend import Precision, Session, Tensor
 from engines.backends.choice import Choice, choose_detector
 from engines.backends.openvino import OpenVino
-from engines.models import centerface_path, detector_from_model
+from engines.catalogue import centerface_path
+from engines.detectors.loading import detector_from_model
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 
 __all__ = ["NetworkSpeed", "network_speeds"]

@@ -21,7 +21,7 @@ from scipy.linalg import sqrtm
 
 from engines.alignment import EYES, arcface_from_landmarks, crop_from_picture
 from engines.backends.openvino import OpenVino
-from engines.models import detector_from_model
+from engines.detectors.loading import detector_from_model
 from engines.pictures import picture_from_bgr
 from engines.stylegan.pack import donor_latents, read_pack, swapper_from_pack
 from engines.stylegan.shape import ShapeModel, load_shape_model

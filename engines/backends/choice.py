@@ -15,8 +15,8 @@ from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
 from engines.detectors.detector import Detector
 from engines.detectors.gate import gate_precision
+from engines.detectors.loading import detector_from_model
 from engines.errors import BackendMissing
-from engines.models import detector_from_model
 
 __all__ = ["BackendName", "Choice", "Chosen", "choose_backend", "choose_detector"]
 
@@ -97,7 +97,7 @@ def choose_detector(
     """Loads the detector in the fastest arithmetic that passes its gate.
 
     Args:
-        model: ONNX file or its bytes, of any layout that `engines.models` knows.
+        model: ONNX file or its bytes, of any layout that `engines.detectors.loading` knows.
         choice: the runtime, from `choose_backend`.
         precision: what was asked for; bf16 too must pass the gate.
         cache: file of the gate's verdicts; the user's cache folder where None.

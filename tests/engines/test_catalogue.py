@@ -7,12 +7,13 @@ import pytest
 from engines.catalogue import (
     CENTERFACE_SHA256,
     catalogue,
+    centerface_path,
     imported_detector,
+    model_path,
     models_folder,
     networks_of,
 )
 from engines.errors import ModelMissing, ModelRejected
-from engines.models import centerface_path, model_path
 from engines.stylegan.pack import MANIFEST
 from tests.engines.packs import small_generator, write_pack
 

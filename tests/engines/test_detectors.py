@@ -13,6 +13,7 @@ from engines.backends.backend import Tensors
 from engines.backends.fake import Fake
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path, model_path
 from engines.detectors.centerface import CenterFace, candidates_from_heads
 from engines.detectors.detector import (
     Candidates,
@@ -24,10 +25,10 @@ from engines.detectors.detector import (
 )
 from engines.detectors.drawn_faces import drawn_scene
 from engines.detectors.image_network import ImageNetwork, network_from_images
+from engines.detectors.loading import detector_from_model, layout_of
 from engines.detectors.scrfd import Scrfd
 from engines.detectors.yunet import YuNet
 from engines.errors import EngineFault, ModelMissing, ModelRejected
-from engines.models import centerface_path, detector_from_model, layout_of, model_path
 
 pytestmark = pytest.mark.unit
 

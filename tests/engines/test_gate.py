@@ -10,11 +10,11 @@ from engines.backends.backend import Precision
 from engines.backends.choice import Choice, choose_backend, choose_detector
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.gate import gate_precision, gates_file, parity_defect
 from engines.errors import BackendMissing, EngineFault
-from engines.models import centerface_path
 from engines.pictures import BgrImage
 from engines.types import Face
 

@@ -7,10 +7,9 @@ import numpy as np
 import onnx
 import pytest
 
-from engines.catalogue import catalogue
+from engines.catalogue import catalogue, centerface_path
 from engines.errors import ModelMissing, ModelRejected
 from engines.importing import import_model, name_from_file, refuse_blank
-from engines.models import centerface_path
 from engines.stylegan.pack import MANIFEST
 from engines.verifying import verified
 from tests.engines.packs import small_generator

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import overlaps_of
 from engines.detectors.drawn_faces import drawn_scene
 from engines.detectors.multiscale import DetectionPlan, detect_picture, merged
 from engines.errors import EngineFault
-from engines.models import centerface_path
 from engines.pictures import BgrImage, Picture, picture_from_bgr
 from engines.types import Face
 

@@ -12,8 +12,9 @@ from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.backends.backend import Backend
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path
 from engines.detectors.gate import parity_defect
-from engines.models import centerface_path, detector_from_model
+from engines.detectors.loading import detector_from_model
 from engines.pictures import BgrImage, picture_from_bgr
 
 pytestmark = pytest.mark.unit

@@ -8,9 +8,8 @@ import pytest
 from onnx import helper
 
 from engines.backends.backend import TensorSpec
-from engines.catalogue import Listed, catalogue
+from engines.catalogue import Listed, catalogue, centerface_path
 from engines.errors import ModelRejected
-from engines.models import centerface_path
 from engines.probes import PROBES, probes_for
 from engines.verifying import Verdict, verified
 from tests.engines.packs import network, small_generator, write_pack

@@ -13,7 +13,8 @@ from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import FakeSession
 from engines.backends.openvino import OpenVino
-from engines.models import centerface_path, detector_from_model
+from engines.catalogue import centerface_path
+from engines.detectors.loading import detector_from_model
 from engines.pictures import picture_from_bgr
 from evaluation.face_geometry import (
     HEAD_CROP,

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from engines.catalogue import centerface_path
 from engines.errors import KveilError
-from engines.models import centerface_path
 from stream.cli.models_command import models_app
 from tests.engines.packs import small_generator, write_pack
 from tests.engines.stylegan.imports.generators import rosinality, stylegan2

