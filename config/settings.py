@@ -88,7 +88,8 @@ class Privacy(Section):
     scope: Literal["track", "session", "camera", "forever"] = "session"
     """How long a person keeps a surrogate; wider is more useful and more linkable."""
     surroundings: Literal["soft", "sharp"] = "soft"
-    """Smooths hair and outline around a synthetic face, which tell who it is, or leaves them."""
+    """Smooths hair and outline around a synthetic face, which tell who it is, and draws other hair
+    next to it, or leaves them."""
     foreground: Literal["drawn", "hidden"] = "drawn"
     """Draws hands and things before a face again over the synthetic one, blurred, or paints over
     them. Drawn, a part of a face that was taken for a hand would appear blurred."""
