@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.strands import MOST_LEVELS, strands
+from engines.strands import MOST_LEVELS, pulled_noise, strands
 
 pytestmark = pytest.mark.unit
 
@@ -79,3 +79,12 @@ def test_unknown_pixels_have_no_part_in_the_strands() -> None:
 def test_nothing_known_draws_nothing(side: int) -> None:
     drawn = strands(hair(3)[:side, :side], np.zeros((side, side), np.bool_), side / 1.65)
     assert np.array_equal(drawn, np.zeros((side, side), np.float32))
+
+
+def test_another_offset_is_another_head_of_hair() -> None:
+    across, down = np.zeros((SIDE, SIDE), np.float32), np.ones((SIDE, SIDE), np.float32)
+    first, second = (pulled_noise(across, down, offset) for offset in ((0, 0), (40, 70)))
+    assert abs(float(np.corrcoef(first.ravel(), second.ravel())[0, 1])) < 0.1
+    for drawn in (first, second):
+        assert abs(float(drawn.mean())) < 0.2
+        assert abs(float(drawn.std()) - 1) < 0.01
