@@ -141,23 +141,27 @@ def hair_cap(corners: Float32, traits: Float32, side: int, unit: float) -> HairC
     )
 
 
-def bounded_colour(colour: Float32, traits: Float32, skin_luma: float) -> Float32:
+def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     """The subject's hair colour in the surrogate's brightness, or near it; float32[3] BGR.
+
+    What dark hair lacks is added in the skin's hue, as fair hair has it: a multiple of black hair
+    would show whatever hue the shadow had.
 
     Args:
         colour: float32[3] BGR of the subject's hair, 0…255.
         traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
-        skin_luma: mean brightness of the painted face.
+        skin: float32[3] BGR, mean of the painted face.
 
     >>> white, middle = np.float32([200, 200, 200]), np.full(4, 0.5, np.float32)
-    >>> [round(float(value)) for value in bounded_colour(white, middle, 100)]
-    [68, 68, 68]
+    >>> [round(float(value)) for value in bounded_colour(white, middle, np.float32([80, 95, 118]))]
+    [69, 69, 69]
     """
-    luma = max(float(colour @ _LUMA), 1.0)
+    luma, skin_luma = (max(float(one @ _LUMA), 1.0) for one in (colour, skin))
     own = _between(_BRIGHTNESS, float(traits[0]))
     least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
-    wanted = min(max(luma, least), most)
-    return np.asarray(colour * np.float32(wanted / luma), np.float32)
+    if luma >= least:
+        return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
+    return np.asarray(colour + np.float32((least - luma) / skin_luma) * skin, np.float32)
 
 
 def alike(smooth: Float32, colour: Float32, unit: float) -> Float32:

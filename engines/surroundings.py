@@ -103,7 +103,7 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     hair = _hair_colour(scene, cap.above)
     same = alike(flat, hair, unit)
     flat += (same * _strands_of(whole, scene.known, unit))[..., None]
-    smooth = cap.drawn_over(flat, bounded_colour(hair, traits, _skin_luma(patch)), same)
+    smooth = cap.drawn_over(flat, bounded_colour(hair, traits, _skin_of(patch)), same)
     smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
     weight *= 1 - _face_weight(corners, cap.hairline, unit)
@@ -226,12 +226,11 @@ def _hair_colour(scene: _Scene, above: Bool) -> Float32:
     return np.asarray(scene.around[place].mean(axis=0), np.float32)
 
 
-def _skin_luma(patch: Patch) -> float:
-    """Mean brightness of the painted face, 0…255."""
+def _skin_of(patch: Patch) -> Float32:
+    """Mean colour of the painted face: float32[3] BGR."""
     quarter = patch.pixels.shape[0] // 4
     middle = patch.pixels[quarter:-quarter, quarter:-quarter]
-    blue, green, red = middle.mean(axis=(0, 1))
-    return float(0.114 * blue + 0.587 * green + 0.299 * red)
+    return np.asarray(middle.mean(axis=(0, 1)), np.float32)
 
 
 def _below(corners: Float32, side: int) -> Float32:

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.unit
 
 SIDE, UNIT = 128, 78.0
 MIDDLE = np.full(4, 0.5, np.float32)
+SKIN = np.array([100, 115, 140], np.float32)
 LUMA = np.array([0.114, 0.587, 0.299], np.float32)
 
 Float32 = NDArray[np.float32]
@@ -54,7 +55,7 @@ def test_every_trait_makes_other_hair(trait: int) -> None:
         traits = MIDDLE.copy()
         traits[trait] = value
         cap = hair_cap(face(), traits, SIDE, UNIT)
-        colour = bounded_colour(np.full(3, 100, np.float32), traits, 120)
+        colour = bounded_colour(np.full(3, 100, np.float32), traits, SKIN)
         wall = np.full((SIDE, SIDE, 3), 220, np.float32)
         hair = cap.drawn_over(wall, colour, np.zeros((SIDE, SIDE), np.float32))
         drawn.append(np.where(cap.hairline[..., None] > 0, 150, hair))
@@ -72,14 +73,22 @@ def test_hairline_leaves_the_eyes_free() -> None:
 @pytest.mark.parametrize("level", [1, 30, 90, 255])
 @pytest.mark.parametrize("skin", [20.0, 120.0])
 def test_brightness_lies_near_the_surrogates_share_of_the_skins(level: int, skin: float) -> None:
-    found = float(bounded_colour(np.full(3, level, np.float32), MIDDLE, skin) @ LUMA)
+    painted = SKIN * np.float32(skin / float(SKIN @ LUMA))
+    found = float(bounded_colour(np.full(3, level, np.float32), MIDDLE, painted) @ LUMA)
     assert 0.48 * skin < found < 0.69 * skin
 
 
-def test_hue_of_the_hair_is_kept() -> None:
-    red = np.array([40, 80, 160], np.float32)
-    found = bounded_colour(red, MIDDLE, 120)
+def test_hue_of_bright_hair_is_kept() -> None:
+    red = np.array([60, 90, 180], np.float32)
+    found = bounded_colour(red, MIDDLE, SKIN)
+    assert found[2] < red[2]
     assert np.allclose(found / found.sum(), red / red.sum())
+
+
+def test_black_hair_that_is_brightened_takes_the_skins_hue_and_not_the_shadows() -> None:
+    bluish, fair = np.array([20, 14, 16], np.float32), np.array([0.9, 0, 0, 0], np.float32)
+    blue, green, red = bounded_colour(bluish, fair, SKIN)
+    assert red > green > blue
 
 
 def test_no_difference_of_hairs_is_left_beside_the_face() -> None:
