@@ -28,7 +28,7 @@ from evaluation.methods.remembered import Remembered
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors, surrogate_latent
 from gallery.secrets import KeyedRandom
 
-__all__ = ["GeneratedSurrogates", "points_at_rest", "surrogates_from_pack"]
+__all__ = ["GeneratedSurrogates", "pack_fingerprint", "points_at_rest", "surrogates_from_pack"]
 
 _BATCH = 8
 _DEADLINE_S = 60.0
@@ -197,11 +197,12 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
         embedder,
         thresholds.match,
         backend,
-        _fingerprint(pack),
+        pack_fingerprint(pack),
     )
 
 
-def _fingerprint(pack: Pack) -> str:
+def pack_fingerprint(pack: Pack) -> str:
+    """What a pack's latents depend on, 16 hexadecimal digits."""
     names = ("donors.npz", "encoder.onnx", "generator.onnx", "shape.npz")
     text = " ".join(pack.sha256[name] for name in names)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

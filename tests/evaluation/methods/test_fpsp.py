@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from engines.backends.backend import TensorSpec
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.errors import ModelMissing, ModelRejected
+from engines.stylegan.pack import bundled_pack, read_pack
 from evaluation.errors import EvaluationError, TooFewPeople
 from evaluation.methods.fpsp_fusion import BETAS, FpspFusion, enhanced, lenders
 from evaluation.methods.fusion import FusionNetwork, fusion_inputs, fusion_network
+from evaluation.methods.generated import pack_fingerprint
 from evaluation.methods.latent_swapper import LatentSwap, SwapperNetwork, swapper_network
 from evaluation.methods.morphing import morph
 from evaluation.methods.registry import method_named, method_names, variant_names
@@ -113,6 +115,10 @@ def test_the_networks_that_come_along_load_and_answer() -> None:
     assert made.shape == (2, 128, 128, 3)
     with pytest.raises(ModelRejected, match="another model pack"):
         swapper_network(OnnxRuntime(), "no such pack")
+
+
+def test_the_swapper_that_comes_along_fits_the_pack_that_does() -> None:
+    swapper_network(OnnxRuntime(), pack_fingerprint(read_pack(bundled_pack())))
 
 
 def test_networks_of_another_form_are_refused() -> None:
