@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engines.strands import grid, pulled_noise
 
-__all__ = ["HAIR_TRAITS", "HairCap", "alike", "bounded_colour", "hair_cap"]
+__all__ = ["HAIR_TRAITS", "LUMA", "HairCap", "alike", "bounded_colour", "hair_cap"]
 
 HAIR_TRAITS: Final = 4
 """Numbers from 0 to 1 that say which hair: brightness, how low it comes down, how far beside the
@@ -27,7 +27,9 @@ face, and to which side it leans."""
 _EYES: Final = 0.38
 """Height of the eyes under the outline's top, a share of its height."""
 _TOP: Final = 0.22
-"""How far the cap rises above the outline, a share of its height."""
+_MOST_TOP: Final = 0.6
+"""How far the cap rises above the outline, or above a bare forehead, shares of its height; and how
+far at most."""
 _WIDER: Final = (1.0, 1.25)
 """Half width of the cap over that of the upper face, of the least trait and the greatest."""
 _TURNED: Final = (0.6, 0.35)
@@ -47,6 +49,8 @@ _TEMPLES: Final = 0.04
 much at both; shares of the outline's height."""
 _OWN: Final = (0.75, 1.0)
 """Distances between which the head's own hair may run on to it."""
+_FADING: Final = (0.9, 1.9)
+"""Distances between which the surrogate's brightness gives way to that hair's."""
 _BRIGHTNESS: Final = (0.22, 0.95)
 _OWN_BRIGHTNESS: Final = 0.1
 """Brightness of the hair next to a face as a share of the painted skin's, and how much it may
@@ -60,7 +64,7 @@ _SPREAD: Final = 0.03
 _FRINGE: Final = ((0.012, 0.006), (0.04, 0.010))
 """How uneven the hairline is: deviations of a blur of the strands and of what is left, shares of
 the patch's side."""
-_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
+LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _FAINT: Final = 1e-3
 
 Float32 = NDArray[np.float32]
@@ -73,6 +77,7 @@ class HairCap:
     Attributes:
         weight: float32[S, S], 1 in the cap, falling to 0 at its rim; the face counts too.
         outer: float32[S, S], 0 beside the face, rising to 1 at the rim.
+        fading: float32[S, S], 1 in the cap, falling to 0 far beyond its rim.
         above: bool[S, S], the part of the cap above the face.
         strands: float32[S, S] of mean 0 and deviation 1.
         hairline: float32[S, S], how far below the uneven hairline, px; hair where negative.
@@ -80,6 +85,7 @@ class HairCap:
 
     weight: Float32
     outer: Float32
+    fading: Float32
     above: NDArray[np.bool_]
     strands: Float32
     hairline: Float32
@@ -93,7 +99,7 @@ class HairCap:
             same: float32[S, S], 1 where `smooth` is hair of that head, see `alike`.
         """
         weight = (self.weight * (1 - same * self.outer))[..., None]
-        lock = self.strands * np.float32(_STRENGTH * float(colour @ _LUMA))
+        lock = self.strands * np.float32(_STRENGTH * float(colour @ LUMA))
         return np.asarray(smooth + weight * (colour + lock[..., None] - smooth), np.float32)
 
 
@@ -109,7 +115,9 @@ class _Head:
     turned: float
 
 
-def hair_cap(corners: Float32, traits: Float32, side: int, unit: float) -> HairCap:
+def hair_cap(
+    corners: Float32, traits: Float32, side: int, unit: float, bare_px: float = 0.0
+) -> HairCap:
     """The cap of a face.
 
     Args:
@@ -117,6 +125,7 @@ def hair_cap(corners: Float32, traits: Float32, side: int, unit: float) -> HairC
         traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
         side: side S of the crop, px.
         unit: side of the patch in that crop, px.
+        bare_px: how far skin is seen above that outline, px of the crop.
 
     >>> face = np.float32([[40, 30], [88, 30], [88, 70], [64, 100], [40, 70]])
     >>> cap = hair_cap(face, np.full(4, 0.5, np.float32), 128, 80)
@@ -128,13 +137,15 @@ def hair_cap(corners: Float32, traits: Float32, side: int, unit: float) -> HairC
     rows, columns = (axis + np.float32(0.5) for axis in grid(side))
     reach = head.half * (_between(_WIDER, wide) + _TURNED[1] * abs(head.turned))
     across = (columns - head.middle - _TURNED[0] * head.turned * head.half) / reach
-    up = np.minimum((rows - head.eyes) / (head.eyes - head.top + _TOP * head.height), 0)
-    away = np.hypot(across, up)
+    crown = head.eyes - head.top + min(_TOP * head.height + bare_px, _MOST_TOP * head.height)
+    up = (rows - head.eyes) / crown
+    away, beyond = np.hypot(across, np.minimum(up, 0)), np.hypot(across, up)
     ears = _between(_EARS, wide) * head.height
     strands = _strands_from(head, traits, side)
     return HairCap(
         _ramp(away, *_RIM) * _ramp(head.eyes + ears - rows, 0, ears),
         _ramp(away, *_OWN),
+        1 - _ramp(beyond, *_FADING),
         (np.floor(rows) < head.top) & (away < 1),
         strands,
         _below_hairline(head, traits, side) + _uneven(strands, unit),
@@ -156,7 +167,7 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     >>> [round(float(value)) for value in bounded_colour(white, middle, np.float32([80, 95, 118]))]
     [69, 69, 69]
     """
-    luma, skin_luma = (max(float(one @ _LUMA), 1.0) for one in (colour, skin))
+    luma, skin_luma = (max(float(one @ LUMA), 1.0) for one in (colour, skin))
     own = _between(_BRIGHTNESS, float(traits[0]))
     least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
     if luma >= least:

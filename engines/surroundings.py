@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
 from engines.hair_cap import HAIR_TRAITS, alike, bounded_colour, hair_cap
+from engines.hair_reading import bare_above, first_with, hair_colour, told_from_wall
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
@@ -63,8 +64,6 @@ _SEEN: Final = 0.02
 _APART: Final = 0.15
 """Width beside other faces' boxes over which softening begins, a share of the patch's side."""
 _FAINT: Final = 1e-4
-_LEAST_SEEN: Final = 4
-"""Pixels of hair from which on its colour is read off them."""
 _MIDDLING: Final = np.full(HAIR_TRAITS, 0.5, np.float32)
 _NEAR: Final = np.ones((3, 3), np.uint8)
 
@@ -96,14 +95,19 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     unit = scene.unit
     corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(scene.side / 2)
     traits = _MIDDLING if patch.hair is None else patch.hair
-    cap = hair_cap(corners, traits, scene.side, unit)
+    skin = _skin_of(patch)
+    bare = bare_above(scene.around, scene.known, corners, skin)
+    cap = hair_cap(corners, traits, scene.side, unit, bare)
     share = _reach_weight(scene.hidden, unit)
     whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
     flat = _flat(whole, _below(corners, scene.side), unit)
-    hair = _hair_colour(scene, cap.above)
+    hair = hair_colour(scene.around, scene.known, cap.above, skin)
     same = alike(flat, hair, unit)
     flat += (same * _strands_of(whole, scene.known, unit))[..., None]
-    smooth = cap.drawn_over(flat, bounded_colour(hair, traits, _skin_of(patch)), same)
+    own = bounded_colour(hair, traits, skin)
+    recoloured = cap.fading * np.float32(told_from_wall(scene.around, scene.known, hair, corners))
+    flat += (same * recoloured)[..., None] * (own - hair)
+    smooth = cap.drawn_over(flat, own, same)
     smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
     weight *= 1 - _face_weight(corners, cap.hairline, unit)
@@ -146,13 +150,8 @@ def _scene_of(picture: Picture, patch: Patch, others: Sequence[Box]) -> _Scene |
     around = crop_from_picture(picture, place, side).astype(np.float32)
     is_free = within_boxes(others, place, side) == 0
     hidden = _coarse_alpha(patch, side) > _SEEN
-    known = _first_with((inside & ~hidden & is_free, inside & is_free, inside), 1)
+    known = first_with((inside & ~hidden & is_free, inside & is_free, inside), 1)
     return _Scene(around, hidden, is_free, known, place, side, side / _WIDTH)
-
-
-def _first_with(places: Sequence[Bool], pixels: int) -> Bool:
-    """The first of some places that has so many pixels, or the last."""
-    return next((one for one in places if int(one.sum()) >= pixels), places[-1])
 
 
 def _coarse_side(patch: Patch) -> int:
@@ -218,12 +217,6 @@ def _run_on(scene: _Scene) -> Float32:
     nearest = np.empty((int(labels.max()) + 1, 3), np.float32)
     nearest[labels[known]] = colours[known]
     return np.asarray(nearest[labels], np.float32)
-
-
-def _hair_colour(scene: _Scene, above: Bool) -> Float32:
-    """Mean colour of what is known above the face, or else anywhere; float32[3] BGR."""
-    place = _first_with((above & scene.known, scene.known), _LEAST_SEEN)
-    return np.asarray(scene.around[place].mean(axis=0), np.float32)
 
 
 def _skin_of(patch: Patch) -> Float32:

@@ -4,7 +4,7 @@ The subject supplies control only: landmarks (pose, expression, gaze) whose prop
 exchanged for the surrogate's, a mean colour with its slope for the light on the face, and 4x4
 colours of the surroundings. Nothing else of the crop reaches the networks that paint; coarse
 light and shade beyond the slope are the surrogate's. The generator paints a surrogate's texture
-once; each frame only moves, warps and lights it.
+once, retouched; each frame only moves, warps and lights it.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from engines.stylegan.hair_traits import traits_of_latents
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
+from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
@@ -119,12 +120,12 @@ class Swapper:
         relief: ReliefModel = FLAT,
     ) -> None:
         self._landmarker = landmarker
-        self._textures = Textures(generator)
         self._renderer = renderer
         self._shape = shape
         self._frame = frame
         self._relief = relief
         self.layers, self.size = _layers_and_size(generator, renderer)
+        self._textures = Textures(generator, Retouch(frame, self.size))
 
     def read(self, crops: UInt8) -> Control:
         """Read the control off crops uint8[N, S, S, 3] BGR, S a multiple of 4.

@@ -3,6 +3,7 @@
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -21,11 +22,19 @@ class Textures:
 
     Args:
         generator: `latents` float32[N, L, 512] -> `texture` float32[N, 3, S, S].
+        retouch: what to do to a new texture float32[3, S, S]; nothing by default.
         kept: people whose texture is remembered; one forgotten is painted again, the same.
     """
 
-    def __init__(self, generator: Session, kept: int = _KEPT) -> None:
+    def __init__(
+        self,
+        generator: Session,
+        retouch: Callable[[Float32], Float32] = np.copy,
+        *,
+        kept: int = _KEPT,
+    ) -> None:
         self._generator = generator
+        self._retouch = retouch
         self._limit = kept
         self._kept: OrderedDict[bytes, Float32] = OrderedDict()
         self._lock = threading.Lock()
@@ -42,7 +51,7 @@ class Textures:
         if new:
             fed = np.ascontiguousarray(latents[new], np.float32)
             painted = np.asarray(self._generator.run({"latents": fed})["texture"], np.float32)
-            found = {keys[row]: one.copy() for row, one in zip(new, painted, strict=True)}
+            found = {keys[row]: self._retouch(one) for row, one in zip(new, painted, strict=True)}
             self._remember(found)
             known |= found
         return np.stack([known[key] for key in keys])

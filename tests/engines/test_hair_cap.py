@@ -34,6 +34,14 @@ def test_cap_is_above_and_beside_the_upper_face_alone() -> None:
     assert not cap.above[34:].any()
 
 
+def test_cap_covers_a_bare_forehead_up_to_a_limit() -> None:
+    caps = [hair_cap(face(), MIDDLE, SIDE, UNIT, bare).weight for bare in (0, 10, 500)]
+    tops = [int(np.flatnonzero(cap[:, 64] > 0.5)[0]) for cap in caps]
+    assert 8 <= tops[0] - tops[1] <= 12
+    assert 0 <= tops[2] < tops[1]
+    assert [cap[80:, :].max() for cap in caps] == [0, 0, 0]
+
+
 def test_cap_lies_behind_a_turned_face() -> None:
     straight, turned = (hair_cap(face(px), MIDDLE, SIDE, UNIT).weight for px in (0, 8))
     columns = np.arange(SIDE)

@@ -126,6 +126,20 @@ def test_hair_next_to_a_face_is_neither_darker_nor_lighter_than_its_bounds(level
     assert 40 < above < 90
 
 
+def test_fair_hair_turns_as_dark_as_the_surrogates_and_a_fair_wall_does_not() -> None:
+    """The planted fault: a wall of the hair's colour, which must not turn dark with it."""
+    dark = replace(patch_at(320, 180), hair=np.array([0, 0.5, 0.5, 0.5], np.float32))
+    beside = []
+    for wall in (60, 200):
+        image = np.full((HEIGHT, WIDTH, 3), wall, np.uint8)
+        image[80:300, 250:390] = 200
+        made = published(image, [track_at(320, 180)], {1: dark})
+        row, column = _at(0.02, 0.3)
+        beside.append(made[row - 3 : row + 3, column - 3 : column + 3].mean())
+    assert beside[0] < 165
+    assert beside[1] > 195
+
+
 def test_hairline_is_the_surrogates_and_not_the_subjects() -> None:
     """Of two people one has a fringe over half the forehead, as far as the patch hides it."""
     patch, made = patch_at(320, 180), []

@@ -1,0 +1,141 @@
+"""Retouches a surrogate's texture before it is worn: a bare forehead, and skin without speckles.
+
+A mixture of photographs keeps shreds of its parents' fringes on the forehead, and a generator that
+saw few crops draws specks on cheeks. Neither moves as hair or skin does, and both look painted on.
+Hair next to a face is drawn by itself, see `engines.hair_cap`; so what is darker than the skin of
+the cheeks above the brows is replaced by the skin beside it (normalised convolution, Knutsson and
+Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and mouth.
+It is done once for a person and sees nothing of a subject.
+"""
+
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.crop_regions import filled
+from engines.stylegan import topology
+from engines.stylegan.warp import TextureFrame
+
+__all__ = ["Retouch"]
+
+_CHEEKS: Final = ((0.25, 0.48), (0.75, 0.48), (0.75, 0.62), (0.25, 0.62))
+"""Corners of the part whose median is the skin's colour, crop units of the texture."""
+_OVER: Final = 0.06
+"""How far beyond the outline a forehead is retouched, crop units: the warp shows a little of it."""
+_FEATHER: Final = 0.04
+_APART: Final = 0.03
+"""Widths over which retouching of the forehead, and of skin beside the features, begins."""
+_FEATURE: Final = 0.016
+"""How far features are wider than their landmarks' hull."""
+_SEEN: Final = 0.012
+_DARKER: Final = 0.25
+"""Deviation of the blur through which hair is told from skin, crop units, and how much darker it
+is, of the texture's range from -1 to 1."""
+_SPREAD: Final = 0.08
+"""Deviation of the blur that carries skin to where hair was, crop units."""
+_COARSE: Final = 4
+_CHEEK_WEIGHT: Final = 0.03
+"""Weight of the cheeks' colour there; what is all fringe takes it."""
+_FOREHEAD_DETAIL: Final = 0.15
+_SKIN_DETAIL: Final = 0.05
+_FINE: Final = 0.01
+"""Most that a forehead differs from that skin, and any skin from its blur by this deviation."""
+_LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
+_FEATURES: Final = (
+    topology.LIPS_OUTER_SLICE,
+    topology.EYE_LEFT_SLICE,
+    topology.EYE_RIGHT_SLICE,
+    topology.BROW_LEFT_SLICE,
+    topology.BROW_RIGHT_SLICE,
+    topology.NOSE_BASE_SLICE,
+)
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+class Retouch:
+    """Retouches textures of one size; safe to use from several threads.
+
+    Args:
+        frame: the canonical face that textures are stored on.
+        size: height and width S of textures, px.
+    """
+
+    def __init__(self, frame: TextureFrame, size: int) -> None:
+        points = frame.points[: topology.MESH_POINTS] * np.float32(size)
+        face = filled([points[topology.OVAL_SLICE]], size)
+        self._size = size
+        wider = cv2.dilate(face, _disc(_OVER * size)) > 0
+        forehead = np.asarray(_above_brows(points, size) & wider, np.bool_)
+        self._is_forehead = forehead.astype(np.float32)
+        self._forehead = _risen(forehead, _FEATHER * size)
+        features = filled([points[part] for part in _FEATURES], size)
+        bare = cv2.dilate(features, _disc(_FEATURE * size)) == 0
+        self._skin = np.minimum(_risen(face > 0, _APART * size), _risen(bare, _APART * size))
+        self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
+
+    def __call__(self, texture: Float32) -> Float32:
+        """Retouch a texture float32[3, S, S] RGB about [-1, 1]; the answer is a new one."""
+        picture = np.ascontiguousarray(texture.transpose(1, 2, 0))
+        bare = self._bare(picture)
+        picture = picture + self._forehead[..., None] * (bare - picture)
+        smooth = cv2.GaussianBlur(picture, (0, 0), _FINE * self._size)
+        even = smooth + _within(picture - smooth, _SKIN_DETAIL)
+        picture += self._skin[..., None] * (even - picture)
+        return np.ascontiguousarray(picture.transpose(2, 0, 1), np.float32)
+
+    def _bare(self, picture: Float32) -> Float32:
+        """The picture as skin runs on over its forehead; float32[S, S, 3]."""
+        cheeks = np.median(picture[self._cheeks], axis=0)
+        seen = cv2.GaussianBlur(picture @ _LUMA, (0, 0), _SEEN * self._size)
+        darker = np.maximum(float(cheeks @ _LUMA) - seen, 0) / np.float32(_DARKER)
+        weight = np.exp(-darker * darker) * self._is_forehead
+        parts = np.dstack([picture * weight[..., None], weight])
+        spread = self._blurred_widely(parts)
+        skin = spread[..., :3] + np.float32(_CHEEK_WEIGHT) * cheeks
+        skin /= spread[..., 3:] + np.float32(_CHEEK_WEIGHT)
+        return np.asarray(skin + _within(picture - skin, _FOREHEAD_DETAIL), np.float32)
+
+    def _blurred_widely(self, parts: Float32) -> Float32:
+        """Parts float32[S, S, C] blurred as skin is carried; computed at a quarter of the size."""
+        side = max(self._size // _COARSE, 1)
+        small = cv2.resize(parts, (side, side), interpolation=cv2.INTER_AREA)
+        small = cv2.GaussianBlur(small, (0, 0), _SPREAD * side)
+        return np.asarray(cv2.resize(small, parts.shape[:2]), np.float32)
+
+
+def _above_brows(points: Float32, size: int) -> npt.NDArray[np.bool_]:
+    """bool[size, size], above the brows' upper edge and the line that runs on from it."""
+    brows = [points[part] for part in (topology.BROW_LEFT_SLICE, topology.BROW_RIGHT_SLICE)]
+    left, right = (brow[brow[:, 0].argsort()] for brow in brows)
+    edge = np.concatenate([_upper(left), _upper(right)])
+    rows, columns = (axis + 0.5 for axis in np.mgrid[:size, :size])
+    brow_row = np.interp(columns, edge[:, 0], edge[:, 1])
+    return np.asarray(rows < brow_row, np.bool_)
+
+
+def _upper(brow: Float32) -> Float32:
+    """Those of a brow's points, sorted by column, that lie above the line of its ends."""
+    ends = np.interp(brow[:, 0], brow[[0, -1], 0], brow[[0, -1], 1])
+    return brow[brow[:, 1] <= ends]
+
+
+def _risen(area: npt.NDArray[np.bool_], width_px: float) -> Float32:
+    """0 outside an area, rising to 1 inside it over a width; float32[S, S]."""
+    depth = cv2.distanceTransform(area.astype(np.uint8), cv2.DIST_L2, 5)
+    share = np.clip(depth / np.float32(width_px), 0, 1)
+    return np.asarray(share * share * (3 - 2 * share), np.float32)
+
+
+def _disc(radius_px: float) -> UInt8:
+    side = 2 * max(round(radius_px), 1) + 1
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)), np.uint8)
+
+
+def _within(values: Float32, most: float) -> Float32:
+    """Values bent so that none exceeds a bound; small ones stay."""
+    share = values / np.float32(most)
+    return np.asarray(values / np.sqrt(1 + share * share), np.float32)

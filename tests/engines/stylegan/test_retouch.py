@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from engines.backends.openvino import OpenVino
+from engines.stylegan.pack import bundled_pack, donor_latents, load_role, read_pack
+from engines.stylegan.retouch import Retouch
+from engines.stylegan.warp import load_texture_frame
+
+pytestmark = pytest.mark.unit
+
+SIZE = 128
+RETOUCH = Retouch(load_texture_frame(bundled_pack() / "shape.npz"), SIZE)
+SKIN = np.array([0.15, 0.0, -0.1], np.float32)
+
+Float32 = npt.NDArray[np.float32]
+
+
+def skin() -> Float32:
+    """A texture that is all skin, float32[3, SIZE, SIZE]."""
+    return np.ascontiguousarray(np.broadcast_to(SKIN[:, None, None], (3, SIZE, SIZE)))
+
+
+def part(texture: Float32, top: float, bottom: float, left: float, right: float) -> Float32:
+    """A window of a texture, bounds in crop units; a view."""
+    rows, columns = (
+        slice(round(a * SIZE), round(b * SIZE)) for a, b in ((top, bottom), (left, right))
+    )
+    return texture[:, rows, columns]
+
+
+FOREHEAD = (0.1, 0.18, 0.3, 0.7)
+CHEEK = (0.5, 0.6, 0.25, 0.35)
+BEARD = (0.86, 0.98, 0.35, 0.65)
+LIPS = (0.75, 0.83, 0.4, 0.6)
+
+
+def test_plain_skin_stays() -> None:
+    assert np.allclose(RETOUCH(skin()), skin(), atol=1e-3)
+
+
+@pytest.mark.parametrize("right", [0.42, 0.7], ids=["strand", "fringe"])
+def test_hair_on_a_forehead_becomes_skin(right: float) -> None:
+    texture = skin()
+    part(texture, 0.0, 0.2, 0.3, right)[:] -= 0.8
+    found = part(RETOUCH(texture), *FOREHEAD)
+    assert float(np.abs(found - SKIN[:, None, None]).max()) < 0.25
+    assert float(np.abs(part(texture, *FOREHEAD) - SKIN[:, None, None]).max()) > 0.7
+
+
+@pytest.mark.parametrize("where", [BEARD, LIPS], ids=["beard", "lips"])
+def test_what_is_dark_below_the_brows_stays(where: tuple[float, float, float, float]) -> None:
+    texture = skin()
+    part(texture, *where)[:] -= 0.6
+    middle = np.median(part(RETOUCH(texture), *where), axis=(1, 2))
+    assert np.allclose(middle, SKIN - 0.6, atol=0.01)
+
+
+def test_specks_on_skin_are_bounded_and_details_of_features_kept() -> None:
+    texture = skin()
+    specks = 0.4 * np.random.default_rng(3).choice([-1, 1], (SIZE, SIZE)).astype(np.float32)
+    found = RETOUCH(texture + specks) - skin()
+    cheek, lips = (float(part(found, *where).std()) for where in (CHEEK, LIPS))
+    assert cheek < 0.16
+    assert lips > 0.38
+
+
+def test_a_texture_that_is_given_is_not_changed() -> None:
+    texture = skin()
+    part(texture, *FOREHEAD)[:] -= 0.8
+    before = texture.copy()
+    RETOUCH(texture)
+    assert np.array_equal(texture, before)
+
+
+def test_few_donors_keep_hair_on_the_forehead() -> None:
+    pack = read_pack(bundled_pack())
+    generator = load_role(OpenVino(), pack, "generator")
+    textures = generator.run({"latents": donor_latents(pack, 24)})["texture"]
+    retouch = Retouch(load_texture_frame(pack.path("shape.npz")), textures.shape[-1])
+    before = np.mean([hairy_share(one) for one in textures])
+    after = np.mean([hairy_share(retouch(one)) for one in textures])
+    assert after < 0.7 * before
+
+
+def hairy_share(texture: Float32) -> float:
+    """Share of a forehead that is much darker than the cheeks."""
+    size = texture.shape[-1]
+    luma = texture.mean(axis=0)
+    cheeks, forehead = (
+        luma[round(top * size) : round(bottom * size), size // 4 : -size // 4]
+        for top, bottom in ((0.48, 0.62), (0.1, 0.18))
+    )
+    return float((forehead < np.median(cheeks) - 0.3).mean())
