@@ -9,11 +9,11 @@ from pathlib import Path
 
 from config.service import ServiceSettings, StreamSpec
 from engines.errors import EngineFault
+from stream.allocator import keep_memory_flat
 from stream.engine_set import open_engines
 from stream.errors import InputUnreadable
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
-from stream.live.flat_memory import keep_memory_flat
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
 from stream.service.url_guard import OpenGate

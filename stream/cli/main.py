@@ -9,6 +9,7 @@ from importlib import metadata
 import typer
 
 from engines.errors import BackendMissing
+from stream.allocator import keep_memory_warm
 from stream.cli.anonymize_command import anonymize
 from stream.cli.bench_command import bench
 from stream.cli.config_command import config_app
@@ -78,6 +79,7 @@ def _add(entry: metadata.EntryPoint) -> None:
 
 def main() -> None:
     """Entry point of the console script."""
+    keep_memory_warm()
     with ending():
         _add_commands_of_other_rooms(sys.argv[1:])
         app()

@@ -26,11 +26,11 @@ from config.service import Live, ServiceSettings, StreamSpec
 from config.settings import Settings
 from engines.pictures import Picture
 from engines.types import Frame
+from stream.allocator import keep_memory_flat
 from stream.engine_set import open_engines
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
 from stream.live.errors import SourceLost
-from stream.live.flat_memory import keep_memory_flat
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
 from stream.media import Source, StreamShape

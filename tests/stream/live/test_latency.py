@@ -20,11 +20,11 @@ from config.service import Live, ServiceSettings, Sources, StreamSpec
 from config.settings import Settings
 from engines.compositor import Composite
 from engines.types import Frame
+from stream.allocator import keep_memory_flat
 from stream.engine_set import open_engines
 from stream.live.address import address_from_text
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
-from stream.live.flat_memory import keep_memory_flat
 from stream.live.network_source import NetworkSource
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
