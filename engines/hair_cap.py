@@ -183,9 +183,16 @@ def alike(smooth: Float32, colour: Float32, unit: float) -> Float32:
         colour: float32[3].
         unit: side of the patch, px.
     """
-    apart = np.abs(smooth - colour).max(axis=-1) / np.float32(_ALIKE)
+    apart = farthest(smooth, colour) / np.float32(_ALIKE)
     same = np.exp(-apart * apart)
     return np.asarray(cv2.GaussianBlur(same, (0, 0), _SPREAD * unit), np.float32)
+
+
+def farthest(picture: Float32, colour: Float32) -> Float32:
+    """Largest difference over the channels of a picture float32[H, W, 3]; float32[H, W]."""
+    apart = cv2.absdiff(picture, (*(float(value) for value in colour), 0.0))
+    blue, green, red = cv2.split(apart)
+    return np.asarray(cv2.max(cv2.max(blue, green), red), np.float32)
 
 
 def _head_of(corners: Float32, side: int) -> _Head:

@@ -192,12 +192,21 @@ def _flat(whole: Float32, below: Float32, unit: float) -> Float32:
         unit: side of the patch, px.
     """
     levels = np.clip(np.rint(whole), 0, 255).astype(np.uint8)
-    wide, narrow = (
-        cv2.medianBlur(levels, 2 * round(width * unit / 2) + 1).astype(np.float32)
-        for width in (_MEDIAN, _NECK_MEDIAN)
-    )
-    flat = wide + below[..., None] * (narrow - wide)
+    start, end = np.searchsorted(below[:, 0], [_FAINT, 1 - _FAINT])
+    flat = np.empty_like(whole)
+    flat[:end] = _median(levels, slice(0, end), _MEDIAN * unit)
+    narrow = _median(levels, slice(start, len(whole)), _NECK_MEDIAN * unit)
+    flat[end:] = narrow[end - start :]
+    flat[start:end] += below[start:end, None] * (narrow[: end - start] - flat[start:end])
     return np.asarray(cv2.GaussianBlur(flat, (0, 0), _BLUR * unit), np.float32)
+
+
+def _median(levels: NDArray[np.uint8], rows: slice, width_px: float) -> Float32:
+    """Median of some rows of a picture, seen with as much beside them as it reaches: float32."""
+    half = max(round(width_px / 2), 1)
+    first = max(rows.start - half, 0)
+    part = cv2.medianBlur(levels[first : rows.stop + half], 2 * half + 1)
+    return np.asarray(part[rows.start - first :][: rows.stop - rows.start], np.float32)
 
 
 def _strands_of(whole: Float32, known: Bool, unit: float) -> Float32:
@@ -214,16 +223,15 @@ def _run_on(scene: _Scene) -> Float32:
     labels = cv2.distanceTransformWithLabels(
         (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
     )[1]
-    nearest = np.empty((int(labels.max()) + 1, 3), np.float32)
-    nearest[labels[known]] = colours[known]
-    return np.asarray(nearest[labels], np.float32)
+    nearest = np.empty(int(labels.max()) + 1, np.intp)
+    nearest[labels[known]] = np.flatnonzero(known)
+    return np.asarray(colours.reshape(-1, 3).take(nearest.take(labels), axis=0), np.float32)
 
 
 def _skin_of(patch: Patch) -> Float32:
     """Mean colour of the painted face: float32[3] BGR."""
     quarter = patch.pixels.shape[0] // 4
-    middle = patch.pixels[quarter:-quarter, quarter:-quarter]
-    return np.asarray(middle.mean(axis=(0, 1)), np.float32)
+    return np.array(cv2.mean(patch.pixels[quarter:-quarter, quarter:-quarter])[:3], np.float32)
 
 
 def _below(corners: Float32, side: int) -> Float32:
