@@ -190,8 +190,7 @@ def alike(smooth: Float32, colour: Float32, unit: float) -> Float32:
 
 def farthest(picture: Float32, colour: Float32) -> Float32:
     """Largest difference over the channels of a picture float32[H, W, 3]; float32[H, W]."""
-    apart = cv2.absdiff(picture, (*(float(value) for value in colour), 0.0))
-    blue, green, red = cv2.split(apart)
+    blue, green, red = cv2.split(np.abs(picture - colour))
     return np.asarray(cv2.max(cv2.max(blue, green), red), np.float32)
 
 

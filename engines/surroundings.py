@@ -220,9 +220,10 @@ def _run_on(scene: _Scene) -> Float32:
     both = cv2.merge([*cv2.split(scene.around * weight[..., None]), weight])
     soft = cv2.GaussianBlur(both, (0, 0), _RUN_ON * scene.unit)
     colours = soft[..., :3] / np.maximum(soft[..., 3:], np.float32(_FAINT))
-    labels = cv2.distanceTransformWithLabels(
+    found = cv2.distanceTransformWithLabels(
         (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
-    )[1]
+    )
+    labels = np.asarray(found[1], np.int32)
     nearest = np.empty(int(labels.max()) + 1, np.intp)
     nearest[labels[known]] = np.flatnonzero(known)
     return np.asarray(colours.reshape(-1, 3).take(nearest.take(labels), axis=0), np.float32)
