@@ -21,7 +21,7 @@ _MIDDLE: Final = 0.25
 outline's width."""
 _AS_BRIGHT: Final = 0.9
 _DARKER: Final = 0.12
-_HUE: Final = 10.0
+_HUE: Final = 15.0
 """What is skin: from what share of the painted skin's brightness on, over what share it ends to
 be, and by how many grey levels its colour may differ."""
 _BEHIND: Final = 0.12
@@ -118,8 +118,9 @@ def _like_skin(around: Float32, skin: Float32) -> Float32:
         skin: float32[3].
     """
     luma, skin_luma = around @ LUMA, max(float(skin @ LUMA), 1.0)
-    level = (luma / np.float32(skin_luma))[..., None]
-    hue = np.abs(around - luma[..., None] - level * (skin - np.float32(skin_luma))).max(axis=-1)
-    dark = np.maximum(np.float32(_AS_BRIGHT) - level[..., 0], 0) / np.float32(_DARKER)
-    apart = hue / np.float32(_HUE)
-    return np.asarray(np.exp(-apart * apart - dark * dark), np.float32)
+    level = luma / np.float32(skin_luma)
+    # Skin in the light is brighter and hardly more colourful: a channel is at its end.
+    wanted = np.minimum(level, 1)[..., None] * (skin - np.float32(skin_luma))
+    apart = np.abs(around - luma[..., None] - wanted).max(axis=-1) / np.float32(_HUE)
+    dark = np.maximum(np.float32(_AS_BRIGHT) - level, 0) / np.float32(_DARKER)
+    return np.asarray(np.exp(-(apart**4) - dark * dark), np.float32)

@@ -58,10 +58,10 @@ def test_a_forehead_seen_by_half_counts_by_half_of_each_row() -> None:
     assert 0.5 < bare_above(around, EVERYWHERE, FACE, SKIN) < 1.5
 
 
-@pytest.mark.parametrize("light", [0.95, 1.4])
-def test_skin_in_the_light_is_skin_and_hair_of_its_hue_is_not(light: float) -> None:
+@pytest.mark.parametrize("lit_skin", [SKIN * 0.95, SKIN * 1.2, SKIN + 60])
+def test_skin_in_the_light_is_skin_and_hair_of_its_hue_is_not(lit_skin: Float32) -> None:
     lit, hair = head(TOP - 8, 10), head(TOP - 8, 10)
-    lit[TOP - 8 : TOP], hair[TOP - 8 : TOP] = SKIN * light, SKIN * 0.6
+    lit[TOP - 8 : TOP], hair[TOP - 8 : TOP] = lit_skin, SKIN * 0.6
     assert bare_above(lit, EVERYWHERE, FACE, SKIN) > 6
     assert bare_above(hair, EVERYWHERE, FACE, SKIN) < 0.5
 
