@@ -38,10 +38,12 @@ _SPREAD: Final = 0.08
 _COARSE: Final = 4
 _CHEEK_WEIGHT: Final = 0.03
 """Weight of the cheeks' colour there; what is all fringe takes it."""
-_FOREHEAD_DETAIL: Final = 0.15
+_AS_DARK: Final = 0.15
+_DARKEST: Final = 0.1
+"""How much darker than that skin a forehead may be unchanged, and by how much more at most."""
 _SKIN_DETAIL: Final = 0.05
 _FINE: Final = 0.01
-"""Most that a forehead differs from that skin, and any skin from its blur by this deviation."""
+"""Most that skin differs from its blur, and the deviation of that."""
 _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
 _FEATURES: Final = (
     topology.LIPS_OUTER_SLICE,
@@ -97,7 +99,8 @@ class Retouch:
         spread = self._blurred_widely(parts)
         skin = spread[..., :3] + np.float32(_CHEEK_WEIGHT) * cheeks
         skin /= spread[..., 3:] + np.float32(_CHEEK_WEIGHT)
-        return np.asarray(skin + _within(picture - skin, _FOREHEAD_DETAIL), np.float32)
+        darker = np.minimum(picture - skin + np.float32(_AS_DARK), 0)
+        return np.asarray(picture - darker + _within(darker, _DARKEST), np.float32)
 
     def _blurred_widely(self, parts: Float32) -> Float32:
         """Parts float32[S, S, C] blurred as skin is carried; computed at a quarter of the size."""
