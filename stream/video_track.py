@@ -34,6 +34,8 @@ __all__ = [
 INTERLACED_ENCODERS: Final = ("libx264",)
 """Encoders that are told the order of fields; the others code the lines as one picture."""
 _FIELD_ORDER: Final[dict[Fields, int]] = {"tff": 2, "bff": 3}
+_IN_ORDER: Final = 2
+"""Pictures of a stream that has none to reorder."""
 _GIF_TICK: Final = Fraction(1, 100)
 _MATRIX_TAG: Final = {"bt601": 6, "bt709": 1, "bt2020": 9}
 
@@ -114,9 +116,11 @@ class VideoTrack:
         if container.holds_rotation and probe.display_matrix is not None:
             self.stream.set_display_matrix(probe.display_matrix)
         self._turns = probe.turns if container.holds_rotation else 0
+        self._pictures = 0
 
     def packets(self, picture: Picture, pts: int) -> list[Packet[VideoStream]]:
         """Codes one picture; its packets come now or with later calls."""
+        self._pictures += 1
         if self._choice.pixel_format == "pal8":
             frame = _palette_frame(picture, pts, self._time_base, self._turns)
         else:
@@ -127,8 +131,16 @@ class VideoTrack:
         return self.stream.encode(frame)
 
     def rest(self) -> list[Packet[VideoStream]]:
-        """What is left when the last picture was given."""
-        return self.stream.encode(None)
+        """What is left when the last picture was given.
+
+        Of one or two pictures, which are decoded in the order in which they are shown, x265 leaves
+        the decoding times as it found them in memory.
+        """
+        packets = self.stream.encode(None)
+        if self._pictures <= _IN_ORDER:
+            for packet in packets:
+                packet.dts = packet.pts
+        return packets
 
 
 class FieldMark:

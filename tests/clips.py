@@ -104,7 +104,10 @@ def made_clip(path: Path, clip: Clip) -> Path:
             output.mux(video.encode(frame))
         if sound is not None:
             _write_click(output, sound, clip)
-        output.mux(video.encode(None))
+        last = video.encode(None)
+        for packet in last if clip.frames <= 2 else ():
+            packet.dts = packet.pts  # which x265 leaves unset in streams as short
+        output.mux(last)
     return path
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,6 +150,31 @@ def test_pictures_of_16k_pass(
     target = tmp_path / f"out{source.suffix}"
     passed_through(source, target)
     assert decoded(target).sizes == {size}
+
+
+_SHORT = """
+import sys
+from pathlib import Path
+from tests.clips import Clip, decoded, made_clip
+from tests.stream.test_round_trip import passed_through
+folder = Path(sys.argv[1])
+clip = Clip(height=64, width=64, frames=int(sys.argv[2]), codec="libx265")
+passed_through(made_clip(folder / "a.mkv", clip), folder / "out.mkv")
+print(len(decoded(folder / "out.mkv").numbers))
+"""
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_short_hevc_is_written_whatever_memory_held(frames: int, tmp_path: Path) -> None:
+    """The planted fault: memory that is full of numbers, which x265 takes for times."""
+    told = subprocess.run(
+        [sys.executable, "-c", _SHORT, str(tmp_path), str(frames)],
+        env=os.environ | {"MALLOC_PERTURB_": "90"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.stdout.strip() == str(frames), told.stderr[-400:]
 
 
 def test_pictures_that_no_encoder_of_the_container_takes_are_refused(tmp_path: Path) -> None:
