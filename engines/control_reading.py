@@ -18,7 +18,7 @@ from engines.face_look import (
     painted_points,
 )
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
-from engines.swapper import Control, Rendered, light_from_crop
+from engines.swapper import Control, Rendered, contrast_from_crop, light_from_crop
 from engines.types import Face, Frame
 
 __all__ = ["ControlReader", "Painter"]
@@ -80,12 +80,14 @@ class ControlReader:
         ]
 
     def _lit(self, look: Look, frame: Frame) -> Look:
-        """The look with the light of the crop that will be painted, wider than the one read."""
+        """The look with light and contrast of the crop that will be painted, a wider one."""
         size = self._painter.size
         crop = crop_from_picture(
             frame.picture, crop_with_eyes(look.motion, PAINTED_EYES, size), size
         )
-        return replace(look, light=light_from_crop(crop, painted_points(look.shape)))
+        points = painted_points(look.shape)
+        light = light_from_crop(crop, points)
+        return replace(look, light=light, contrast=contrast_from_crop(crop, points, light))
 
     def _read(self, frames: Sequence[Frame], maps: Sequence[Similarity]) -> list[Look]:
         size = self._painter.size

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, inverse_of, moved, scale_of
 from engines.occlusion import Occlusion
+from engines.stylegan.contrast import UNBOUNDED
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 
 __all__ = [
@@ -49,6 +50,7 @@ class Look:
         light: float32[2, 4, 4, 3].
         doubt: expected error of the landmarks, crop units; infinite where not to be followed.
         occlusion: what is in front of the face; None where nothing is.
+        contrast: of the face, see `engines.stylegan.contrast`; `UNBOUNDED` where unknown.
     """
 
     index: int
@@ -58,6 +60,7 @@ class Look:
     light: Float32
     doubt: float
     occlusion: Occlusion | None = None
+    contrast: float = UNBOUNDED
 
 
 def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:

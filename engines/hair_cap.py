@@ -36,7 +36,7 @@ _TURNED: Final = (0.6, 0.35)
 """Of a turned head: how far the cap lies behind the face, and how much wider it is; per share of
 the half width by which the face's middle is beside the eyes'."""
 _MOST_TURNED: Final = 0.5
-_CROWN: Final = 0.15
+_CROWN: Final = 0.27
 """Height above the outline's top of the point that strands leave, a share of its height."""
 _RIM: Final = (1.04, 0.92)
 """Distances from the cap's middle, in half axes, between which it begins."""
@@ -173,6 +173,25 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     if luma >= least:
         return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
     return np.asarray(colour + np.float32((least - luma) / skin_luma) * skin, np.float32)
+
+
+def in_haze(traits: Float32, share: float) -> Float32:
+    """Traits of hair where of all contrast a share is left: dark hair is less dark there.
+
+    Args:
+        traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
+        share: of its contrast that the face keeps, at most 1.
+
+    >>> [round(float(one), 2) for one in in_haze(np.float32([0, 0.5, 0.5, 0.5]), 0.5)]
+    [0.31, 0.5, 0.5, 0.5]
+    """
+    own = _between(_BRIGHTNESS, float(traits[0]))
+    # Half as strongly: where the face is soft but the picture is not, hair must not turn grey.
+    shown = 1 - (1 - own) * float(np.sqrt(share))
+    least, most = _BRIGHTNESS
+    result = traits.copy()
+    result[0] = np.clip((shown - least) / (most - least), 0, 1)
+    return result
 
 
 def alike(smooth: Float32, colour: Float32, unit: float) -> Float32:

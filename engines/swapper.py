@@ -1,10 +1,10 @@
 """The swap: a subject's crop and a surrogate's latent in, the surrogate's face out.
 
 The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
-exchanged for the surrogate's, a mean colour with its slope for the light on the face, and 4x4
-colours of the surroundings. Nothing else of the crop reaches the networks that paint; coarse
-light and shade beyond the slope are the surrogate's. The generator paints a surrogate's texture
-once, retouched; each frame only moves, warps and lights it.
+exchanged for the surrogate's, a mean colour with its slope for the light on the face, 4x4
+colours of the surroundings, and one number that bounds the contrast. Nothing else of the crop
+reaches what is painted; coarse light and shade beyond the slope are the surrogate's. The generator
+paints a surrogate's texture once, retouched; each frame only moves, warps and lights it.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
+from engines.hair_cap import in_haze
+from engines.stylegan.contrast import calmed, contrast_under_light
 from engines.stylegan.hair_traits import traits_of_latents
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
@@ -32,6 +34,7 @@ __all__ = [
     "Control",
     "Rendered",
     "Swapper",
+    "contrast_from_crop",
     "full_light_from_crop",
     "light_from_crop",
 ]
@@ -62,12 +65,15 @@ class Control:
             turned further than the generator follows.
         occlusion: float32[N, 128, 128] how surely something is in front, in [0, 1]; None where
             it is not asked for or the network does not tell.
+        contrast: float32[N] how much of it a surrogate may have, see
+            `engines.stylegan.contrast`; None for any.
     """
 
     points: Float32
     light: Float32
     doubt: Float32
     occlusion: Float32 | None = None
+    contrast: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Rendered:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
         outline: float32[N, M, 2] of the painted faces, crop units.
-        hair: float32[N, HAIR_TRAITS] traits of the surrogates' hair, 0 to 1.
+        hair: float32[N, HAIR_TRAITS] traits of the surrogates' hair as it shows here, 0 to 1.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
 
@@ -142,7 +148,10 @@ class Swapper:
         doubt = np.where(_is_in_reach(self._shape.pose_of(points)), out["spread"][:, 0], np.inf)
         seen = out.get("occlusion")
         occlusion = None if seen is None else seen[:, 0]
-        return Control(points, light, doubt.astype(np.float32), occlusion)
+        contrast = np.array(
+            [contrast_from_crop(*one) for one in zip(crops, points, light, strict=True)], np.float32
+        )
+        return Control(points, light, doubt.astype(np.float32), occlusion, contrast)
 
     def paint(self, control: Control, latents: Float32) -> Rendered:
         """Paint surrogates under the given control.
@@ -171,8 +180,16 @@ class Swapper:
         )["image"]
         pixels = _pixels(image)
         _refuse_blank(pixels)
-        for picture, wanted, oval in zip(pixels, control.light, ovals, strict=True):
-            _relight(picture, wanted, oval)
+        hair = traits_of_latents(latents)
+        for row, (picture, wanted, oval) in enumerate(
+            zip(pixels, control.light, ovals, strict=True)
+        ):
+            inside = softened(oval, min(self.size, SOFT_SIZE))
+            _relight(picture, wanted, inside)
+            if control.contrast is not None:
+                bound = float(control.contrast[row])
+                share = calmed(picture, _levels(picture), wanted, inside, bound)
+                hair[row] = in_haze(hair[row], share)
         alpha = np.stack(
             [
                 alpha_from_points(old, new, self.size)
@@ -180,7 +197,6 @@ class Swapper:
             ]
         )
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
-        hair = traits_of_latents(latents)
         return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], hair, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
@@ -237,12 +253,25 @@ def light_from_crop(crop: UInt8, points: Float32) -> Float32:
 
 def full_light_from_crop(crop: UInt8, points: Float32) -> Float32:
     """Read the light off a crop as `light_from_crop`, the person's own relief included."""
-    small = _reduced(crop.astype(np.float32))
+    small = _levels(crop.astype(np.float32))
     inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
-    return light_from_picture(small / 127.5 - 1.0, inside)
+    return light_from_picture(small, inside)
 
 
-def _relight(pixels: Float32, light: Float32, oval: Float32) -> None:
+def contrast_from_crop(crop: UInt8, points: Float32, light: Float32) -> float:
+    """Read off a crop how much a face stands out from its light, see `contrast_under_light`.
+
+    Args:
+        crop: uint8[S, S, 3] BGR, S a multiple of 4.
+        points: float32[POINTS, 3] of its face, in units of this crop.
+        light: float32[2, 4, 4, 3] of the same crop.
+    """
+    small = _levels(crop.astype(np.float32))
+    inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
+    return contrast_under_light(small, light, inside)
+
+
+def _relight(pixels: Float32, light: Float32, inside: Float32) -> None:
     """Bring a painted face under the light that was asked for, in place.
 
     A renderer follows the light roughly; a cheek darker than the neck below it shows. The
@@ -251,26 +280,25 @@ def _relight(pixels: Float32, light: Float32, oval: Float32) -> None:
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
         light: float32[2, 4, 4, 3] BGR in [-1, 1], of face and surroundings.
-        oval: float32[SOFT_SIZE, SOFT_SIZE], 1 on the painted face.
+        inside: float32[s, s] in [0, 1], 1 on the painted face; s as `_levels` reduces to.
     """
-    small = _reduced(pixels)
-    inside = softened(oval, small.shape[0])
-    found = levelled(light_from_picture(small / 127.5 - 1.0, inside))
+    small = _levels(pixels)
+    found = levelled(light_from_picture(small, inside))
     wanted, painted = (field_from_light(one, inside) + _DARKEST for one in (light, found))
     gain = np.clip(wanted / np.maximum(painted, 0.01), 1.0 / _MOST_GAIN, _MOST_GAIN)
-    if small is not pixels:
+    if small.shape != pixels.shape:
         side = (pixels.shape[1], pixels.shape[0])
         gain = np.asarray(cv2.resize(gain, side, interpolation=cv2.INTER_LINEAR), np.float32)
     np.multiply(pixels, gain, out=pixels)
     np.clip(pixels, 0.0, 255.0, out=pixels)
 
 
-def _reduced(picture: Float32) -> Float32:
-    """The picture itself, or averaged down to what light needs."""
-    if picture.shape[0] <= SOFT_SIZE:
-        return picture
-    small = cv2.resize(picture, (SOFT_SIZE, SOFT_SIZE), interpolation=cv2.INTER_AREA)
-    return np.asarray(small, np.float32)
+def _levels(picture: Float32) -> Float32:
+    """A picture of 0 to 255, averaged down to what light needs where it is larger, in [-1, 1]."""
+    if picture.shape[0] > SOFT_SIZE:
+        size = (SOFT_SIZE, SOFT_SIZE)
+        picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
+    return picture / np.float32(127.5) - np.float32(1)
 
 
 def _light_planes(light: Float32) -> Float32:

@@ -1,8 +1,8 @@
 """Settings of the C library's allocator for pictures that come and go thirty times a second.
 
 By default glibc gives large blocks back to the system when they are freed and fetches fresh pages
-for the next picture: every page is then cleared and mapped again, which took half of the time that
-a swapped face took to be blended.
+for the next picture, every page of which is then cleared and mapped again. Where memory has not
+grown yet by other work, that is up to half of the time in which one face is blended.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from engines.face_look import (
 from engines.motion_grid import grid_in_frame
 from engines.occlusion import Occlusion
 from engines.pictures import Picture
+from engines.stylegan.contrast import UNBOUNDED
 from engines.swapper import LANDMARK_SIZE
 from tracker.one_euro import OneEuro
 
@@ -65,6 +66,7 @@ class Steady:
         motion: float32[4], see `Look`.
         occlusion: what is in front of the face in this frame; None where nothing is, or where
             the frame's look was bridged.
+        contrast: of the face, see `engines.stylegan.contrast`.
     """
 
     points: Float32
@@ -72,6 +74,7 @@ class Steady:
     doubt: float
     motion: Float32
     occlusion: Occlusion | None = None
+    contrast: float = UNBOUNDED
 
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px with the eyes at `PAINTED_EYES`."""
@@ -96,6 +99,7 @@ class ControlTrack:
     _motion: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=4.0, beta=30.0))
     _shape: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.5, beta=12.0))
     _light: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=1.0, beta=1.0))
+    _contrast: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.3, beta=0.0))
 
     def add(self, look: Look, picture: Picture | None = None) -> None:
         """Takes what was read of this frame or of one ahead.
@@ -146,7 +150,7 @@ class ControlTrack:
         return self._smoothed(own, [look for look in followed if _is_near(look, own, 1)])
 
     def _forget(self) -> None:
-        for one in (self._motion, self._shape, self._light):
+        for one in (self._motion, self._shape, self._light, self._contrast):
             one.forget()
 
     def _smoothed(self, own: Look, near: list[Look]) -> Steady:
@@ -164,6 +168,7 @@ class ControlTrack:
             min(own.doubt, self.limit),
             motion,
             self._in_front(own, near),
+            float(self._contrast(np.array([own.contrast], np.float32), own.time_s)[0]),
         )
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
@@ -230,7 +235,8 @@ def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
             (before.light, after.light),
         )
     )
-    return Look(index, time_s, motion, shape, light, max(before.doubt, after.doubt))
+    doubt, contrast = (max(before.doubt, after.doubt), min(before.contrast, after.contrast))
+    return Look(index, time_s, motion, shape, light, doubt, contrast=contrast)
 
 
 def _is_near(look: Look, other: Look, reaches: int) -> bool:

@@ -248,6 +248,7 @@ def _joined(steady: Sequence[Steady]) -> Control:
         np.stack([one.points for one in steady]),
         np.stack([one.light for one in steady]),
         np.array([one.doubt for one in steady], np.float32),
+        contrast=np.array([one.contrast for one in steady], np.float32),
     )
 
 

@@ -64,6 +64,7 @@ def _dressed(
             np.stack([painted_points(look.shape) for look in looks]),
             np.stack([look.light for look in looks]),
             np.array([look.doubt for look in looks], np.float32),
+            contrast=np.array([look.contrast for look in looks], np.float32),
         ),
         latents,
     )

@@ -114,8 +114,13 @@ class GeneratedSurrogates:
     def control(self, crops: NDArray[np.uint8]) -> Control:
         """What the crops say of pose, expression and light."""
         rows = self._read(crops)
-        points, light = rows[:, : POINTS * 3], rows[:, POINTS * 3 : -1]
-        return Control(points.reshape(-1, POINTS, 3), light.reshape(-1, *_LIGHT), rows[:, -1])
+        points, light = rows[:, : POINTS * 3], rows[:, POINTS * 3 : -2]
+        return Control(
+            points.reshape(-1, POINTS, 3),
+            light.reshape(-1, *_LIGHT),
+            rows[:, -2],
+            contrast=rows[:, -1],
+        )
 
     def told_apart(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(N, D) unit vectors of the embedder for (N, S, S, 3) uint8 BGR crops."""
@@ -164,8 +169,10 @@ class GeneratedSurrogates:
     def _ask_landmarks(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
         read = self.swapper.read(crops)
         count = len(crops)
-        parts = [read.points.reshape(count, -1), read.light.reshape(count, -1), read.doubt[:, None]]
-        return np.concatenate(parts, axis=1)
+        parts = [read.points, read.light, read.doubt, read.contrast]
+        return np.concatenate(
+            [part.reshape(count, -1) for part in parts if part is not None], axis=1
+        )
 
     def _latent(self, index: int) -> NDArray[np.float32]:
         keyed = KeyedRandom(_PUBLIC_KEY, "mixture")
@@ -209,7 +216,10 @@ def pack_fingerprint(pack: Pack) -> str:
 
 
 def _part(control: Control, rows: slice) -> Control:
-    return Control(control.points[rows], control.light[rows], control.doubt[rows])
+    contrast = None if control.contrast is None else control.contrast[rows]
+    return Control(
+        control.points[rows], control.light[rows], control.doubt[rows], contrast=contrast
+    )
 
 
 def points_at_rest(shape: ShapeModel) -> NDArray[np.float32]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
+from engines.stylegan.contrast import UNBOUNDED
 from engines.swapper import Control, Rendered
 from stream.live.batching import BatchingSession
 from stream.swapping import Painter
@@ -49,7 +50,13 @@ class JointPainter:
             EngineFault: the joint run failed or took too long.
         """
         told = self._reads.run({"crops": crops})
-        return Control(told["points"], told["light"], told["doubt"], told.get("occlusion"))
+        return Control(
+            told["points"],
+            told["light"],
+            told["doubt"],
+            told.get("occlusion"),
+            told.get("contrast"),
+        )
 
     def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
         """Surrogates under that control.
@@ -62,6 +69,7 @@ class JointPainter:
                 "points": control.points,
                 "light": control.light,
                 "doubt": control.doubt,
+                "contrast": _bound(control),
                 "latents": latents,
             }
         )
@@ -75,15 +83,21 @@ class JointPainter:
 
     def _read(self, tensors: Tensors) -> Outputs:
         control = self._painter.read(np.asarray(tensors["crops"], np.uint8))
-        told = {"points": control.points, "light": control.light, "doubt": control.doubt}
+        told = {
+            "points": control.points,
+            "light": control.light,
+            "doubt": control.doubt,
+            "contrast": _bound(control),
+        }
         return told if control.occlusion is None else told | {"occlusion": control.occlusion}
 
     def _paint(self, tensors: Tensors) -> Outputs:
-        points, light, doubt, latents = (
+        points, light, doubt, contrast, latents = (
             np.asarray(tensors[name], np.float32)
-            for name in ("points", "light", "doubt", "latents")
+            for name in ("points", "light", "doubt", "contrast", "latents")
         )
-        rendered = self._painter.paint(Control(points, light, doubt), latents)
+        control = Control(points, light, doubt, contrast=contrast)
+        rendered = self._painter.paint(control, latents)
         usable = rendered.is_usable.astype(np.float32)
         return {
             "pixels": rendered.pixels,
@@ -92,6 +106,13 @@ class JointPainter:
             "hair": rendered.hair,
             "is_usable": usable,
         }
+
+
+def _bound(control: Control) -> NDArray[np.float32]:
+    """Contrast that surrogates may have, float32[N]."""
+    if control.contrast is not None:
+        return control.contrast
+    return np.full(len(control.doubt), UNBOUNDED, np.float32)
 
 
 class _Step:

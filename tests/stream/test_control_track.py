@@ -39,6 +39,14 @@ def followed(
     return told
 
 
+def test_contrast_that_flickers_is_held_and_a_lasting_change_followed() -> None:
+    seen = [0.3, 0.2] * 60 + [0.15] * 150
+    looks = [replace(drawn_look(index), contrast=one) for index, one in enumerate(seen)]
+    told = [one.contrast for one in followed(looks) if one is not None]
+    assert np.ptp(told[60:120]) < 0.02
+    assert told[-1] == pytest.approx(0.15, abs=0.01)
+
+
 def places(told: list[Steady | None]) -> NDArray[np.float32]:
     return np.stack([one.motion[:2] for one in told if one is not None])
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -130,6 +131,18 @@ def test_light_changes_no_detail() -> None:
     other = made_swapper(painting(value=0.3)).render(CROPS // 4 + 60, LATENTS).pixels
     ratio = (seen[0] + 1) / (other[0] + 1)
     assert np.abs(np.diff(ratio, axis=0)).max() < 0.1
+
+
+def test_a_plain_subject_calms_its_surrogate_and_lightens_its_hair() -> None:
+    noisy = CROPS // 2 + 64
+    plain = np.asarray(cv2.blur(noisy.transpose(1, 2, 3, 0).reshape(64, 64, 6), (9, 9)), np.uint8)
+    plain = np.ascontiguousarray(plain.reshape(64, 64, 3, 2).transpose(3, 0, 1, 2))
+    own = made_swapper(painting(value=0.6)).render(noisy, LATENTS)
+    calm = made_swapper(painting(value=0.6)).render(plain, LATENTS)
+    middle = (slice(None), slice(20, 44), slice(20, 44))
+    assert calm.pixels[middle].std() < 0.75 * own.pixels[middle].std()
+    assert (calm.hair[:, 0] >= own.hair[:, 0]).all()
+    assert np.array_equal(calm.hair[:, 1:], own.hair[:, 1:])
 
 
 def test_doubtful_landmarks_are_not_usable() -> None:

@@ -19,16 +19,19 @@ class Palette:
 
     def __init__(self) -> None:
         self.together: list[int] = []
+        self.contrasts = np.empty(0, np.float32)
 
     def read(self, crops: NDArray[np.uint8]) -> Control:
         shade = crops.reshape(len(crops), -1).mean(axis=1).astype(np.float32)
         points = np.broadcast_to(shade[:, None, None], (len(crops), 2, 3)).copy()
         light = np.zeros((len(crops), 2, 4, 4, 3), np.float32)
         occlusion = np.broadcast_to(shade[:, None, None], (len(crops), 8, 8)).copy()
-        return Control(points, light, shade, occlusion)
+        return Control(points, light, shade, occlusion, contrast=shade / 100)
 
     def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
         self.together.append(len(latents))
+        assert control.contrast is not None
+        self.contrasts = control.contrast
         shade = latents[:, 0, 0]
         pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
         alpha = np.ones((len(latents), 4, 4), np.float32)
@@ -56,6 +59,7 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
         thread.join(20.0)
     assert palette.together == [16]
     assert painter.faces_per_run == 16
+    assert sorted(palette.contrasts) == pytest.approx([0.07] * 8 + [2.0] * 8)
     for shade, control in controls.items():
         assert control.occlusion is not None
         assert (control.occlusion == shade).all()
