@@ -32,6 +32,7 @@ __all__ = [
     "is_visible",
     "kveil_from_landmarks",
     "moved",
+    "near_identity",
     "scale_of",
     "similarity_from_points",
     "sized_region",
@@ -175,6 +176,40 @@ def identity_distance(points: NDArray[np.floating], size: int) -> NDArray[np.flo
     centre = np.array(IDENTITY_CENTRE, np.float32) * size
     axes = np.array(IDENTITY_AXES, np.float32) * size
     return np.asarray(np.linalg.norm((points - centre) / axes, axis=-1), np.float32)
+
+
+def near_identity(
+    crop_from_frame: Similarity, size: int, height: int, width: int, most: float = 1.0
+) -> NDArray[np.bool_]:
+    """Which pixels of a window have their centres within a distance of the identity oval's middle.
+
+    In each row they lie between the two roots of a quadratic (`identity_distance` squared).
+
+    Args:
+        crop_from_frame: map from the window, px from its top left corner, to a kveil crop.
+        size: side of that crop, px.
+        height: rows of the window.
+        width: columns of the window.
+        most: greatest distance, as `identity_distance` tells it.
+
+    Returns:
+        bool[height, width].
+
+    >>> near_identity(np.eye(2, 3, dtype=np.float32), 8, 8, 8).sum(axis=1).tolist()
+    [0, 2, 4, 4, 4, 4, 4, 2]
+    """
+    unit = crop_from_frame.astype(np.float64) / size
+    unit[:, 2] -= IDENTITY_CENTRE
+    across, down, shift = (unit / np.array(IDENTITY_AXES)[:, None]).T
+    rest = down * (np.arange(height)[:, None] + 0.5) + shift
+    square = float(across @ across)
+    middle = -(rest @ across) / square
+    room = middle**2 - ((rest**2).sum(axis=1) - most**2) / square
+    half = np.sqrt(np.maximum(room, 0)) + np.where(room >= 0, 1e-9, -np.inf)
+    columns = np.arange(width) + 0.5
+    return np.asarray(
+        (columns >= (middle - half)[:, None]) & (columns <= (middle + half)[:, None]), np.bool_
+    )
 
 
 @lru_cache(maxsize=256)

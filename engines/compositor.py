@@ -253,7 +253,7 @@ def _edit(
     _soften(picture, boxes, {number: patches[number] for number in swapped})
     for number in swapped:
         if (front := fronts.get(number)) is not None:
-            picture.blend(front.top, front.left, front.pixels, front.alpha)
+            picture.lay(front.top, front.left, front.layer)
     return tuple(outcomes)
 
 
@@ -278,7 +278,7 @@ def _soften(picture: Picture, boxes: Mapping[int, Box], patches: Mapping[int, Pa
     for number, patch in patches.items():
         soft = softened(picture, patch, _others(boxes, number))
         if soft is not None:
-            picture.blend(soft.top, soft.left, soft.pixels, soft.alpha)
+            picture.lay(soft.top, soft.left, soft.layer)
 
 
 def _others(boxes: Mapping[int, Box], number: int) -> list[Box]:
@@ -311,5 +311,5 @@ def _place(picture: Picture, track: Track, patch: Patch) -> str:
     placed = placed_patch(picture, track.face, patch)
     if not isinstance(placed, Placed):
         return placed
-    picture.blend(placed.top, placed.left, placed.pixels, placed.alpha)
+    picture.lay(placed.top, placed.left, placed.layer)
     return ""

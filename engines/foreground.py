@@ -97,6 +97,9 @@ def _within(placed: Placed, patch: Patch, picture: Picture) -> Placed | None:
     top, left = placed.top - own.top, placed.left - own.left
     height, width = placed.alpha.shape
     over = cv2.warpAffine(
-        own.alpha, np.array([[1, 0, -left], [0, 1, -top]], np.float32), (width, height)
+        np.ascontiguousarray(own.alpha),
+        np.array([[1, 0, -left], [0, 1, -top]], np.float32),
+        (width, height),
     )
-    return Placed(placed.top, placed.left, placed.pixels, placed.alpha * over)
+    placed.alpha[:] *= over
+    return placed

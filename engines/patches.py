@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from engines.alignment import (
     IDENTITY_AXES,
     Similarity,
-    identity_distance,
     identity_mask,
     inverse_of,
     moved,
+    near_identity,
     scale_of,
     shifted,
     sized_region,
@@ -67,14 +67,23 @@ class Placed:
     Attributes:
         top: first row, on the picture's grid.
         left: first column, on the picture's grid.
-        pixels: h×w×3 float32 BGR, 0…255.
-        alpha: h×w float32, exactly 1 on every pixel that touches the identity oval.
+        layer: h×w×4 float32: BGR, 0…255, and alpha, which is exactly 1 on every pixel that touches
+            the identity oval.
     """
 
     top: int
     left: int
-    pixels: NDArray[np.float32]
-    alpha: NDArray[np.float32]
+    layer: NDArray[np.float32]
+
+    @property
+    def pixels(self) -> NDArray[np.float32]:
+        """BGR, h×w×3; a view."""
+        return self.layer[:, :, :3]
+
+    @property
+    def alpha(self) -> NDArray[np.float32]:
+        """Alpha, h×w; a view."""
+        return self.layer[:, :, 3]
 
 
 def defect_of(patch: Patch) -> str:
@@ -128,11 +137,9 @@ def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
         return "face is outside the frame"
     size, (height, width) = patch.alpha.shape[0], placed.alpha.shape
     local = shifted(patch.crop_from_frame, placed.left, placed.top)
-    x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
-    distance = identity_distance(moved(local, np.stack([x, y], -1)), size)
     # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
     reach = 0.71 * scale_of(local) / (size * min(IDENTITY_AXES))
-    placed.alpha[distance <= 1 + reach] = 1
+    placed.alpha[near_identity(local, size, height, width, 1 + reach)] = 1
     return placed
 
 
@@ -151,19 +158,15 @@ def warped_patch(picture: Picture, patch: Patch) -> Placed | None:
         return None
     top, left, height, width = region
     local = shifted(patch.crop_from_frame, left, top)
-    pixels, alpha = _warped(patch, local, height, width)
-    return Placed(top, left, pixels, np.clip(alpha, 0, 1))
+    return Placed(top, left, _warped(patch, local, height, width))
 
 
-def _warped(
-    patch: Patch, local: Similarity, height: int, width: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Pixels and alpha in the window; fine patches are averaged down before warping.
+def _warped(patch: Patch, local: Similarity, height: int, width: int) -> NDArray[np.float32]:
+    """BGR and alpha in the window; fine patches are averaged down before warping.
 
-    OpenCV moves four channels three times as fast as three and one. The last is alpha, 0 in a rim
-    around the patch, beyond which the rim is repeated.
+    Alpha is 0 in a rim around the patch, beyond which the rim is repeated.
     """
-    pixels, alpha = patch.pixels, patch.alpha
+    pixels, alpha = np.clip(patch.pixels, 0, 255), np.clip(patch.alpha, 0, 1)
     scale, size = scale_of(local), patch.alpha.shape[0]
     if scale > 1.4:
         small = max(8, round(size / scale))
@@ -176,12 +179,10 @@ def _warped(
     source = to_integer_centres(local)
     source[:, 2] += 1
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    moved_both = cv2.warpAffine(
+    layer = cv2.warpAffine(
         both, source, (width, height), flags=flags, borderMode=cv2.BORDER_REPLICATE
     )
-    warped = cv2.cvtColor(moved_both, cv2.COLOR_BGRA2BGR)
-    weight = cv2.extractChannel(moved_both, 3)
-    return np.asarray(np.clip(warped, 0, 255), np.float32), np.asarray(weight, np.float32)
+    return np.asarray(layer, np.float32)
 
 
 def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:

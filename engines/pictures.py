@@ -7,7 +7,7 @@ full-frame colour conversion is replaced by one of the small region that changes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -31,6 +31,9 @@ _CHROMA_SHIFT: dict[Layout, tuple[int, int]] = {
     "gray": (0, 0),
     "bgr": (0, 0),
 }
+_BAND_PIXELS = 1 << 16
+"""Pixels that are blended at a time: what is needed for them stays in the processor's cache, and
+in memory that the process has."""
 # Luma weights of red and blue: Rec. ITU-R BT.601, BT.709, BT.2020 (non-constant luminance).
 _LUMA: dict[Matrix, tuple[float, float]] = {
     "bt601": (0.299, 0.114),
@@ -115,6 +118,27 @@ class Picture:
             patch: h×w×3 float32 BGR, 0…255; the window lies inside the picture.
             alpha: h×w float32, 0 keeps the picture, 1 replaces it.
         """
+        for band in self._bands(top, left, *alpha.shape):
+            self._blend_band(top + band.start, left, patch[band], alpha[band])
+
+    def lay(self, top: int, left: int, layer: NDArray[np.float32]) -> None:
+        """Blends as `blend` does, from h×w×4 float32: BGR 0…255 and alpha."""
+        for band in self._bands(top, left, *layer.shape[:2]):
+            patch = np.asarray(cv2.cvtColor(layer[band], cv2.COLOR_BGRA2BGR), np.float32)
+            alpha = np.asarray(cv2.extractChannel(layer[band], 3), np.float32)
+            self._blend_band(top + band.start, left, patch, alpha)
+
+    def _bands(self, top: int, left: int, height: int, width: int) -> Iterator[slice]:
+        """Rows of a window that are blended at a time."""
+        self._windows(top, left, height, width)  # refuses a window that does not fit
+        cells = max(1, _BAND_PIXELS // (self.grid[0] * max(width, 1)))
+        step = self.grid[0] * cells
+        for first in range(0, height, step):
+            yield slice(first, min(first + step, height))
+
+    def _blend_band(
+        self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
+    ) -> None:
         height, width = alpha.shape
         channels = self._planes_from_bgr(patch)
         windows = self._windows(top, left, height, width)

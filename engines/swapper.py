@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.alignment import EYES
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
 from engines.hair_cap import in_haze
@@ -40,9 +41,9 @@ __all__ = [
 ]
 
 LANDMARK_SIZE: Final = 128
-DOUBT_LIMIT: Final = 0.035
-"""Expected landmark error, crop units, above which a face is not followed; larger swaps more
-faces, less truly."""
+DOUBT_LIMIT: Final = 0.06 * float(EYES[1, 0] - EYES[0, 0])
+"""Expected landmark error, crop units, above which a face is not followed: 6 % of the distance of
+the eyes. Larger swaps more faces, less truly."""
 YAW_LIMIT_DEG: Final = 45.0
 _LEAST_VARIATION: Final = 1.0
 _MOST_GAIN: Final = 2.0
