@@ -44,8 +44,8 @@ def keep_memory_flat() -> bool:
     By default glibc keeps an arena per thread and, once pictures have been freed, takes later
     ones from these arenas too, where they leave holes: the resident size of a service then
     creeps up with every stream that is restarted, although nothing leaks. Fresh pages cost
-    time; but with 4 MiB kept instead of 128 KiB, and 64 MiB before any go back,
-    `python -m stream.live.soak --method swap` grew by 5 MB in ten minutes, where it must be 1.
+    time, so what is smaller than a mebibyte stays; `python -m stream.live.soak --method swap`
+    says whether anything grows (with blocks of 4 MiB it was 5 MB in ten minutes, 1 allowed).
 
     Returns:
         Whether the C library took the settings; others than glibc do not.

@@ -28,6 +28,10 @@ def bench(
     faces: Annotated[
         bool, typer.Option("--faces", help="Only what one swapped face costs, by step.")
     ] = False,
+    as_service: Annotated[
+        bool,
+        typer.Option("--as-service", help="With --faces: under the memory settings of a service."),
+    ] = False,
 ) -> None:
     """Measure kveil, deface and the codec floor on the same clips, in one run."""
     import tempfile
@@ -35,7 +39,7 @@ def bench(
     from stream.demo_clip import write_demo_clip
 
     if faces:
-        _faces()
+        _faces(as_service)
         return
     with tempfile.TemporaryDirectory(prefix="kveil-bench-") as folder:
         if not clips:
@@ -49,8 +53,11 @@ def bench(
     typer.echo(table_of(measures))
 
 
-def _faces() -> None:
+def _faces(as_service: bool) -> None:
     from config.loading import load_settings
+    from stream.allocator import keep_memory_flat
     from stream.face_cost import cost_table, measure_faces
 
+    if as_service:
+        keep_memory_flat()
     typer.echo(cost_table(measure_faces(load_settings())))
