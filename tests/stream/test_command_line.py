@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,10 +88,19 @@ def test_unknown_option_is_a_usage_error() -> None:
     assert kveil("anonymize", "--nonsense").returncode == 2
 
 
+@pytest.fixture(scope="module")
+def long_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight seconds: longer to anonymize than to interrupt."""
+    path = tmp_path_factory.mktemp("long") / "long.mp4"
+    write_demo_clip(path, 8.0)
+    return path
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interruption_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
-    source = tmp_path / "in.mp4"
-    write_demo_clip(source, 8.0)
+def test_interruption_leaves_nothing_behind(
+    long_clip: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    source = shutil.copy(long_clip, tmp_path / "in.mp4")
     command = [sys.executable, "-m", "stream.cli.main", "anonymize", str(source)]
     command += ["-o", str(tmp_path / "out.mp4"), "--method", "solid"]
     env = CLEAN | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
