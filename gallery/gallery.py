@@ -177,12 +177,12 @@ class Gallery:
             self._record(self._presence.end(stream))
 
     def close(self) -> None:
-        """Record what is pending and close the ledger."""
+        """Record what is pending and close the ledger and the store."""
         with self._lock:
             for stream in self._presence.streams():
                 self.end(stream)
             self._surrogates.forget()
-            self._roster.drop()
+            self._roster.close()
             self._ledger.close()
 
     def purge(self) -> int:

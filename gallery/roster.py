@@ -131,6 +131,11 @@ class Roster:
         """Forget the present window in this process alone."""
         self._copy = None
 
+    def close(self) -> None:
+        """Forget the present window in this process; the store is given back."""
+        self.drop()
+        self._store.close()
+
     def enrol(
         self, embedding: Embedding, own_bin: str, excluded: Collection[tuple[str, int]]
     ) -> Enrolment:

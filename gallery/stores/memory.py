@@ -80,6 +80,9 @@ class MemoryStore:
             self._clear()
             return 1
 
+    def close(self) -> None:
+        """See `Store.close`: nothing is held open."""
+
     def _require(self, window: str) -> None:
         self._expire()
         if self._window is None or self._window.id != window:

@@ -220,7 +220,7 @@ class RedisStore:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """See `Store.close`: later calls connect again."""
         self._client.close()
 
     def _registered(self, script: str) -> _Script:

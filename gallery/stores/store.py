@@ -75,3 +75,7 @@ class Store(Protocol):
             StoreUnavailable: lost, slow or failing.
         """
         ...
+
+    def close(self) -> None:
+        """Give back what is held open; whoever shares the store loses nothing by it."""
+        ...

@@ -509,3 +509,17 @@ def test_stream_outlives_a_redis_that_dies_and_returns_empty(
             assert list(client.scan_iter("*")) == []
         gallery.close()
     assert check_folder(short_folder / "ledger").is_ok
+
+
+@pytest.mark.redis
+@with_redis
+def test_closed_gallery_leaves_redis_no_connection(short_folder: Path) -> None:
+    keys = short_folder / "keys"
+    SecretRing.ephemeral().write(keys)
+    with LocalRedis(short_folder) as server, server.client() as client:
+        alone = len(client.client_list())
+        gallery = open_gallery(settings_of(), NoiseMaker(), server.url, key_file=keys)
+        assert Scene(gallery).passes(2).surrogate is not None
+        assert len(client.client_list()) > alone
+        gallery.close()
+        assert len(client.client_list()) == alone

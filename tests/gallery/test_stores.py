@@ -66,6 +66,13 @@ def test_entries_are_read_back_in_order_and_in_pieces(store: Store) -> None:
     assert store.read(NAME, 10) == []
 
 
+def test_a_store_that_was_given_back_still_has_what_it_held(store: Store) -> None:
+    store.open(NAME, b"")
+    store.append(NAME, 0, b"entry")
+    store.close()
+    assert store.read(NAME, 0) == [b"entry"]
+
+
 @pytest.mark.parametrize("after", [0, 1, 3, 99])
 def test_append_by_one_who_is_behind_or_ahead_is_refused(store: Store, after: int) -> None:
     store.open(NAME, b"")
