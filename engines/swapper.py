@@ -4,7 +4,8 @@ The subject supplies control only: landmarks (pose, expression, gaze) whose prop
 exchanged for the surrogate's, a mean colour with its slope for the light on the face, 4x4
 colours of the surroundings, and one number that bounds the contrast. Nothing else of the crop
 reaches what is painted; coarse light and shade beyond the slope are the surrogate's. The generator
-paints a surrogate's texture once, retouched; each frame only moves, warps and lights it.
+paints a surrogate's texture once, retouched; each frame only moves, warps and lights it, and draws
+irises that look where the subject looks.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
 from engines.hair_cap import in_haze
 from engines.stylegan.contrast import calmed, contrast_under_light
-from engines.stylegan.hair_traits import traits_of_latents
+from engines.stylegan.eyes import draw_eyes
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
@@ -28,6 +29,7 @@ from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
+from engines.stylegan.traits import eyes_from_latents, hair_from_latents
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
 __all__ = [
@@ -181,11 +183,12 @@ class Swapper:
         )["image"]
         pixels = _pixels(image)
         _refuse_blank(pixels)
-        hair = traits_of_latents(latents)
+        hair, eyes = hair_from_latents(latents), eyes_from_latents(latents)
         for row, (picture, wanted, oval) in enumerate(
             zip(pixels, control.light, ovals, strict=True)
         ):
             inside = softened(oval, min(self.size, SOFT_SIZE))
+            draw_eyes(picture, points[row], eyes[row])
             _relight(picture, wanted, inside)
             if control.contrast is not None:
                 bound = float(control.contrast[row])

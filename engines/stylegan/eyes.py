@@ -1,0 +1,194 @@
+"""Irises of painted faces, which look where the subject looks.
+
+A texture is a mean of many gazes, and the irises of some are pale smears. There eyes are drawn, as
+geometry alone tells them: an iris is two fifths as wide as the eye in everybody, and lids and
+pupils are control points. Nothing else of the subject has a part in them. Eyes that were painted
+well stay: recognisers tell people apart by them, and with eyes drawn for everybody three times as
+many pairs of surrogates passed for one person.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    PUPIL_IMAGE_LEFT,
+    PUPIL_IMAGE_RIGHT,
+)
+
+__all__ = ["EYE_TRAITS", "draw_eyes"]
+
+EYE_TRAITS: Final = 4
+"""Numbers from 0 to 1 that say which eyes: paleness, width and shade of the irises, and width of
+the pupils."""
+_IRIS: Final = (0.165, 0.215)
+"""Radius of an iris, as a share of the distance of the eye's corners (0.195 by anatomy)."""
+_PUPIL: Final = (0.3, 0.55)
+"""Radius of a pupil, as a share of the iris'."""
+_SHUT, _OPEN = 0.07, 0.15
+"""Gap of the lids, as a share of the eye's width: no iris up to the first, all from the second."""
+_EDGE_ON, _IN_VIEW = 0.35, 0.6
+"""Width that is seen, as a share of the true one: no iris up to the first, all from the second."""
+_DARK_PERCENT: Final = 25.0
+_IRIS_PAINTED: Final = (0.52, 0.72)
+"""Brightness of the darkest quarter of what is between the lids, as a share of the skin's: an iris
+was painted up to the first, none from the second."""
+_MOST: Final = 0.8
+"""How much of what was painted a drawn eye replaces at most; the rest tells surrogates apart."""
+_BROWN: Final = np.array([0.14, 0.21, 0.31], np.float32)
+_PALE: Final = np.array([0.58, 0.54, 0.47], np.float32)
+"""Irises of surrogates, BGR, as a share of the white's brightness."""
+_SHADE: Final = (0.75, 1.3)
+_PALE_SKIN: Final = (60.0, 110.0)
+"""Brightness of skin below which irises are brown, and from which they may be pale."""
+_WARMTH, _WHITENESS = 0.5, 1.12
+"""How much of the skin's hue the white has, and how much brighter than bright skin it is."""
+_SOFT_PX: Final = 0.9
+_MARGIN: Final = 0.15
+_SHIFT: Final = 4
+_FAINT: Final = 1e-6
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+def draw_eyes(pixels: Float32, points: Float32, traits: Float32) -> None:
+    """Draw both irises into a painted face, in place; shut and averted eyes stay as they are.
+
+    Args:
+        pixels: float32[S, S, 3] BGR, 0 to 255.
+        points: float32[POINTS, 3] of the painted face, crop units.
+        traits: float32[EYE_TRAITS] of the surrogate, 0 to 1.
+    """
+    size = pixels.shape[0]
+    eyes = [
+        _eye_in(pixels, points[lids] * size, points[pupil] * size)
+        for lids, pupil in (
+            (EYE_LEFT_SLICE, PUPIL_IMAGE_LEFT),
+            (EYE_RIGHT_SLICE, PUPIL_IMAGE_RIGHT),
+        )
+    ]
+    shown = [eye for eye in eyes if eye is not None]
+    if not shown:
+        return
+    pale = _ramp(sum(eye.darkest() for eye in shown) / len(shown), *_IRIS_PAINTED)
+    if pale > 0:
+        for eye in shown:
+            _draw_eye(eye, _MOST * pale, traits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Eye:
+    """One open eye of a painted face.
+
+    Attributes:
+        view: float32[H, W, 3], the part of the picture around it.
+        lids: uint8[H, W], 255 between them.
+        x: float32[H, W], pixels from the pupil's middle, as from in front of the eye.
+        y: float32[H, W].
+        width: of the eye, pixels.
+        gap: of the lids, pixels.
+        presence: how much of it is to be seen, in (0, 1].
+        skin: float32[3] BGR about it.
+    """
+
+    view: Float32
+    lids: UInt8
+    x: Float32
+    y: Float32
+    width: float
+    gap: float
+    presence: float
+    skin: Float32
+
+    def darkest(self) -> float:
+        """How bright the darkest part between the lids is, as a share of the skin."""
+        inside = self.view.mean(axis=2)[self.lids > 127]
+        if not inside.size:
+            return 0.0
+        return float(np.percentile(inside, _DARK_PERCENT)) / (float(self.skin.mean()) + 1)
+
+
+def _eye_in(pixels: Float32, eye: Float32, pupil: Float32) -> _Eye | None:
+    """An eye by its lids float32[16, 3], from the outer corner along the lower lid, in pixels."""
+    across = eye[8] - eye[0]
+    width = float(np.linalg.norm(across)) + _FAINT
+    seen = float(np.linalg.norm(across[:2])) / width
+    gap = float(np.linalg.norm((eye[9:] - eye[7:0:-1])[:, :2], axis=1).max())
+    presence = _ramp(gap / width, _SHUT, _OPEN) * _ramp(seen, _EDGE_ON, _IN_VIEW)
+    left, top, right, bottom = _box(eye[:, :2], _MARGIN * width, pixels.shape[0])
+    if presence <= 0 or right - left < 4 or bottom - top < 4:
+        return None
+    view = pixels[top:bottom, left:right]
+    lids = _inside(eye[:, :2] - np.array([left, top], np.float32), view.shape[:2])
+    x, y = np.meshgrid(
+        (np.arange(left, right, dtype=np.float32) - pupil[0]) / np.float32(seen),
+        np.arange(top, bottom, dtype=np.float32) - pupil[1],
+    )
+    skin = np.asarray(cv2.mean(view, 255 - lids)[:3], np.float32)
+    return _Eye(view, lids, x, y, width, gap, presence, skin)
+
+
+def _draw_eye(eye: _Eye, strength: float, traits: Float32) -> None:
+    ball = _eyeball(eye, traits)
+    ball *= _shade_of_lids(eye.lids, eye.gap)[..., None]
+    share = cv2.GaussianBlur(eye.lids, (0, 0), _SOFT_PX) * np.float32(eye.presence * strength / 255)
+    view = eye.view
+    view += (ball - view) * share[..., None]
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def _between(ends: tuple[float, float], way: float) -> float:
+    return ends[0] + (ends[1] - ends[0]) * way
+
+
+def _box(lids: Float32, margin: float, size: int) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of the eye with its surroundings, within the picture."""
+    low = np.clip(np.floor(lids.min(axis=0) - margin), 0, size).astype(int)
+    high = np.clip(np.ceil(lids.max(axis=0) + margin), 0, size).astype(int)
+    return int(low[0]), int(low[1]), int(high[0]), int(high[1])
+
+
+def _inside(lids: Float32, shape: tuple[int, ...]) -> UInt8:
+    """What is between the lids, uint8[H, W], 255 inside."""
+    inside = np.zeros(shape, np.uint8)
+    fixed = np.round(lids * (1 << _SHIFT)).astype(np.int32)
+    cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
+    return inside
+
+
+def _eyeball(eye: _Eye, traits: Float32) -> Float32:
+    """White, iris, pupil and a glint, under the light that the skin shows, float32[H, W, 3]."""
+    x, y, width, skin = eye.x, eye.y, eye.width, eye.skin
+    paleness, breadth, shade, dilation = (float(trait) for trait in traits)
+    light = float(skin.mean())
+    white = (_WARMTH * skin + (1 - _WARMTH) * light) * (_WHITENESS * (235 / (light + 1)) ** 0.2)
+    pale = paleness * _ramp(light, *_PALE_SKIN)
+    iris = white * (_BROWN + pale * (_PALE - _BROWN)) * _between(_SHADE, shade)
+    radius = _between(_IRIS, breadth) * width
+    away = cv2.magnitude(x, y) / np.float32(radius)
+    steep = np.float32(radius / (2 * _SOFT_PX))
+    disc = np.clip((1 - away) * steep + 0.5, 0, 1)
+    dark = np.clip((_between(_PUPIL, dilation) - away) * steep + 0.5, 0, 1)
+    rim = np.clip(1 - np.abs(away - 0.92) * 4, 0, 1)
+    glow = (1 - 0.4 * rim) * (1 + 0.25 * np.clip(y / radius, -1, 1)) * (1 - 0.8 * dark)
+    spot = np.square(x + 0.3 * radius) + np.square(y + 0.4 * radius)
+    glint = np.exp(spot * np.float32(-1 / (0.06 * radius * radius)))
+    ball = white + disc[..., None] * (iris * glow[..., None] - white)
+    ball += (0.35 * light * disc * glint)[..., None]
+    return np.asarray(np.clip(ball, 0, 245), np.float32)
+
+
+def _shade_of_lids(lids: UInt8, gap: float) -> Float32:
+    """How much light reaches the eyeball, float32[H, W] in [0.6, 1]: less beside the lids."""
+    reach = max(0.45 * gap, 1.0)
+    far = cv2.distanceTransform(np.asarray(lids > 127, np.uint8), cv2.DIST_L2, 3)
+    return np.asarray(0.6 + 0.4 * np.clip(far / reach, 0, 1), np.float32)
