@@ -5,7 +5,7 @@ exchanged for the surrogate's, a mean colour with its slope for the light on the
 colours of the surroundings, and one number that bounds the contrast. Nothing else of the crop
 reaches what is painted; coarse light and shade beyond the slope are the surrogate's. The generator
 paints a surrogate's texture once, retouched; each frame only moves, warps and lights it, and draws
-irises that look where the subject looks.
+irises that look where the subject looks and what open lips show.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from engines.stylegan.contrast import calmed, contrast_under_light
 from engines.stylegan.eyes import draw_eyes
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
+from engines.stylegan.mouth import draw_mouth
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
@@ -189,6 +190,7 @@ class Swapper:
         ):
             inside = softened(oval, min(self.size, SOFT_SIZE))
             draw_eyes(picture, points[row], eyes[row])
+            draw_mouth(picture, points[row])
             _relight(picture, wanted, inside)
             if control.contrast is not None:
                 bound = float(control.contrast[row])

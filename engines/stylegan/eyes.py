@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.stylegan.parts import between, box_around, inside_of, ramp
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -50,7 +51,6 @@ _WARMTH, _WHITENESS = 0.5, 1.12
 """How much of the skin's hue the white has, and how much brighter than bright skin it is."""
 _SOFT_PX: Final = 0.9
 _MARGIN: Final = 0.15
-_SHIFT: Final = 4
 _FAINT: Final = 1e-6
 
 Float32 = npt.NDArray[np.float32]
@@ -76,7 +76,7 @@ def draw_eyes(pixels: Float32, points: Float32, traits: Float32) -> None:
     shown = [eye for eye in eyes if eye is not None]
     if not shown:
         return
-    pale = _ramp(sum(eye.darkest() for eye in shown) / len(shown), *_IRIS_PAINTED)
+    pale = ramp(sum(eye.darkest() for eye in shown) / len(shown), *_IRIS_PAINTED)
     if pale > 0:
         for eye in shown:
             _draw_eye(eye, _MOST * pale, traits)
@@ -120,12 +120,12 @@ def _eye_in(pixels: Float32, eye: Float32, pupil: Float32) -> _Eye | None:
     width = float(np.linalg.norm(across)) + _FAINT
     seen = float(np.linalg.norm(across[:2])) / width
     gap = float(np.linalg.norm((eye[9:] - eye[7:0:-1])[:, :2], axis=1).max())
-    presence = _ramp(gap / width, _SHUT, _OPEN) * _ramp(seen, _EDGE_ON, _IN_VIEW)
-    left, top, right, bottom = _box(eye[:, :2], _MARGIN * width, pixels.shape[0])
+    presence = ramp(gap / width, _SHUT, _OPEN) * ramp(seen, _EDGE_ON, _IN_VIEW)
+    left, top, right, bottom = box_around(eye[:, :2], _MARGIN * width, pixels.shape[0])
     if presence <= 0 or right - left < 4 or bottom - top < 4:
         return None
     view = pixels[top:bottom, left:right]
-    lids = _inside(eye[:, :2] - np.array([left, top], np.float32), view.shape[:2])
+    lids = inside_of(eye[:, :2] - np.array([left, top], np.float32), view.shape[:2])
     x, y = np.meshgrid(
         (np.arange(left, right, dtype=np.float32) - pupil[0]) / np.float32(seen),
         np.arange(top, bottom, dtype=np.float32) - pupil[1],
@@ -142,42 +142,19 @@ def _draw_eye(eye: _Eye, strength: float, traits: Float32) -> None:
     view += (ball - view) * share[..., None]
 
 
-def _ramp(value: float, low: float, high: float) -> float:
-    return min(max((value - low) / (high - low), 0.0), 1.0)
-
-
-def _between(ends: tuple[float, float], way: float) -> float:
-    return ends[0] + (ends[1] - ends[0]) * way
-
-
-def _box(lids: Float32, margin: float, size: int) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of the eye with its surroundings, within the picture."""
-    low = np.clip(np.floor(lids.min(axis=0) - margin), 0, size).astype(int)
-    high = np.clip(np.ceil(lids.max(axis=0) + margin), 0, size).astype(int)
-    return int(low[0]), int(low[1]), int(high[0]), int(high[1])
-
-
-def _inside(lids: Float32, shape: tuple[int, ...]) -> UInt8:
-    """What is between the lids, uint8[H, W], 255 inside."""
-    inside = np.zeros(shape, np.uint8)
-    fixed = np.round(lids * (1 << _SHIFT)).astype(np.int32)
-    cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
-    return inside
-
-
 def _eyeball(eye: _Eye, traits: Float32) -> Float32:
     """White, iris, pupil and a glint, under the light that the skin shows, float32[H, W, 3]."""
     x, y, width, skin = eye.x, eye.y, eye.width, eye.skin
     paleness, breadth, shade, dilation = (float(trait) for trait in traits)
     light = float(skin.mean())
     white = (_WARMTH * skin + (1 - _WARMTH) * light) * (_WHITENESS * (235 / (light + 1)) ** 0.2)
-    pale = paleness * _ramp(light, *_PALE_SKIN)
-    iris = white * (_BROWN + pale * (_PALE - _BROWN)) * _between(_SHADE, shade)
-    radius = _between(_IRIS, breadth) * width
+    pale = paleness * ramp(light, *_PALE_SKIN)
+    iris = white * (_BROWN + pale * (_PALE - _BROWN)) * between(_SHADE, shade)
+    radius = between(_IRIS, breadth) * width
     away = cv2.magnitude(x, y) / np.float32(radius)
     steep = np.float32(radius / (2 * _SOFT_PX))
     disc = np.clip((1 - away) * steep + 0.5, 0, 1)
-    dark = np.clip((_between(_PUPIL, dilation) - away) * steep + 0.5, 0, 1)
+    dark = np.clip((between(_PUPIL, dilation) - away) * steep + 0.5, 0, 1)
     rim = np.clip(1 - np.abs(away - 0.92) * 4, 0, 1)
     glow = (1 - 0.4 * rim) * (1 + 0.25 * np.clip(y / radius, -1, 1)) * (1 - 0.8 * dark)
     spot = np.square(x + 0.3 * radius) + np.square(y + 0.4 * radius)

@@ -1,0 +1,57 @@
+"""What eyes and mouth are drawn with: the part of a picture around an outline, ramps, blends."""
+
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["between", "box_around", "inside_of", "ramp"]
+
+_SHIFT: Final = 4
+"""Bits of a pixel's fraction that an outline is drawn with."""
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+def ramp(value: float, low: float, high: float) -> float:
+    """How far a value is from low to high, in [0, 1].
+
+    >>> [ramp(value, 2.0, 4.0) for value in (1.0, 2.5, 9.0)]
+    [0.0, 0.25, 1.0]
+    """
+    return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def between(ends: tuple[float, float], way: float) -> float:
+    """The value at a share of the way between two ends.
+
+    >>> between((2.0, 4.0), 0.25)
+    2.5
+    """
+    return ends[0] + (ends[1] - ends[0]) * way
+
+
+def box_around(outline: Float32, margin: float, size: int) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of an outline with its surroundings, within the picture.
+
+    Args:
+        outline: float32[M, 2], pixels.
+        margin: pixels around it.
+        size: of the square picture.
+
+    >>> box_around(np.array([[3.5, 8.0], [6.0, 9.5]], np.float32), 1.0, 10)
+    (2, 7, 7, 10)
+    """
+    low = np.clip(np.floor(outline.min(axis=0) - margin), 0, size).astype(int)
+    high = np.clip(np.ceil(outline.max(axis=0) + margin), 0, size).astype(int)
+    return int(low[0]), int(low[1]), int(high[0]), int(high[1])
+
+
+def inside_of(outline: Float32, shape: tuple[int, ...]) -> UInt8:
+    """What an outline float32[M, 2], in pixels, encloses: uint8[H, W], 255 inside."""
+    inside = np.zeros(shape, np.uint8)
+    fixed = np.round(outline * (1 << _SHIFT)).astype(np.int32)
+    cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
+    return inside

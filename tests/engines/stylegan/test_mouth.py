@@ -1,0 +1,159 @@
+"""Open mouths show teeth and dark, shut ones a seam; nothing outside the lips changes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import engines
+from engines.stylegan.mouth import draw_mouth
+from engines.stylegan.shape import load_shape_model
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
+    NOSE_BRIDGE_SLICE,
+    POINTS,
+)
+
+pytestmark = pytest.mark.unit
+
+SIDE = 256
+SKIN = np.array([110.0, 140.0, 190.0], np.float32)
+MIDDLE = np.array([0.5, 0.75], np.float32)
+
+Float32 = NDArray[np.float32]
+
+
+def face(gap: float, width: float = 0.3, turn: float = 0.0) -> Float32:
+    """Points of a face of which only the mouth, the eyes' distance and the nose matter.
+
+    Args:
+        gap: of the lips, crop units.
+        width: of the mouth, crop units.
+        turn: of the mouth in the picture, radians.
+    """
+    points = np.zeros((POINTS, 3), np.float32)
+    points[EYE_LEFT_SLICE] = (0.22, 0.37, 0)
+    points[EYE_RIGHT_SLICE] = (0.78, 0.37, 0)
+    points[NOSE_BRIDGE_SLICE] = (0.5, 0.45, 0)
+    way = np.linspace(-1, 1, 11)
+    lower = np.stack([width / 2 * way, gap / 2 * (1 - way**2)], axis=1)
+    upper = np.stack([width / 2 * way, -gap / 2 * (1 - way**2)], axis=1)
+    ring = np.concatenate([lower, upper[-2:0:-1]])
+    turned = ring @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    points[LIPS_INNER_SLICE, :2] = MIDDLE + turned
+    return points
+
+
+def plain() -> Float32:
+    return np.broadcast_to(SKIN, (SIDE, SIDE, 3)).astype(np.float32)
+
+
+def drawn(points: Float32) -> Float32:
+    pixels = plain()
+    draw_mouth(pixels, points)
+    return pixels
+
+
+def down_the_middle(pixels: Float32, points: Float32) -> Float32:
+    """Brightness from the upper lip to the lower one, as a share of the skin's."""
+    rows = np.round(points[LIPS_INNER_SLICE][[15, 5], 1] * SIDE).astype(int)
+    column = pixels[rows[0] : rows[1], round(MIDDLE[0] * SIDE)]
+    return np.asarray(column.mean(axis=1) / SKIN.mean(), np.float32)
+
+
+def test_a_smile_bares_the_upper_teeth_alone() -> None:
+    points = face(gap=0.09)
+    inside = down_the_middle(drawn(points), points)
+    half = len(inside) // 2
+    assert inside[2:half].mean() > 1.0
+    assert inside[-4:].mean() < 0.8
+
+
+def test_a_mouth_that_only_opens_shows_less_of_them() -> None:
+    shown = []
+    for width in (0.22, 0.27, 0.32):
+        points = face(gap=0.09, width=width)
+        shown.append(float((down_the_middle(drawn(points), points) > 0.9).mean()))
+    assert shown == sorted(shown)
+    assert shown[0] < shown[-1] / 2
+
+
+def test_a_wide_open_mouth_is_dark_below_the_teeth() -> None:
+    points = face(gap=0.14, width=0.25)
+    inside = down_the_middle(drawn(points), points)
+    assert inside[len(inside) // 2 : -6].min() < 0.45
+
+
+def test_shut_lips_meet_in_a_dark_line_without_pale_rags() -> None:
+    points = face(gap=0.004)
+    pixels = plain()
+    row = round(MIDDLE[1] * SIDE)
+    pixels[row - 1 : row + 1, 100:156] = 250.0
+    draw_mouth(pixels, points)
+    assert pixels[row - 1 : row + 1, 110:146].mean() < SKIN.mean()
+    dark = np.zeros_like(plain())
+    before = dark.copy()
+    draw_mouth(dark, points)
+    assert np.array_equal(dark, before)
+
+
+def test_nothing_is_drawn_outside_the_lips() -> None:
+    for gap in (0.0, 0.03, 0.1):
+        rows, columns = np.nonzero(np.abs(drawn(face(gap)) - SKIN).max(axis=2) > 4)
+        reach = gap / 2 + 0.02
+        assert rows.min() / SIDE > MIDDLE[1] - reach
+        assert rows.max() / SIDE < MIDDLE[1] + reach
+        assert np.abs(columns / SIDE - MIDDLE[0]).max() < 0.17
+
+
+def test_it_turns_with_the_mouth() -> None:
+    level, turned = (np.abs(drawn(face(0.09, turn=turn)) - SKIN).max(axis=2) for turn in (0, 0.5))
+    rows, columns = np.nonzero(turned > 20)
+    slope = np.polyfit(columns, rows, 1)[0]
+    assert slope == pytest.approx(np.tan(0.5), abs=0.08)
+    assert (turned > 20).sum() == pytest.approx((level > 20).sum(), rel=0.1)
+
+
+def test_it_opens_bit_by_bit() -> None:
+    gaps = np.linspace(0.005, 0.04, 36)
+    frames = [drawn(face(float(gap))) for gap in gaps]
+    steps = [np.abs(after - before).max() for before, after in pairwise(frames)]
+    assert max(steps) < 45
+
+
+def test_a_mouth_seen_edge_on_is_left_alone() -> None:
+    points = face(gap=0.09)
+    points[LIPS_INNER_SLICE, 2] = (points[LIPS_INNER_SLICE, 0] - 0.5) * 4
+    assert np.array_equal(drawn(points), plain())
+
+
+@pytest.mark.parametrize("at", [-2.0, -0.02, 1.02, 3.0, np.float32(1e6)])
+def test_mouths_beyond_the_picture_harm_nothing(at: float) -> None:
+    points = face(gap=0.09)
+    points[LIPS_INNER_SLICE, 0] += at - 0.5
+    assert np.isfinite(drawn(points)).all()
+
+
+def test_tangled_lips_harm_nothing() -> None:
+    points = face(gap=0.09)
+    points[LIPS_INNER_SLICE] = points[LIPS_INNER_SLICE][::-1]
+    points[LIPS_INNER_SLICE][::3] *= 1.1
+    assert np.isfinite(drawn(points)).all()
+
+
+def test_the_mean_face_gets_a_mouth_where_its_lips_are() -> None:
+    shape = load_shape_model(Path(engines.__path__[0]) / "weights" / "shape.npz")
+    eyes = shape.mean[EYE_LEFT_SLICE], shape.mean[EYE_RIGHT_SLICE]
+    apart = np.linalg.norm(eyes[1].mean(axis=0) - eyes[0].mean(axis=0))
+    points = np.asarray(shape.mean * 0.4 / apart + 0.5, np.float32)
+    rows, columns = np.nonzero(np.abs(drawn(points) - SKIN).max(axis=2) > 10)
+    lips = points[LIPS_INNER_SLICE, :2] * SIDE
+    assert len(rows) > 100
+    assert (lips.min(axis=0) - 4 < (columns.min(), rows.min())).all()
+    assert (lips.max(axis=0) + 4 > (columns.max(), rows.max())).all()
