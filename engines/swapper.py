@@ -23,7 +23,7 @@ from engines.stylegan.contrast import calmed, contrast_under_light
 from engines.stylegan.eyes import draw_eyes
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
 from engines.stylegan.masks import alpha_from_points, oval_from_points
-from engines.stylegan.mouth import draw_mouth
+from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
@@ -185,12 +185,13 @@ class Swapper:
         pixels = _pixels(image)
         _refuse_blank(pixels)
         hair, eyes = hair_from_latents(latents), eyes_from_latents(latents)
+        stretch = mouth_width(points) / mouth_width(self._shape.at_rest(latents))
         for row, (picture, wanted, oval) in enumerate(
             zip(pixels, control.light, ovals, strict=True)
         ):
             inside = softened(oval, min(self.size, SOFT_SIZE))
             draw_eyes(picture, points[row], eyes[row])
-            draw_mouth(picture, points[row])
+            draw_mouth(picture, points[row], float(stretch[row]))
             _relight(picture, wanted, inside)
             if control.contrast is not None:
                 bound = float(control.contrast[row])

@@ -2,8 +2,8 @@
 
 A texture is a mean of many mouths, most of them shut, so an open one shows lips stretched over the
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
-which are control points, is drawn instead, as geometry alone tells it: lips drawn wide bare the
-upper teeth, a mouth that only opens shows their edge. Nothing else of the subject has a part in
+which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
+surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the subject has a part in
 it. The shares below follow mean pictures of 8,000 mouths, sorted by width and gap. Everybody may
 have the same teeth: drawn so, no more pairs of surrogates pass for one person.
 """
@@ -23,7 +23,7 @@ from engines.stylegan.topology import (
     NOSE_BRIDGE_SLICE,
 )
 
-__all__ = ["draw_mouth"]
+__all__ = ["draw_mouth", "mouth_width"]
 
 _UPPER: Final = (0, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10)
 _LOWER: Final = tuple(range(11))
@@ -33,8 +33,8 @@ _SHUT, _OPEN = 0.045, 0.09
 """Gap of the lips, as a share of the mouth's width: nothing of the inside up to the first."""
 _EDGE_ON, _IN_VIEW = 0.35, 0.6
 """Width that is seen, as a share of the true one: nothing is drawn up to the first."""
-_EARNEST, _SMILE = 0.44, 0.54
-"""Width, as a share of the distance of the eyes' outer corners: teeth show least up to the
+_EARNEST, _SMILE = 0.95, 1.01
+"""Width, as a share of the width in the surrogate's mean expression: teeth show least up to the
 first, most from the second."""
 _TEETH_SHOW: Final = (0.35, 0.95)
 _TEETH_TALL: Final = (0.085, 0.19)
@@ -64,14 +64,27 @@ _FAINT: Final = 1e-6
 Float32 = npt.NDArray[np.float32]
 
 
-def draw_mouth(pixels: Float32, points: Float32) -> None:
+def mouth_width(points: Float32) -> Float32:
+    """Width of mouths as a share of the distance of the eyes' outer corners, float32[N].
+
+    Args:
+        points: float32[N, >= MESH_POINTS, 3], in any unit.
+    """
+    lips = points[:, LIPS_INNER_SLICE]
+    across = np.linalg.norm(lips[:, _RIGHT] - lips[:, _LEFT], axis=1)
+    apart = points[:, EYE_LEFT_SLICE.start] - points[:, EYE_RIGHT_SLICE.start]
+    return np.asarray(across / (np.linalg.norm(apart, axis=1) + _FAINT), np.float32)
+
+
+def draw_mouth(pixels: Float32, points: Float32, stretch: float) -> None:
     """Draw what is between the lips of a painted face, in place.
 
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
         points: float32[POINTS, 3] of the painted face, crop units.
+        stretch: its `mouth_width` as a share of the surrogate's own.
     """
-    mouth = _mouth_in(pixels, points)
+    mouth = _mouth_in(pixels, points, ramp(stretch, _EARNEST, _SMILE))
     if mouth is None:
         return
     if mouth.openness < 1:
@@ -109,7 +122,7 @@ class _Mouth:
     skin: Float32
 
 
-def _mouth_in(pixels: Float32, points: Float32) -> _Mouth | None:
+def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
     size = pixels.shape[0]
     inner = points[LIPS_INNER_SLICE] * np.float32(size)
     across = inner[_RIGHT] - inner[_LEFT]
@@ -130,8 +143,6 @@ def _mouth_in(pixels: Float32, points: Float32) -> _Mouth | None:
     middle = float(turned[_UPPER_MIDDLE, 0])
     halves = np.where(way < middle, max(middle, 1.0), max(seen - middle, 1.0)).astype(np.float32)
     opened = float(np.linalg.norm((inner[_UPPER_MIDDLE] - inner[_LOWER_MIDDLE])[:2]))
-    eyes = points[EYE_LEFT_SLICE][0] - points[EYE_RIGHT_SLICE][0]
-    apart = float(np.linalg.norm(eyes)) * size + _FAINT
     return _Mouth(
         view=pixels[top:bottom, left:right],
         lips=inner[:, :2] - np.array([left, top], np.float32),
@@ -141,7 +152,7 @@ def _mouth_in(pixels: Float32, points: Float32) -> _Mouth | None:
         width=width,
         openness=ramp(opened / width, _SHUT, _OPEN),
         presence=presence,
-        smile=ramp(width / apart, _EARNEST, _SMILE),
+        smile=smile,
         skin=_skin(pixels, points[NOSE_BRIDGE_SLICE, :2]),
     )
 

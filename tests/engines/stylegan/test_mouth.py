@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import engines
-from engines.stylegan.mouth import draw_mouth
+from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
@@ -54,9 +54,9 @@ def plain() -> Float32:
     return np.broadcast_to(SKIN, (SIDE, SIDE, 3)).astype(np.float32)
 
 
-def drawn(points: Float32) -> Float32:
+def drawn(points: Float32, stretch: float = 1.05) -> Float32:
     pixels = plain()
-    draw_mouth(pixels, points)
+    draw_mouth(pixels, points, stretch)
     return pixels
 
 
@@ -77,16 +77,16 @@ def test_a_smile_bares_the_upper_teeth_alone() -> None:
 
 def test_a_mouth_that_only_opens_shows_less_of_them() -> None:
     shown = []
-    for width in (0.22, 0.27, 0.32):
-        points = face(gap=0.09, width=width)
-        shown.append(float((down_the_middle(drawn(points), points) > 0.9).mean()))
+    for stretch in (0.9, 0.98, 1.05):
+        points = face(gap=0.09)
+        shown.append(float((down_the_middle(drawn(points, stretch), points) > 0.9).mean()))
     assert shown == sorted(shown)
     assert shown[0] < shown[-1] / 2
 
 
 def test_a_wide_open_mouth_is_dark_below_the_teeth() -> None:
     points = face(gap=0.14, width=0.25)
-    inside = down_the_middle(drawn(points), points)
+    inside = down_the_middle(drawn(points, 0.95), points)
     assert inside[len(inside) // 2 : -6].min() < 0.45
 
 
@@ -95,11 +95,11 @@ def test_shut_lips_meet_in_a_dark_line_without_pale_rags() -> None:
     pixels = plain()
     row = round(MIDDLE[1] * SIDE)
     pixels[row - 1 : row + 1, 100:156] = 250.0
-    draw_mouth(pixels, points)
+    draw_mouth(pixels, points, 1.0)
     assert pixels[row - 1 : row + 1, 110:146].mean() < SKIN.mean()
     dark = np.zeros_like(plain())
     before = dark.copy()
-    draw_mouth(dark, points)
+    draw_mouth(dark, points, 1.0)
     assert np.array_equal(dark, before)
 
 
@@ -145,6 +145,12 @@ def test_tangled_lips_harm_nothing() -> None:
     points[LIPS_INNER_SLICE] = points[LIPS_INNER_SLICE][::-1]
     points[LIPS_INNER_SLICE][::3] *= 1.1
     assert np.isfinite(drawn(points)).all()
+
+
+def test_width_is_a_share_of_the_eyes_distance() -> None:
+    faces = np.stack([face(0.0, width=0.28), face(0.05, width=0.14, turn=0.7)])
+    assert mouth_width(faces) == pytest.approx([0.5, 0.25], rel=1e-4)
+    assert mouth_width(3 * faces) == pytest.approx([0.5, 0.25], rel=1e-4)
 
 
 def test_the_mean_face_gets_a_mouth_where_its_lips_are() -> None:
