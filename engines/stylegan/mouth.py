@@ -3,9 +3,10 @@
 A texture is a mean of many mouths, most of them shut, so an open one shows lips stretched over the
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
 which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
-surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the subject has a part in
-it. The shares below follow mean pictures of 8,000 mouths, sorted by width and gap. Everybody may
-have the same teeth: drawn so, no more pairs of surrogates pass for one person.
+surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the
+subject has a part in it. The shares below follow mean pictures of 8,000 mouths, sorted by width
+and gap. Everybody may have the same teeth: drawn so, hardly more pairs of surrogates pass for one
+person.
 """
 
 from dataclasses import dataclass
