@@ -42,11 +42,11 @@ _RIM: Final = (1.04, 0.92)
 """Distances from the cap's middle, in half axes, between which it begins."""
 _EARS: Final = (0.06, 0.5)
 """How far below the eyes it has ended, shares of the outline's height."""
-_LOW: Final = (-0.05, 0.12)
-_LEANING: Final = (-0.07, 0.07)
-_TEMPLES: Final = 0.04
+_LOW: Final = (-0.06, 0.09)
+_LEANING: Final = (-0.12, 0.12)
+_TEMPLES: Final = (0.16, 0.06)
 """Hairline below the outline's top, how much lower it is at one temple than in the middle, and how
-much at both; shares of the outline's height."""
+much at both, of a high hairline and of a fringe; shares of the outline's height."""
 _OWN: Final = (0.75, 1.0)
 """Distances between which the head's own hair may run on to it."""
 _FADING: Final = (0.9, 1.9)
@@ -64,6 +64,8 @@ _SPREAD: Final = 0.03
 _FRINGE: Final = ((0.012, 0.006), (0.04, 0.010))
 """How uneven the hairline is: deviations of a blur of the strands and of what is left, shares of
 the patch's side."""
+_FAIR: Final = np.array([0.98, 1.08, 0.96], np.float32)
+"""Hue of fair hair beside the skin's, BGR."""
 LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _FAINT: Final = 1e-3
 
@@ -155,8 +157,8 @@ def hair_cap(
 def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     """The subject's hair colour in the surrogate's brightness, or near it; float32[3] BGR.
 
-    What dark hair lacks is added in the skin's hue, as fair hair has it: a multiple of black hair
-    would show whatever hue the shadow had.
+    What dark hair lacks is added in the hue that fair hair has under the light on that skin: a
+    multiple of black hair would show whatever hue the shadow had.
 
     Args:
         colour: float32[3] BGR of the subject's hair, 0…255.
@@ -172,7 +174,9 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
     if luma >= least:
         return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
-    return np.asarray(colour + np.float32((least - luma) / skin_luma) * skin, np.float32)
+    fair = skin * _FAIR
+    lacking = (least - luma) / max(float(fair @ LUMA), 1.0)
+    return np.asarray(colour + np.float32(lacking) * fair, np.float32)
 
 
 def in_haze(traits: Float32, share: float) -> Float32:
@@ -226,8 +230,8 @@ def _below_hairline(head: _Head, traits: Float32, side: int) -> Float32:
     """How far below an even hairline: float32[side, side], px."""
     rows, columns = grid(side)
     beside = (columns + np.float32(0.5) - head.middle) / head.half
-    low, leaning = _between(_LOW, float(traits[1])), _between(_LEANING, float(traits[3]))
-    line = low + leaning * beside + _TEMPLES * beside * beside
+    low, temples = (_between(ends, float(traits[1])) for ends in (_LOW, _TEMPLES))
+    line = low + _between(_LEANING, float(traits[3])) * beside + temples * beside * beside
     return np.asarray(rows + np.float32(0.5) - head.top - head.height * line, np.float32)
 
 

@@ -56,6 +56,17 @@ def test_hairline_is_uneven_by_little() -> None:
     assert 0 < uneven.std() < 0.02 * UNIT
 
 
+def test_a_high_hairline_is_an_arch_and_a_fringe_is_nearly_level() -> None:
+    drop = []
+    for low in (0.0, 1.0):
+        traits = np.array([0, low, 0, 0.5], np.float32)
+        line = hair_cap(face(), traits, SIDE, UNIT).hairline
+        middle, temples = line[44, 60:69].mean(), line[44, [45, 46, 47, 81, 82, 83]].mean()
+        drop.append(float(middle - temples) / 64)
+    assert drop[0] > 0.06
+    assert drop[0] > drop[1] + 0.03 > 0.03
+
+
 @pytest.mark.parametrize("trait", range(4))
 def test_every_trait_makes_other_hair(trait: int) -> None:
     drawn = []
