@@ -36,8 +36,14 @@ _TURNED: Final = (0.6, 0.35)
 """Of a turned head: how far the cap lies behind the face, and how much wider it is; per share of
 the half width by which the face's middle is beside the eyes'."""
 _MOST_TURNED: Final = 0.5
-_CROWN: Final = 0.27
-"""Height above the outline's top of the point that strands leave, a share of its height."""
+_CROWN: Final = 0.45
+_BACK: Final = 0.55
+"""Point that strands leave: so far above the outline's top where hair falls on to the forehead, so
+far below it where it is combed back from a high hairline; shares of the outline's height."""
+_COMBED_BACK: Final = 0.5
+"""How low the hair comes down, from 0 to 1, below which it is combed back."""
+_PARTING: Final = 1.2
+"""How far apart that point is where hair leans most to either side, in half widths of the face."""
 _RIM: Final = (1.04, 0.92)
 """Distances from the cap's middle, in half axes, between which it begins."""
 _EARS: Final = (0.06, 0.5)
@@ -244,10 +250,11 @@ def _uneven(strands: Float32, unit: float) -> Float32:
 
 
 def _strands_from(head: _Head, traits: Float32, side: int) -> Float32:
-    """A surrogate's noise drawn out away from the crown; float32[side, side] of deviation 1."""
+    """A surrogate's noise drawn out as its hair is combed; float32[side, side] of deviation 1."""
     rows, columns = grid(side)
-    across = columns - np.float32(head.middle)
-    down = rows - np.float32(head.top - _CROWN * head.height)
+    below = _BACK if traits[1] < _COMBED_BACK else -_CROWN
+    across = columns - np.float32(head.middle + _PARTING * head.half * (float(traits[3]) - 0.5))
+    down = rows - np.float32(head.top + below * head.height)
     length = np.hypot(across, down) + np.float32(_FAINT)
     own = (int(traits[1] * side), int(traits[2] * side))
     return pulled_noise(across / length, down / length, own)

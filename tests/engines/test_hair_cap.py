@@ -67,6 +67,26 @@ def test_a_high_hairline_is_an_arch_and_a_fringe_is_nearly_level() -> None:
     assert drop[0] > drop[1] + 0.03 > 0.03
 
 
+def direction_of(strands: Float32, rows: slice, columns: slice) -> float:
+    """Angle along which strands change least there, degrees from upright, clockwise."""
+    gray = strands[rows, columns]
+    down, across = np.gradient(gray)
+    turn = np.arctan2(2 * (across * down).sum(), (across**2 - down**2).sum()) / 2
+    return float(np.degrees(turn))
+
+
+def test_hair_falls_on_to_a_low_forehead_and_is_combed_back_from_a_high_one() -> None:
+    fringe, back = (
+        hair_cap(face(), np.array([0, low, 0, 0.5], np.float32), SIDE, UNIT).strands
+        for low in (0.9, 0.1)
+    )
+    above = slice(14, 36)
+    assert direction_of(fringe, above, slice(76, 100)) < -8
+    assert direction_of(back, above, slice(76, 100)) > 8
+    assert direction_of(fringe, above, slice(28, 52)) > 8
+    assert direction_of(back, above, slice(28, 52)) < -8
+
+
 @pytest.mark.parametrize("trait", range(4))
 def test_every_trait_makes_other_hair(trait: int) -> None:
     drawn = []
