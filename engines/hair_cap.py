@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.strands import grid, pulled_noise
+from engines.stylegan.parts import between
 
 __all__ = ["HAIR_TRAITS", "LUMA", "HairCap", "alike", "bounded_colour", "hair_cap"]
 
@@ -143,12 +144,12 @@ def hair_cap(
     head = _head_of(corners, side)
     wide = float(traits[2])
     rows, columns = (axis + np.float32(0.5) for axis in grid(side))
-    reach = head.half * (_between(_WIDER, wide) + _TURNED[1] * abs(head.turned))
+    reach = head.half * (between(_WIDER, wide) + _TURNED[1] * abs(head.turned))
     across = (columns - head.middle - _TURNED[0] * head.turned * head.half) / reach
     crown = head.eyes - head.top + min(_TOP * head.height + bare_px, _MOST_TOP * head.height)
     up = (rows - head.eyes) / crown
     away, beyond = np.hypot(across, np.minimum(up, 0)), np.hypot(across, up)
-    ears = _between(_EARS, wide) * head.height
+    ears = between(_EARS, wide) * head.height
     strands = _strands_from(head, traits, side)
     return HairCap(
         _ramp(away, *_RIM) * _ramp(head.eyes + ears - rows, 0, ears),
@@ -176,7 +177,7 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     [69, 69, 69]
     """
     luma, skin_luma = (max(float(one @ LUMA), 1.0) for one in (colour, skin))
-    own = _between(_BRIGHTNESS, float(traits[0]))
+    own = between(_BRIGHTNESS, float(traits[0]))
     least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
     if luma >= least:
         return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
@@ -195,7 +196,7 @@ def in_haze(traits: Float32, share: float) -> Float32:
     >>> [round(float(one), 2) for one in in_haze(np.float32([0, 0.5, 0.5, 0.5]), 0.5)]
     [0.31, 0.5, 0.5, 0.5]
     """
-    own = _between(_BRIGHTNESS, float(traits[0]))
+    own = between(_BRIGHTNESS, float(traits[0]))
     # Half as strongly: where the face is soft but the picture is not, hair must not turn grey.
     shown = 1 - (1 - own) * float(np.sqrt(share))
     least, most = _BRIGHTNESS
@@ -236,8 +237,8 @@ def _below_hairline(head: _Head, traits: Float32, side: int) -> Float32:
     """How far below an even hairline: float32[side, side], px."""
     rows, columns = grid(side)
     beside = (columns + np.float32(0.5) - head.middle) / head.half
-    low, temples = (_between(ends, float(traits[1])) for ends in (_LOW, _TEMPLES))
-    line = low + _between(_LEANING, float(traits[3])) * beside + temples * beside * beside
+    low, temples = (between(ends, float(traits[1])) for ends in (_LOW, _TEMPLES))
+    line = low + between(_LEANING, float(traits[3])) * beside + temples * beside * beside
     return np.asarray(rows + np.float32(0.5) - head.top - head.height * line, np.float32)
 
 
@@ -258,10 +259,6 @@ def _strands_from(head: _Head, traits: Float32, side: int) -> Float32:
     length = np.hypot(across, down) + np.float32(_FAINT)
     own = (int(traits[1] * side), int(traits[2] * side))
     return pulled_noise(across / length, down / length, own)
-
-
-def _between(ends: tuple[float, float], share: float) -> float:
-    return ends[0] + (ends[1] - ends[0]) * share
 
 
 def _unit_blur(values: Float32, deviation_px: float) -> Float32:

@@ -1,4 +1,4 @@
-"""What eyes and mouth are drawn with: the part of a picture around an outline, ramps, blends."""
+"""What eyes, mouth and hair are drawn with: ramps, and the part of a picture around an outline."""
 
 from typing import Final
 
