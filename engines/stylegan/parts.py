@@ -10,6 +10,8 @@ __all__ = ["between", "box_around", "inside_of", "ramp"]
 
 _SHIFT: Final = 4
 """Bits of a pixel's fraction that an outline is drawn with."""
+_FARTHEST_PX: Final = 4096.0
+"""Outlines are cut here: what lies farther would overflow, or be drawn for minutes."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -52,6 +54,7 @@ def box_around(outline: Float32, margin: float, size: int) -> tuple[int, int, in
 def inside_of(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     """What an outline float32[M, 2], in pixels, encloses: uint8[H, W], 255 inside."""
     inside = np.zeros(shape, np.uint8)
-    fixed = np.round(outline * (1 << _SHIFT)).astype(np.int32)
+    near = np.clip(outline, -_FARTHEST_PX, _FARTHEST_PX)
+    fixed = np.round(near * (1 << _SHIFT)).astype(np.int32)
     cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
     return inside
