@@ -37,18 +37,18 @@ _EDGE_ON, _IN_VIEW = 0.35, 0.6
 _EARNEST, _SMILE = 0.95, 1.01
 """Width, as a share of the width in the surrogate's mean expression: teeth show least up to the
 first, most from the second."""
-_TEETH_SHOW: Final = (0.35, 0.95)
-_TEETH_TALL: Final = (0.085, 0.19)
+_TEETH_SHOW: Final = (0.75, 0.95)
+_TEETH_TALL: Final = (0.09, 0.19)
 """Of the mouth's width: how far the upper teeth reach below the lip."""
-_TONGUE_TALL: Final = 0.16
-_TONGUE_FROM, _TONGUE_TO = 0.16, 0.26
+_TONGUE_TALL: Final = 0.13
+_TONGUE_FROM, _TONGUE_TO = 0.2, 0.34
 """Gap, as a share of the width, from which the tongue is to be seen, and where it is in full."""
 _TOOTH_TURN: Final = 0.3
 """Width of a tooth, as an angle of the dental arch, radians."""
 _LINES: Final = 0.1
 """How much darker it is between two teeth."""
-_DARK: Final = np.array([0.22, 0.23, 0.42], np.float32)
-_TONGUE: Final = np.array([0.46, 0.42, 0.70], np.float32)
+_DARK: Final = np.array([0.16, 0.17, 0.32], np.float32)
+_TONGUE: Final = np.array([0.42, 0.38, 0.68], np.float32)
 _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
 """Colours, BGR, as a share of the skin's."""
 _WHITENESS, _WHITEST = 1.2, 228.0
