@@ -5,8 +5,8 @@ gap, and a shut one what is left of teeth as a pale, ragged line. What is betwee
 which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
 surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the
 subject has a part in it. The shares below follow mean pictures of 8,000 mouths, sorted by width
-and gap. Everybody may have the same teeth: drawn so, hardly more pairs of surrogates pass for one
-person.
+and gap. Everybody has the same teeth: others by surrogate tell nobody apart better, and drawn so
+0.04 % more pairs of surrogates pass for one person.
 """
 
 from dataclasses import dataclass
