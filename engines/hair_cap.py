@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.strands import grid, pulled_noise
-from engines.stylegan.parts import between
+from engines.stylegan.drawing import between
 
 __all__ = ["HAIR_TRAITS", "LUMA", "HairCap", "alike", "bounded_colour", "hair_cap"]
 

@@ -168,7 +168,8 @@ class Swapper:
             EngineFault: a network failed, or painted a blank.
         """
         pose = self._shape.pose_of(control.points)
-        points = self._shape.swapped(control.points, latents, pose)
+        rest = self._shape.at_rest(latents)
+        points = self._shape.swapped(control.points, latents, pose, rest)
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
@@ -185,7 +186,7 @@ class Swapper:
         pixels = _pixels(image)
         _refuse_blank(pixels)
         hair, eyes = hair_from_latents(latents), eyes_from_latents(latents)
-        stretch = mouth_width(points) / mouth_width(self._shape.at_rest(latents))
+        stretch = mouth_width(points) / mouth_width(rest)
         for row, (picture, wanted, oval) in enumerate(
             zip(pixels, control.light, ovals, strict=True)
         ):

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.parts import between, box_around, inside_of, ramp
+from engines.stylegan.drawing import between, box_around, filled_outline, ramp, warmed
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -125,7 +125,7 @@ def _eye_in(pixels: Float32, eye: Float32, pupil: Float32) -> _Eye | None:
     if presence <= 0 or right - left < 4 or bottom - top < 4:
         return None
     view = pixels[top:bottom, left:right]
-    lids = inside_of(eye[:, :2] - np.array([left, top], np.float32), view.shape[:2])
+    lids = filled_outline(eye[:, :2] - np.array([left, top], np.float32), view.shape[:2])
     x, y = np.meshgrid(
         (np.arange(left, right, dtype=np.float32) - pupil[0]) / np.float32(seen),
         np.arange(top, bottom, dtype=np.float32) - pupil[1],
@@ -147,7 +147,7 @@ def _eyeball(eye: _Eye, traits: Float32) -> Float32:
     x, y, width, skin = eye.x, eye.y, eye.width, eye.skin
     paleness, breadth, shade, dilation = (float(trait) for trait in traits)
     light = float(skin.mean())
-    white = (_WARMTH * skin + (1 - _WARMTH) * light) * (_WHITENESS * (235 / (light + 1)) ** 0.2)
+    white = warmed(skin, _WARMTH) * np.float32(_WHITENESS * (235 / (light + 1)) ** 0.2)
     pale = paleness * ramp(light, *_PALE_SKIN)
     iris = white * (_BROWN + pale * (_PALE - _BROWN)) * between(_SHADE, shade)
     radius = between(_IRIS, breadth) * width

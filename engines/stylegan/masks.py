@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.alignment import identity_mask
+from engines.stylegan.drawing import filled_outline
 from engines.stylegan.topology import OVAL_SLICE
 
 FEATHER: Final = 0.07
@@ -15,9 +16,6 @@ more of the original around the face."""
 _GROWTH: Final = 0.05
 """How far beyond the outlines alpha stays 1, as a share of the side; wider hides the hairline
 and the jaw, which tell people apart, and shows more painted surroundings."""
-
-_SHIFT: Final = 4
-"""Bits after the point of drawn coordinates."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -30,10 +28,7 @@ def oval_from_points(points: Float32, size: int) -> Float32:
         size: height and width, px.
     """
     fixed = np.clip(points[OVAL_SLICE, :2], -1.0, 2.0) * size - 0.5
-    polygon = np.round(fixed * (1 << _SHIFT)).astype(np.int32)
-    plane = np.zeros((size, size), np.uint8)
-    cv2.fillPoly(plane, [polygon], 255, cv2.LINE_AA, _SHIFT)
-    return plane.astype(np.float32) / 255.0
+    return filled_outline(fixed, (size, size)).astype(np.float32) / 255.0
 
 
 def alpha_from_points(subject: Float32, surrogate: Float32, size: int) -> Float32:

@@ -4,9 +4,9 @@ A texture is a mean of many mouths, most of them shut, so an open one shows lips
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
 which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
 surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the
-subject has a part in it. The shares below follow mean pictures of 8,000 mouths, sorted by width
-and gap. Everybody has the same teeth: others by surrogate tell nobody apart better, and drawn so
-0.04 % more pairs of surrogates pass for one person.
+subject has a part in it. The shares below were set beside mean pictures of mouths, sorted by width
+and gap. Everybody has the same teeth; drawn so, 0.04 % more pairs of surrogates pass for one
+person (`training.measure`).
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.parts import between, box_around, inside_of, ramp
+from engines.stylegan.drawing import between, box_around, filled_outline, ramp, warmed
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -172,14 +172,14 @@ def _draw_inside(mouth: _Mouth) -> None:
     inside = _cavity(mouth)
     inside += (_teeth(mouth) - inside) * _teeth_share(mouth)[..., None]
     inside = np.asarray(cv2.GaussianBlur(inside, (0, 0), _INSIDE_SOFT_PX), np.float32)
-    share = cv2.GaussianBlur(inside_of(mouth.lips, inside.shape[:2]), (0, 0), _SOFT_PX)
+    share = cv2.GaussianBlur(filled_outline(mouth.lips, inside.shape[:2]), (0, 0), _SOFT_PX)
     view = mouth.view
     view += (inside - view) * (share * np.float32(mouth.openness * mouth.presence / 255))[..., None]
 
 
 def _cavity(mouth: _Mouth) -> Float32:
     """The dark, and the tongue on the lower lip, float32[H, W, 3]."""
-    hue = _hue(mouth.skin, 0.7)
+    hue = warmed(mouth.skin, 0.7)
     tall = np.float32(_TONGUE_TALL * mouth.width) * (1 - np.square(mouth.side))
     raised = (mouth.depth - mouth.gap + tall) / np.float32(0.05 * mouth.width)
     opened = (mouth.gap / np.float32(mouth.width) - _TONGUE_FROM) / (_TONGUE_TO - _TONGUE_FROM)
@@ -190,7 +190,7 @@ def _cavity(mouth: _Mouth) -> Float32:
 def _teeth(mouth: _Mouth) -> Float32:
     """The upper teeth, in shade below the lip and towards the corners, float32[H, W, 3]."""
     light = float(mouth.skin.mean()) + 1
-    white = _hue(mouth.skin, _WARMTH) * np.float32(_WHITENESS * (180 / light) ** 0.25)
+    white = warmed(mouth.skin, _WARMTH) * np.float32(_WHITENESS * (180 / light) ** 0.25)
     turn = np.arcsin(0.98 * mouth.side) * np.float32(np.pi / _TOOTH_TURN)
     lines = np.clip(1 - 1.6 * np.abs(np.sin(turn)), 0, 1) ** 1.5
     below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
@@ -217,10 +217,6 @@ def _height_at(way: Float32, lip: Float32) -> Float32:
     """Height of a lip float32[M, 2], from corner to corner, at places along the mouth."""
     steps = np.maximum.accumulate(lip[:, 0])
     return np.interp(way.ravel(), steps, lip[:, 1]).reshape(way.shape).astype(np.float32)
-
-
-def _hue(skin: Float32, warmth: float) -> Float32:
-    return np.asarray(warmth * skin + (1 - warmth) * skin.mean(), np.float32)
 
 
 def _skin(pixels: Float32, places: Float32) -> Float32:

@@ -169,7 +169,13 @@ class ShapeModel:
         standard = (features - self.feature_mean) / self.feature_spread
         return np.asarray(np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT), np.float32)
 
-    def swapped(self, points: Float32, latents: Float32, pose: Pose | None = None) -> Float32:
+    def swapped(
+        self,
+        points: Float32,
+        latents: Float32,
+        pose: Pose | None = None,
+        rest: Float32 | None = None,
+    ) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
 
         Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, which
@@ -179,13 +185,16 @@ class ShapeModel:
             points: float32[N, POINTS, 3] of the subjects, crop units.
             latents: float32[N, L, 512] of the surrogates.
             pose: of the points, where it is known.
+            rest: `at_rest` of the latents, where it is known.
 
         Returns:
             float32[N, POINTS, 3], crop units.
         """
         pose = pose or self.pose_of(points)
         moved = self.movement_of(points, pose) @ self.expression
-        canonical = self.at_rest(latents) + moved.reshape(-1, MESH_POINTS, 3)
+        if rest is None:
+            rest = self.at_rest(latents)
+        canonical = rest + moved.reshape(-1, MESH_POINTS, 3)
         lacking = mouth_gap(canonical_from_points(points, pose)) - mouth_gap(canonical)
         canonical = canonical + lacking[:, None, None] * self.opening.reshape(MESH_POINTS, 3)
         made = np.empty_like(points)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import engines
 from engines.stylegan.eyes import EYE_TRAITS, draw_eyes
-from engines.stylegan.shape import load_shape_model
+from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -110,13 +110,7 @@ def test_eyes_beyond_the_picture_harm_nothing(at: float) -> None:
 
 def test_eyes_of_the_mean_face_are_drawn() -> None:
     shape = load_shape_model(Path(engines.__path__[0]) / "weights" / "shape.npz")
-    mean = np.zeros((PUPIL_IMAGE_RIGHT + 1, 3), np.float32)
-    eyes = shape.mean[EYE_LEFT_SLICE], shape.mean[EYE_RIGHT_SLICE]
-    apart = np.linalg.norm(eyes[1].mean(axis=0) - eyes[0].mean(axis=0))
-    for (part, pupil), eye, x in zip(EYES, eyes, (0.3, 0.7), strict=True):
-        mean[part] = (eye - eye.mean(axis=0)) * 0.4 / apart + (x, 0.37, 0)
-        mean[pupil] = mean[part].mean(axis=0)
-    assert np.abs(drawn(mean) - SKIN).max() > 20
+    assert np.abs(drawn(points_at_rest(shape)[0]) - SKIN).max() > 20
 
 
 def test_eyes_that_were_painted_well_stay() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import engines
 from engines.stylegan.mouth import draw_mouth, mouth_width
-from engines.stylegan.shape import load_shape_model
+from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -155,9 +155,7 @@ def test_width_is_a_share_of_the_eyes_distance() -> None:
 
 def test_the_mean_face_gets_a_mouth_where_its_lips_are() -> None:
     shape = load_shape_model(Path(engines.__path__[0]) / "weights" / "shape.npz")
-    eyes = shape.mean[EYE_LEFT_SLICE], shape.mean[EYE_RIGHT_SLICE]
-    apart = np.linalg.norm(eyes[1].mean(axis=0) - eyes[0].mean(axis=0))
-    points = np.asarray(shape.mean * 0.4 / apart + 0.5, np.float32)
+    points = points_at_rest(shape)[0]
     rows, columns = np.nonzero(np.abs(drawn(points) - SKIN).max(axis=2) > 10)
     lips = points[LIPS_INNER_SLICE, :2] * SIDE
     assert len(rows) > 100

@@ -1,4 +1,4 @@
-"""What eyes, mouth and hair are drawn with: ramps, and the part of a picture around an outline."""
+"""What parts of faces are drawn with: ramps, hues under a light, outlines and their boxes."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["between", "box_around", "inside_of", "ramp"]
+__all__ = ["between", "box_around", "filled_outline", "ramp", "warmed"]
 
 _SHIFT: Final = 4
 """Bits of a pixel's fraction that an outline is drawn with."""
@@ -35,6 +35,15 @@ def between(ends: tuple[float, float], way: float) -> float:
     return ends[0] + (ends[1] - ends[0]) * way
 
 
+def warmed(skin: Float32, warmth: float) -> Float32:
+    """A grey as bright as skin float32[3], with a share of its hue; float32[3].
+
+    >>> warmed(np.float32([80, 100, 120]), 0.5).tolist()
+    [90.0, 100.0, 110.0]
+    """
+    return np.asarray(warmth * skin + (1 - warmth) * skin.mean(), np.float32)
+
+
 def box_around(outline: Float32, margin: float, size: int) -> tuple[int, int, int, int]:
     """Left, top, right and bottom of an outline with its surroundings, within the picture.
 
@@ -51,7 +60,7 @@ def box_around(outline: Float32, margin: float, size: int) -> tuple[int, int, in
     return int(low[0]), int(low[1]), int(high[0]), int(high[1])
 
 
-def inside_of(outline: Float32, shape: tuple[int, ...]) -> UInt8:
+def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     """What an outline float32[M, 2], in pixels, encloses: uint8[H, W], 255 inside."""
     inside = np.zeros(shape, np.uint8)
     near = np.clip(outline, -_FARTHEST_PX, _FARTHEST_PX)
