@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from engines.backends.backend import Session, Tensors
 from engines.backends.networks import model_bytes
 from engines.backends.openvino import OpenVino
 from engines.catalogue import centerface_path
@@ -41,13 +43,17 @@ def main() -> None:
                 if rows == 1:
                     with ThreadPoolExecutor(2) as pool:
 
-                        def both(given: dict, session=session, pool=pool) -> None:
+                        def both(
+                            given: Tensors,
+                            session: Session = session,
+                            pool: ThreadPoolExecutor = pool,
+                        ) -> None:
                             list(pool.map(session.run, [given, given]))
 
                         print(f"{row}{'2 threads':>22}{took(both, given) / 2:16.1f}", flush=True)
 
 
-def took(work, given) -> float:
+def took(work: Callable[[Tensors], object], given: Tensors) -> float:
     """Median ms of a call."""
     work(given)
     times = []

@@ -19,8 +19,12 @@ from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import av
+
+Judged = dict[str, Any]
+"""What `kveil evaluate` writes of a clip."""
 
 HEAD = """\
 | clip | face-frames | covered | detected again | taken for the original · strangers \
@@ -59,7 +63,7 @@ def main() -> int:
     return 0 if is_clean else 1
 
 
-def measured(clip: Path, work: Path, seconds: float, turn: int) -> dict:
+def measured(clip: Path, work: Path, seconds: float, turn: int) -> Judged:
     """The judgement of one clip under its `turn`th surrogates."""
     name = f"{clip.stem}.{turn}" if turn else clip.stem
     start, target = work / f"{clip.stem}.cut.mp4", work / f"{name}.swap.mp4"
@@ -74,7 +78,8 @@ def measured(clip: Path, work: Path, seconds: float, turn: int) -> dict:
     if not attack.exists():
         command = ["kveil", "evaluate", str(start), str(target), "--report", str(attack)]
         subprocess.run(command, check=True, stdout=sys.stderr)
-    return json.loads(attack.read_text())
+    judgement: Judged = json.loads(attack.read_text())
+    return judgement
 
 
 def cut(clip: Path, target: Path, seconds: float) -> None:
@@ -95,7 +100,7 @@ def cut(clip: Path, target: Path, seconds: float) -> None:
     beside.replace(target)
 
 
-def row_of(name: str, judged: list[dict]) -> str:
+def row_of(name: str, judged: list[Judged]) -> str:
     """One line of the table: means over the runs of a clip."""
     unjudged = [one["reasons"][0] for one in judged if "A12" not in one]
     if unjudged:
@@ -103,7 +108,7 @@ def row_of(name: str, judged: list[dict]) -> str:
     runs = [figures_of(one["A12"]) for one in judged]
     mean = {
         key: fmean(values)
-        if (values := [one[key] for one in runs if one[key] is not None])
+        if (values := [value for one in runs if (value := one[key]) is not None])
         else None
         for key in runs[0]
     }
@@ -124,7 +129,7 @@ def row_of(name: str, judged: list[dict]) -> str:
     )
 
 
-def figures_of(found: dict) -> dict[str, float | None]:
+def figures_of(found: Judged) -> dict[str, float | None]:
     """The figures of one run, the worse recogniser's where there are several; None unmeasured."""
     quality = found["quality"]
     matched, redetected = quality["recognised"], quality["redetected"]
