@@ -17,16 +17,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.painted_head import Head, Trait, head_of
 from engines.strands import grid, pulled_noise
-from engines.stylegan.drawing import between
+from engines.stylegan.drawing import between, rise
 
-__all__ = ["HAIR_TRAITS", "LUMA", "HairCap", "alike", "bounded_colour", "hair_cap"]
+__all__ = ["LUMA", "HairCap", "alike", "bounded_colour", "hair_cap"]
 
-HAIR_TRAITS: Final = 4
-"""Numbers from 0 to 1 that say which hair: brightness, how low it comes down, how far beside the
-face, and to which side it leans."""
-_EYES: Final = 0.38
-"""Height of the eyes under the outline's top, a share of its height."""
 _TOP: Final = 0.22
 _MOST_TOP: Final = 0.6
 """How far the cap rises above the outline, or above a bare forehead, shares of its height; and how
@@ -36,7 +32,6 @@ _WIDER: Final = (1.0, 1.25)
 _TURNED: Final = (0.6, 0.35)
 """Of a turned head: how far the cap lies behind the face, and how much wider it is; per share of
 the half width by which the face's middle is beside the eyes'."""
-_MOST_TURNED: Final = 0.5
 _CROWN: Final = 0.45
 _BACK: Final = 0.55
 """Point that strands leave: so far above the outline's top where hair falls on to the forehead, so
@@ -112,18 +107,6 @@ class HairCap:
         return np.asarray(smooth + weight * (colour + lock[..., None] - smooth), np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """Where a painted face is, px of the crop; `turned` is 0 for one that looks ahead."""
-
-    top: float
-    height: float
-    eyes: float
-    middle: float
-    half: float
-    turned: float
-
-
 def hair_cap(
     corners: Float32, traits: Float32, side: int, unit: float, bare_px: float = 0.0
 ) -> HairCap:
@@ -131,18 +114,18 @@ def hair_cap(
 
     Args:
         corners: float32[M, 2] outline of the painted face, px of an upright crop around it.
-        traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
+        traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         side: side S of the crop, px.
         unit: side of the patch in that crop, px.
         bare_px: how far skin is seen above that outline, px of the crop.
 
     >>> face = np.float32([[40, 30], [88, 30], [88, 70], [64, 100], [40, 70]])
-    >>> cap = hair_cap(face, np.full(4, 0.5, np.float32), 128, 80)
+    >>> cap = hair_cap(face, np.full(6, 0.5, np.float32), 128, 80)
     >>> float(cap.weight[24, 64]), float(cap.weight[24, 120]), float(cap.weight[90, 64])
     (1.0, 0.0, 0.0)
     """
-    head = _head_of(corners, side)
-    wide = float(traits[2])
+    head = head_of(corners, side)
+    wide = float(traits[Trait.HAIR_WIDE])
     rows, columns = (axis + np.float32(0.5) for axis in grid(side))
     reach = head.half * (between(_WIDER, wide) + _TURNED[1] * abs(head.turned))
     across = (columns - head.middle - _TURNED[0] * head.turned * head.half) / reach
@@ -152,9 +135,9 @@ def hair_cap(
     ears = between(_EARS, wide) * head.height
     strands = _strands_from(head, traits, side)
     return HairCap(
-        _ramp(away, *_RIM) * _ramp(head.eyes + ears - rows, 0, ears),
-        _ramp(away, *_OWN),
-        1 - _ramp(beyond, *_FADING),
+        rise(away, *_RIM) * rise(head.eyes + ears - rows, 0, ears),
+        rise(away, *_OWN),
+        1 - rise(beyond, *_FADING),
         (np.floor(rows) < head.top) & (away < 1),
         strands,
         _below_hairline(head, traits, side) + _uneven(strands, unit),
@@ -169,15 +152,15 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
 
     Args:
         colour: float32[3] BGR of the subject's hair, 0…255.
-        traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
+        traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         skin: float32[3] BGR, mean of the painted face.
 
-    >>> white, middle = np.float32([200, 200, 200]), np.full(4, 0.5, np.float32)
+    >>> white, middle = np.float32([200, 200, 200]), np.full(6, 0.5, np.float32)
     >>> [round(float(value)) for value in bounded_colour(white, middle, np.float32([80, 95, 118]))]
     [69, 69, 69]
     """
     luma, skin_luma = (max(float(one @ LUMA), 1.0) for one in (colour, skin))
-    own = between(_BRIGHTNESS, float(traits[0]))
+    own = between(_BRIGHTNESS, float(traits[Trait.HAIR_BRIGHTNESS]))
     least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
     if luma >= least:
         return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
@@ -190,18 +173,18 @@ def in_haze(traits: Float32, share: float) -> Float32:
     """Traits of hair where of all contrast a share is left: dark hair is less dark there.
 
     Args:
-        traits: float32[HAIR_TRAITS] of the surrogate, 0…1.
+        traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         share: of its contrast that the face keeps, at most 1.
 
-    >>> [round(float(one), 2) for one in in_haze(np.float32([0, 0.5, 0.5, 0.5]), 0.5)]
-    [0.31, 0.5, 0.5, 0.5]
+    >>> [round(float(one), 2) for one in in_haze(np.float32([0, 0.5, 0.5, 0.5, 0.5, 0.5]), 0.5)]
+    [0.31, 0.5, 0.5, 0.5, 0.5, 0.5]
     """
-    own = between(_BRIGHTNESS, float(traits[0]))
+    own = between(_BRIGHTNESS, float(traits[Trait.HAIR_BRIGHTNESS]))
     # Half as strongly: where the face is soft but the picture is not, hair must not turn grey.
     shown = 1 - (1 - own) * float(np.sqrt(share))
     least, most = _BRIGHTNESS
     result = traits.copy()
-    result[0] = np.clip((shown - least) / (most - least), 0, 1)
+    result[Trait.HAIR_BRIGHTNESS] = np.clip((shown - least) / (most - least), 0, 1)
     return result
 
 
@@ -224,21 +207,16 @@ def farthest(picture: Float32, colour: Float32) -> Float32:
     return np.asarray(cv2.max(cv2.max(blue, green), red), np.float32)
 
 
-def _head_of(corners: Float32, side: int) -> _Head:
-    top, height = float(corners[:, 1].min()), max(float(np.ptp(corners[:, 1])), 1.0)
-    upper = corners[corners[:, 1] <= top + 0.6 * height, 0]
-    half = max(float(np.ptp(upper)) / 2, 1.0)
-    middle = float(upper.min()) + half
-    turned = float(np.clip((middle - side / 2) / half, -_MOST_TURNED, _MOST_TURNED))
-    return _Head(top, height, top + _EYES * height, middle, half, turned)
-
-
-def _below_hairline(head: _Head, traits: Float32, side: int) -> Float32:
+def _below_hairline(head: Head, traits: Float32, side: int) -> Float32:
     """How far below an even hairline: float32[side, side], px."""
     rows, columns = grid(side)
     beside = (columns + np.float32(0.5) - head.middle) / head.half
-    low, temples = (between(ends, float(traits[1])) for ends in (_LOW, _TEMPLES))
-    line = low + between(_LEANING, float(traits[3])) * beside + temples * beside * beside
+    low, temples = (between(ends, float(traits[Trait.HAIR_LOW])) for ends in (_LOW, _TEMPLES))
+    line = (
+        low
+        + between(_LEANING, float(traits[Trait.HAIR_LEANING])) * beside
+        + temples * beside * beside
+    )
     return np.asarray(rows + np.float32(0.5) - head.top - head.height * line, np.float32)
 
 
@@ -250,23 +228,19 @@ def _uneven(strands: Float32, unit: float) -> Float32:
     return np.asarray(sum(parts), np.float32)
 
 
-def _strands_from(head: _Head, traits: Float32, side: int) -> Float32:
+def _strands_from(head: Head, traits: Float32, side: int) -> Float32:
     """A surrogate's noise drawn out as its hair is combed; float32[side, side] of deviation 1."""
     rows, columns = grid(side)
-    below = _BACK if traits[1] < _COMBED_BACK else -_CROWN
-    across = columns - np.float32(head.middle + _PARTING * head.half * (float(traits[3]) - 0.5))
+    below = _BACK if traits[Trait.HAIR_LOW] < _COMBED_BACK else -_CROWN
+    across = columns - np.float32(
+        head.middle + _PARTING * head.half * (float(traits[Trait.HAIR_LEANING]) - 0.5)
+    )
     down = rows - np.float32(head.top + below * head.height)
     length = np.hypot(across, down) + np.float32(_FAINT)
-    own = (int(traits[1] * side), int(traits[2] * side))
+    own = (int(traits[Trait.HAIR_LOW] * side), int(traits[Trait.HAIR_WIDE] * side))
     return pulled_noise(across / length, down / length, own)
 
 
 def _unit_blur(values: Float32, deviation_px: float) -> Float32:
     soft = cv2.GaussianBlur(values, (0, 0), deviation_px)
     return np.asarray(soft / np.float32(max(float(soft.std()), _FAINT)), np.float32)
-
-
-def _ramp(values: Float32, start: float, end: float) -> Float32:
-    """0 before a start, 1 beyond an end, smooth between; the end may be the smaller."""
-    share = np.clip((values - np.float32(start)) / np.float32(end - start), 0, 1)
-    return np.asarray(share * share * (3 - 2 * share), np.float32)

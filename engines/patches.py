@@ -21,8 +21,8 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
-from engines.hair_cap import HAIR_TRAITS
 from engines.occlusion import Occlusion
+from engines.painted_head import HEAD_TRAITS
 from engines.pictures import Picture
 from engines.types import Face
 
@@ -48,7 +48,8 @@ class Patch:
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
         outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
             one, what is around the face is softened, see `engines.surroundings`.
-        hair: (HAIR_TRAITS,) float32 traits of the surrogate's hair, 0…1; see `engines.hair_cap`.
+        head: (HEAD_TRAITS,) float32, what the surrogate gives the head beside its face, 0…1; see
+            `engines.painted_head`.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
     """
 
@@ -56,7 +57,7 @@ class Patch:
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
     outline: NDArray[np.float32] | None = None
-    hair: NDArray[np.float32] | None = None
+    head: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
 
 
@@ -106,8 +107,8 @@ def defect_of(patch: Patch) -> str:
         return "patch is not placed by a similarity"
     if patch.outline is not None and not _is_outline(patch.outline):
         return "patch has no proper outline"
-    if patch.hair is not None and not _are_traits(patch.hair):
-        return "patch has no proper hair"
+    if patch.head is not None and not _are_traits(patch.head):
+        return "patch has no proper head"
     inside = identity_mask(size)
     if float(np.clip(pixels[inside], 0, 255).std(axis=0).max()) < _LEAST_VARIATION:
         return "patch is blank"
@@ -227,8 +228,8 @@ def _is_outline(outline: NDArray[np.float32]) -> bool:
     return bool(np.isfinite(outline).all())
 
 
-def _are_traits(hair: NDArray[np.float32]) -> bool:
-    return hair.shape == (HAIR_TRAITS,) and bool(((hair >= 0) & (hair <= 1)).all())
+def _are_traits(head: NDArray[np.float32]) -> bool:
+    return head.shape == (HEAD_TRAITS,) and bool(((head >= 0) & (head <= 1)).all())
 
 
 def _not_similar(similarity: Similarity) -> bool:

@@ -5,9 +5,10 @@ outline and the ears. Around the painted face, out to about a face's half width,
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
 and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). What is
 around runs on under the patch as far as the painted face. Next to the face a cap of the
-surrogate's hair is drawn, see `engines.hair_cap`, and the head's own hair gets new strands, see
-`engines.strands`. Neck and collar tell little and are smoothed less. Only the composite itself is
-looked at, in which every face has been replaced or covered: softening cannot bring anything back.
+surrogate's hair is drawn, see `engines.hair_cap`, and neck and ears, see `engines.neck`; the head's
+own hair gets new strands, see `engines.strands`. Collars tell little and are smoothed less. Only
+the composite itself is looked at, in which every face has been replaced or covered: softening
+cannot bring anything back.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
-from engines.hair_cap import HAIR_TRAITS, alike, bounded_colour, hair_cap
+from engines.hair_cap import alike, bounded_colour, hair_cap
 from engines.hair_reading import bare_above, first_with, hair_colour, told_from_wall
+from engines.neck import Surrounded, cheeks_of, draw_ears, draw_neck
+from engines.painted_head import MIDDLING, head_of
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
+from engines.stylegan.drawing import rise
 from engines.types import Box
 
 __all__ = ["softened"]
@@ -54,9 +58,12 @@ _ENDS: Final = 8.0
 _SMOOTH: Final = 4.0
 """What is around is replaced from one part in so many of the reach's weight on, and is smooth
 throughout from one in so many."""
-_FACE_FROM: Final = -0.04
-_FACE_TO: Final = 0.04
+_FACE: Final = (-0.04, 0.04)
 """Depths inside the painted outline between which the face takes over; shares of the side."""
+_CHIN: Final = (0.75, 0.95)
+_CHIN_DEEPER: Final = 0.03
+"""At the chin it does so that much deeper, between these heights of the outline: what is painted
+below a chin is no neck."""
 _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
 _SEEN: Final = 0.02
@@ -64,7 +71,6 @@ _SEEN: Final = 0.02
 _APART: Final = 0.15
 """Width beside other faces' boxes over which softening begins, a share of the patch's side."""
 _FAINT: Final = 1e-4
-_MIDDLING: Final = np.full(HAIR_TRAITS, 0.5, np.float32)
 _NEAR: Final = np.ones((3, 3), np.uint8)
 
 Float32 = NDArray[np.float32]
@@ -94,12 +100,34 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
         return None
     unit = scene.unit
     corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(scene.side / 2)
-    traits = _MIDDLING if patch.hair is None else patch.hair
-    skin = _skin_of(patch)
+    lie = _lie_of(corners, scene)
+    whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
+    smooth, hairline = _head_drawn(whole, scene, lie, patch)
+    share = _reach_weight(lie.away, unit)
+    smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
+    weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
+    weight *= 1 - _face_weight(lie, hairline)
+    return warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
+
+
+def _head_drawn(
+    whole: Float32, scene: _Scene, lie: Surrounded, patch: Patch
+) -> tuple[Float32, Float32]:
+    """The smoothed crop with hair, ears and neck of the surrogate, and where its hairline is.
+
+    Args:
+        whole: float32[S, S, 3], the crop filled in where it is not known.
+        scene: the same as it was cut.
+        lie: where the painted head lies in it.
+        patch: gives traits and colours.
+
+    Returns:
+        float32[S, S, 3] BGR, and float32[S, S], px below the hairline.
+    """
+    traits = MIDDLING if patch.head is None else patch.head
+    corners, unit, skin = lie.corners, lie.unit, _skin_of(patch)
     bare = bare_above(scene.around, scene.known, corners, skin)
     cap = hair_cap(corners, traits, scene.side, unit, bare)
-    share = _reach_weight(scene.hidden, unit)
-    whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
     flat = _flat(whole, _below(corners, scene.side), unit)
     hair = hair_colour(scene.around, scene.known, cap.above, skin)
     same = alike(flat, hair, unit)
@@ -107,11 +135,11 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     own = bounded_colour(hair, traits, skin)
     recoloured = cap.fading * np.float32(told_from_wall(scene.around, scene.known, hair, corners))
     flat += (same * recoloured)[..., None] * (own - hair)
-    smooth = cap.drawn_over(flat, own, same)
-    smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
-    weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
-    weight *= 1 - _face_weight(corners, cap.hairline, unit)
-    return warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
+    assert patch.outline is not None
+    cheeks = cheeks_of(patch.pixels, patch.outline)
+    draw_ears(flat, lie, cheeks, traits, same)
+    draw_neck(flat, lie, cheeks, traits)
+    return cap.drawn_over(flat, own, same), cap.hairline
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +267,8 @@ def _below(corners: Float32, side: int) -> Float32:
     """1 below the face, falling to 0 beside it: float32[side, 1]."""
     chin, height = corners[:, 1].max(), np.ptp(corners[:, 1])
     start, end = (chin - share * height for share in _NECK)
-    rows = np.arange(side, dtype=np.float32) + np.float32(0.5)
-    return _smooth(np.clip((rows - start) / (end - start), 0, 1))[:, None]
+    rows = np.arange(side, dtype=np.float32)[:, None] + np.float32(0.5)
+    return rise(rows, start, end)
 
 
 def _beside(is_free: Bool, unit: float) -> Float32:
@@ -248,32 +276,42 @@ def _beside(is_free: Bool, unit: float) -> Float32:
     if is_free.all():
         return np.ones(is_free.shape, np.float32)
     away = cv2.distanceTransform(is_free.astype(np.uint8), cv2.DIST_L2, 5)
-    return _smooth(np.clip(away / np.float32(_APART * unit), 0, 1))
+    return rise(np.asarray(away, np.float32), 0, _APART * unit)
 
 
-def _reach_weight(hidden: Bool, unit: float) -> Float32:
-    """1 on the patch and around it, falling to 0 beyond the reach and at the crop's edge."""
-    away = cv2.distanceTransform((~hidden).astype(np.uint8), cv2.DIST_L2, 5)
+def _lie_of(corners: Float32, scene: _Scene) -> Surrounded:
+    face = filled([corners], scene.side)
+    depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
+    depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
+    away = cv2.distanceTransform((~scene.hidden).astype(np.uint8), cv2.DIST_L2, 5)
+    return Surrounded(
+        head_of(corners, scene.side),
+        corners,
+        np.asarray(depth, np.float32),
+        np.asarray(away, np.float32),
+        scene.unit,
+    )
+
+
+def _reach_weight(away: Float32, unit: float) -> Float32:
+    """1 on the patch and around it, falling to 0 beyond the reach and at the crop's edge.
+
+    Args:
+        away: float32[S, S], px beyond the patch.
+        unit: its side, px.
+    """
     weight = np.clip(1 - (away - _REACH * unit) / (_FALL * unit), 0, 1)
-    edge = faded(hidden.shape[0], _FALL * unit)
-    return np.asarray(_smooth(np.minimum(weight, edge)), np.float32)
+    edge = faded(len(away), _FALL * unit)
+    return rise(np.minimum(weight, edge), 0, 1)
 
 
-def _face_weight(corners: Float32, hairline: Float32, unit: float) -> Float32:
+def _face_weight(lie: Surrounded, hairline: Float32) -> Float32:
     """1 on the painted face, falling to 0 around its outline and its hairline; float32[S, S].
 
     Args:
-        corners: float32[M, 2] of the outline, px of the coarse crop.
+        lie: where the face lies.
         hairline: float32[S, S], px below it.
-        unit: side of the patch, px.
     """
-    face = filled([corners], len(hairline))
-    depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
-    depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
-    depth = np.minimum(cv2.GaussianBlur(depth, (0, 0), _ROUNDED * unit), hairline)
-    rise = (depth / unit - _FACE_FROM) / (_FACE_TO - _FACE_FROM)
-    return _smooth(np.clip(rise, 0, 1))
-
-
-def _smooth(share: Float32) -> Float32:
-    return np.asarray(share * share * (3 - 2 * share), np.float32)
+    depth = np.minimum(cv2.GaussianBlur(lie.depth, (0, 0), _ROUNDED * lie.unit), hairline)
+    deeper = _CHIN_DEEPER * rise(lie.down(slice(None)), *_CHIN)
+    return rise(np.asarray(depth / lie.unit - deeper, np.float32), *_FACE)

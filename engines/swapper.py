@@ -30,7 +30,7 @@ from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
-from engines.stylegan.traits import eyes_from_latents, hair_from_latents
+from engines.stylegan.traits import eyes_from_latents, head_from_latents
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
 __all__ = [
@@ -88,14 +88,14 @@ class Rendered:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
         outline: float32[N, M, 2] of the painted faces, crop units.
-        hair: float32[N, HAIR_TRAITS] traits of the surrogates' hair as it shows here, 0 to 1.
+        head: float32[N, HEAD_TRAITS] traits of the surrogates' heads as they show here, 0 to 1.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
 
     pixels: Float32
     alpha: Float32
     outline: Float32
-    hair: Float32
+    head: Float32
     is_usable: npt.NDArray[np.bool_]
 
 
@@ -185,7 +185,7 @@ class Swapper:
         )["image"]
         pixels = _pixels(image)
         _refuse_blank(pixels)
-        hair, eyes = hair_from_latents(latents), eyes_from_latents(latents)
+        heads, eyes = head_from_latents(latents), eyes_from_latents(latents)
         stretch = mouth_width(points) / mouth_width(rest)
         for row, (picture, wanted, oval) in enumerate(
             zip(pixels, control.light, ovals, strict=True)
@@ -197,7 +197,7 @@ class Swapper:
             if control.contrast is not None:
                 bound = float(control.contrast[row])
                 share = calmed(picture, _levels(picture), wanted, inside, bound)
-                hair[row] = in_haze(hair[row], share)
+                heads[row] = in_haze(heads[row], share)
         alpha = np.stack(
             [
                 alpha_from_points(old, new, self.size)
@@ -205,7 +205,7 @@ class Swapper:
             ]
         )
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
-        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], hair, is_usable)
+        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], heads, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.

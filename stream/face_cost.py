@@ -144,7 +144,7 @@ def _measured(
     control = painter.read(crops)
     rendered = painter.paint(control, latents)
     patches = {
-        n: Patch(rendered.pixels[n], rendered.alpha[n], one, rendered.outline[n], rendered.hair[n])
+        n: Patch(rendered.pixels[n], rendered.alpha[n], one, rendered.outline[n], rendered.head[n])
         for n in range(count)
     }
 

@@ -162,7 +162,7 @@ class SwapEveryFace:
                 rendered.alpha[row],
                 place,
                 rendered.outline[row] if self._softens else None,
-                rendered.hair[row],
+                rendered.head[row],
                 steady.occlusion if self._draws_foreground else None,
             )
             if rendered.is_usable[row] and hides(track.face, patch):

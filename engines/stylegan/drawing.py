@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["between", "box_around", "filled_outline", "ramp", "warmed"]
+__all__ = ["between", "box_around", "filled_outline", "ramp", "rise", "warmed"]
 
 _SHIFT: Final = 4
 """Bits of a pixel's fraction that an outline is drawn with."""
@@ -24,6 +24,16 @@ def ramp(value: float, low: float, high: float) -> float:
     [0.0, 0.25, 1.0]
     """
     return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def rise(values: Float32, start: float, end: float) -> Float32:
+    """0 before a start, 1 beyond an end, smooth between; the end may be the smaller.
+
+    >>> rise(np.float32([0, 2, 3, 4, 5]), 4.0, 2.0).tolist()
+    [1.0, 1.0, 0.5, 0.0, 0.0]
+    """
+    share = np.clip((values - np.float32(start)) / np.float32(end - start), 0, 1)
+    return np.asarray(share * share * (3 - 2 * share), np.float32)
 
 
 def between(ends: tuple[float, float], way: float) -> float:

@@ -1,9 +1,10 @@
-"""What hair and eyes a surrogate has: a few numbers each that follow from its latent.
+"""What hair, neck, ears and eyes a surrogate has: a few numbers that follow from its latent.
 
-The texture ends at the hairline and has no irises, so both are drawn, see `engines.hair_cap` and
-`engines.stylegan.eyes`. Traits tell one surrogate's from another's: without them everybody has the
-same, and recognisers take a tenth of all people for one another. Projections of the latent that
-nothing else looks at keep them the same wherever the surrogate is worn, and apart from its face.
+The texture ends at hairline and jaw and has no irises, so these are drawn, see `engines.hair_cap`,
+`engines.neck` and `engines.stylegan.eyes`. Traits tell one surrogate's from another's: without them
+everybody has the same, and recognisers take a tenth of all people for one another. Projections of
+the latent that nothing else looks at keep them the same wherever the surrogate is worn, and apart
+from its face.
 """
 
 from functools import lru_cache
@@ -12,25 +13,25 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from engines.hair_cap import HAIR_TRAITS
+from engines.painted_head import HEAD_TRAITS
 from engines.stylegan.eyes import EYE_TRAITS
 
-__all__ = ["eyes_from_latents", "hair_from_latents"]
+__all__ = ["eyes_from_latents", "head_from_latents"]
 
 _FOLDS: Final = 3.0
 """How often a trait runs to and fro over one unit of latent; more parts like latents further."""
-_HAIR_SEED, _EYES_SEED = 5, 7
+_HEAD_SEED, _EYES_SEED = 5, 7
 
 Float32 = npt.NDArray[np.float32]
 
 
-def hair_from_latents(latents: Float32) -> Float32:
-    """Traits of w+ latents float32[N, L, C], evenly spread: float32[N, HAIR_TRAITS] in [0, 1].
+def head_from_latents(latents: Float32) -> Float32:
+    """Traits of w+ latents float32[N, L, C], evenly spread: float32[N, HEAD_TRAITS] in [0, 1].
 
-    >>> hair_from_latents(np.zeros((1, 14, 512), np.float32)).tolist()
-    [[0.0, 0.0, 0.0, 0.0]]
+    >>> head_from_latents(np.zeros((1, 14, 512), np.float32)).tolist()
+    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    return _projected(latents, HAIR_TRAITS, _HAIR_SEED)
+    return _projected(latents, HEAD_TRAITS, _HEAD_SEED)
 
 
 def eyes_from_latents(latents: Float32) -> Float32:

@@ -84,7 +84,7 @@ def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
         rendered.alpha[row],
         place,
         rendered.outline[row],
-        rendered.hair[row],
+        rendered.head[row],
         look.occlusion,
     )
     patch = sized_patch(patch)

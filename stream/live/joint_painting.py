@@ -77,7 +77,7 @@ class JointPainter:
             painted["pixels"],
             painted["alpha"],
             painted["outline"],
-            painted["hair"],
+            painted["head"],
             painted["is_usable"] > 0.5,
         )
 
@@ -103,7 +103,7 @@ class JointPainter:
             "pixels": rendered.pixels,
             "alpha": rendered.alpha,
             "outline": rendered.outline,
-            "hair": rendered.hair,
+            "head": rendered.head,
             "is_usable": usable,
         }
 

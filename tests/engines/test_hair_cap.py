@@ -7,11 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.hair_cap import alike, bounded_colour, hair_cap
+from engines.painted_head import HEAD_TRAITS, Trait
 
 pytestmark = pytest.mark.unit
 
 SIDE, UNIT = 128, 78.0
-MIDDLE = np.full(4, 0.5, np.float32)
+MIDDLE = np.full(HEAD_TRAITS, 0.5, np.float32)
 SKIN = np.array([100, 115, 140], np.float32)
 LUMA = np.array([0.114, 0.587, 0.299], np.float32)
 
@@ -87,7 +88,7 @@ def test_hair_falls_on_to_a_low_forehead_and_is_combed_back_from_a_high_one() ->
     assert direction_of(back, above, slice(28, 52)) < -8
 
 
-@pytest.mark.parametrize("trait", range(4))
+@pytest.mark.parametrize("trait", [one for one in Trait if one.name.startswith("HAIR")])
 def test_every_trait_makes_other_hair(trait: int) -> None:
     drawn = []
     for value in (0.1, 0.9):

@@ -108,12 +108,22 @@ def test_a_thin_line_of_any_contrast_is_gone() -> None:
     assert spread < 0.25 * (image[near].std() - plain[near].std())
 
 
-def test_what_the_patch_hides_is_filled_by_what_is_around_it_and_not_by_the_face() -> None:
+def test_beside_the_neck_what_the_patch_hides_is_filled_by_what_is_around_it() -> None:
     image, patch = np.full((HEIGHT, WIDTH, 3), 60, np.uint8), patch_at(320, 180)
     made = published(image, [track_at(320, 180)], {1: patch})
-    below = under_the_chin(made)
+    row, column = _at(0.25, 0.85)
+    assert hidden_by(patch)[row, column]
+    beside = made[row - 1 : row + 2, column - 1 : column + 2]
+    assert np.abs(beside.astype(int) - 60).max() < 5  # the face has 90 to 110
+
+
+@pytest.mark.parametrize("collar", [20, 240])
+def test_a_neck_and_no_collar_is_next_to_the_chin(collar: int) -> None:
+    """The planted fault: a collar far darker or brighter than skin, up to the subject's chin."""
+    image, patch = np.full((HEIGHT, WIDTH, 3), collar, np.uint8), patch_at(320, 180)
+    made = published(image, [track_at(320, 180)], {1: patch})
     assert hidden_by(patch)[_at(0.5, 0.94)]
-    assert np.abs(below.astype(int) - 60).max() < 5  # the face has 90 to 110
+    assert 55 < under_the_chin(made).mean() < 90
 
 
 @pytest.mark.parametrize("level", [5, 250])
@@ -128,7 +138,7 @@ def test_hair_next_to_a_face_is_neither_darker_nor_lighter_than_its_bounds(level
 
 def test_fair_hair_turns_as_dark_as_the_surrogates_and_a_fair_wall_does_not() -> None:
     """The planted fault: a wall of the hair's colour, which must not turn dark with it."""
-    dark = replace(patch_at(320, 180), hair=np.array([0, 0.5, 0.5, 0.5], np.float32))
+    dark = replace(patch_at(320, 180), head=np.array([0, 0.5, 0.5, 0.5, 0.5, 0.5], np.float32))
     beside = []
     for wall in (60, 200):
         image = np.full((HEIGHT, WIDTH, 3), wall, np.uint8)
@@ -148,7 +158,7 @@ def test_hairline_is_the_surrogates_and_not_the_subjects() -> None:
         image[patch_hides_wholly(patch) & (np.arange(WIDTH) > 320)] = fringe
         made.append(published(image, [track_at(320, 180)], {1: patch}))
     assert np.array_equal(made[0], made[1])
-    other = replace(patch, hair=np.array([0.5, 1, 1, 1], np.float32))
+    other = replace(patch, head=np.array([0.5, 1, 1, 1, 0.5, 0.5], np.float32))
     assert not np.array_equal(made[0], published(image, [track_at(320, 180)], {1: other}))
 
 
@@ -287,13 +297,13 @@ def test_face_with_a_broken_outline_is_covered(outline: NDArray[np.float64]) -> 
 
 
 @pytest.mark.parametrize(
-    "hair", [np.zeros(3), np.full(4, np.nan), np.full(4, -0.1), np.full(4, 1.1), np.zeros((2, 2))]
+    "head", [np.zeros(3), np.full(6, np.nan), np.full(6, -0.1), np.full(6, 1.1), np.zeros((2, 3))]
 )
-def test_face_with_broken_hair_is_covered(hair: NDArray[np.float64]) -> None:
-    patch = replace(patch_at(320, 180), hair=hair.astype(np.float32))
+def test_face_with_broken_traits_is_covered(head: NDArray[np.float64]) -> None:
+    patch = replace(patch_at(320, 180), head=head.astype(np.float32))
     frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
     (outcome,) = compose(frame, [track_at(320, 180)], {1: patch}).outcomes
-    assert (outcome.result, outcome.cause) == ("covered", "patch has no proper hair")
+    assert (outcome.result, outcome.cause) == ("covered", "patch has no proper head")
 
 
 @pytest.mark.parametrize(("x", "y"), [(5, 5), (635, 395), (320, 2), (-300, 180)])

@@ -141,8 +141,8 @@ def test_a_plain_subject_calms_its_surrogate_and_lightens_its_hair() -> None:
     calm = made_swapper(painting(value=0.6)).render(plain, LATENTS)
     middle = (slice(None), slice(20, 44), slice(20, 44))
     assert calm.pixels[middle].std() < 0.75 * own.pixels[middle].std()
-    assert (calm.hair[:, 0] >= own.hair[:, 0]).all()
-    assert np.array_equal(calm.hair[:, 1:], own.hair[:, 1:])
+    assert (calm.head[:, 0] >= own.head[:, 0]).all()
+    assert np.array_equal(calm.head[:, 1:], own.head[:, 1:])
 
 
 def test_doubtful_landmarks_are_not_usable() -> None:

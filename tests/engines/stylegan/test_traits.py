@@ -1,4 +1,4 @@
-"""Traits of hair and eyes are spread evenly, go with the surrogate, and differ between two."""
+"""Traits of heads and eyes are spread evenly, go with the surrogate, and differ between two."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_cap import HAIR_TRAITS
+from engines.painted_head import HEAD_TRAITS
 from engines.stylegan.eyes import EYE_TRAITS
-from engines.stylegan.traits import eyes_from_latents, hair_from_latents
+from engines.stylegan.traits import eyes_from_latents, head_from_latents
 
 pytestmark = pytest.mark.unit
 
 KINDS = pytest.mark.parametrize(
-    ("traits_of", "count"), [(hair_from_latents, HAIR_TRAITS), (eyes_from_latents, EYE_TRAITS)]
+    ("traits_of", "count"), [(head_from_latents, HEAD_TRAITS), (eyes_from_latents, EYE_TRAITS)]
 )
 TraitsOf = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 

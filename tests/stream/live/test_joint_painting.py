@@ -66,6 +66,6 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
     assert (results[7].pixels == 7).all()
     assert results[7].is_usable.all()
     assert (results[200].pixels == 200).all()
-    assert (results[7].hair == 7).all()
-    assert (results[200].hair == 200).all()
+    assert (results[7].head == 7).all()
+    assert (results[200].head == 200).all()
     assert not results[200].is_usable.any()
