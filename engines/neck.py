@@ -33,6 +33,8 @@ _BEHIND: Final = 1.6
 _FLARE: Final = 0.6
 _FLARE_FROM: Final = 1.15
 """It widens from here on, in heights of the outline below its top, with the distance's square."""
+_MOST_WIDE: Final = 1.4
+"""It is not drawn farther from its middle, in half widths of the face."""
 _EDGE: Final = 0.07
 _BEGINS: Final = (0.6, 0.75)
 """Where beside the face it begins, in the same heights."""
@@ -135,21 +137,23 @@ def draw_neck(picture: Float32, around: Surrounded, cheeks: Float32, traits: Flo
         cheeks: float32[2, 3], see `cheeks_of`.
         traits: float32[HEAD_TRAITS] of the surrogate, 0 to 1.
     """
-    head = around.head
-    first = int(np.clip(head.top + _BEGINS[0] * head.height, 0, len(picture)))
-    rows = slice(first, len(picture))
-    if first == len(picture):
+    head, side = around.head, len(picture)
+    behind = _BEHIND * head.turned
+    ends = np.array([[behind - _MOST_WIDE, _BEGINS[0]], [behind + _MOST_WIDE, np.inf]])
+    left, top, right, bottom = box_around(head.placed(ends), 0, side)
+    if left == right or top == bottom:
         return
-    down, x = around.down(rows), around.across(slice(None))
+    rows, columns = slice(top, bottom), slice(left, right)
+    down, x = around.down(rows), around.across(columns)
     wide = between(_WIDE, float(traits[Trait.NECK_WIDE]))
     spread = wide + _FLARE * np.square(np.maximum(down - _FLARE_FROM, 0))
-    aside = np.abs(x - np.float32(_BEHIND * head.turned)) / spread
+    aside = np.abs(x - np.float32(behind)) / spread
     weight = rise(aside, 1 + _EDGE, 1 - _EDGE) * rise(down, *_BEGINS)
-    weight *= rise(around.away[rows], _ENDS * around.unit, 0)
-    shade = _shaded(around.beyond(rows, slice(None)), _SHADE, _SHADE_FROM, _SHADE_TO)
+    weight *= rise(around.away[rows, columns], _ENDS * around.unit, 0)
+    shade = _shaded(around.beyond(rows, columns), _SHADE, _SHADE_FROM, _SHADE_TO)
     shade *= 1 - _ROUND * np.square(np.minimum(aside, 1))
     tone = cheeks[0] + (cheeks[1] - cheeks[0]) * np.clip((1 + x) / 2, 0, 1)[..., None]
-    _blend(picture[rows], weight, shade[..., None] * tone)
+    _blend(picture[rows, columns], weight, shade[..., None] * tone)
 
 
 def draw_ears(
@@ -199,6 +203,7 @@ def _draw_ear(
     hull = cv2.convexHull(np.concatenate([around.corners, temple]))[:, 0] - np.array([left, top])
     hard = filled_outline(np.asarray(hull, np.float32), inside.shape)
     skull = np.asarray(cv2.GaussianBlur(hard, (0, 0), _TEMPLE_SOFT * around.unit), np.float32)
+    skull *= rise(around.down(rows), _BEGINS[1], _BEGINS[0])
     aside = _shaded(around.beyond(rows, columns), _TEMPLE_LIGHT, 0, _TEMPLE_FAR)
     _blend(picture[rows, columns], skull * (presence / 255), aside[..., None] * cheek)
     light = _EAR_LIGHT - np.float32(_HOLLOW) * np.exp(-np.square(2 * hollow))
@@ -207,13 +212,11 @@ def _draw_ear(
 
 def _temple_and_box(around: Surrounded, ear: _Ear) -> tuple[Float32, Float32]:
     """Where the side of the head meets an ear, and corners of what both fill: (2, 2) px each."""
-    head = around.head
-    column = head.middle + ear.way * ear.at * head.half
-    temple = [[column, head.top + share * head.height] for share in _TEMPLE]
-    outer = column + ear.way * 1.5 * ear.wide * head.half
-    ends = (_EAR_MIDDLE - 1.3 * ear.tall, 1.0)
-    box = [[x, head.top + y * head.height] for x, y in zip((head.middle, outer), ends, strict=True)]
-    return np.array(temple, np.float32), np.array(box, np.float32)
+    at = ear.way * ear.at
+    outer = at + ear.way * 1.5 * ear.wide
+    temple = np.array([[at, share] for share in _TEMPLE])
+    box = np.array([[0, _EAR_MIDDLE - 1.3 * ear.tall], [outer, 1.0]])
+    return around.head.placed(temple), around.head.placed(box)
 
 
 def _ear_distances(

@@ -58,6 +58,15 @@ class Head:
     half: float
     turned: float
 
+    def placed(self, shares: NDArray[np.floating]) -> Float32:
+        """Where points lie that are given in half widths and heights: float32[M, 2] px.
+
+        Args:
+            shares: (M, 2), half widths right of the upper face's middle, heights below the top.
+        """
+        place = np.array([self.middle, self.top]) + shares * np.array([self.half, self.height])
+        return np.asarray(place, np.float32)
+
 
 def head_of(corners: Float32, side: int) -> Head:
     """The head of a painted outline.
