@@ -67,7 +67,7 @@ def draw_eyes(pixels: Float32, points: Float32, traits: Float32) -> None:
     """
     size = pixels.shape[0]
     eyes = [
-        _eye_in(pixels, points[lids] * size, points[pupil] * size)
+        _eye_in(pixels, points[lids] * size - 0.5, points[pupil] * size - 0.5)
         for lids, pupil in (
             (EYE_LEFT_SLICE, PUPIL_IMAGE_LEFT),
             (EYE_RIGHT_SLICE, PUPIL_IMAGE_RIGHT),
@@ -115,7 +115,10 @@ class _Eye:
 
 
 def _eye_in(pixels: Float32, eye: Float32, pupil: Float32) -> _Eye | None:
-    """An eye by its lids float32[16, 3], from the outer corner along the lower lid, in pixels."""
+    """An eye by its pupil and its lids float32[16, 3], from the outer corner along the lower lid.
+
+    Both in pixels whose first one has its middle at 0.
+    """
     across = eye[8] - eye[0]
     width = float(np.linalg.norm(across)) + _FAINT
     seen = float(np.linalg.norm(across[:2])) / width

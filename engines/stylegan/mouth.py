@@ -125,7 +125,7 @@ class _Mouth:
 
 def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
     size = pixels.shape[0]
-    inner = points[LIPS_INNER_SLICE] * np.float32(size)
+    inner = points[LIPS_INNER_SLICE] * np.float32(size) - np.float32(0.5)
     across = inner[_RIGHT] - inner[_LEFT]
     width = float(np.linalg.norm(across)) + _FAINT
     seen = float(np.linalg.norm(across[:2]))
@@ -222,5 +222,5 @@ def _height_at(way: Float32, lip: Float32) -> Float32:
 def _skin(pixels: Float32, places: Float32) -> Float32:
     """Mean colour at places float32[M, 2] in crop units."""
     size = pixels.shape[0]
-    x, y = np.clip(np.round(places * size), 0, size - 1).astype(np.intp).T
+    x, y = np.clip(np.floor(places * size), 0, size - 1).astype(np.intp).T
     return np.asarray(pixels[y, x].mean(axis=0), np.float32)

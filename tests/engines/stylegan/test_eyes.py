@@ -137,3 +137,9 @@ def test_more_is_drawn_the_paler_the_irises_are() -> None:
         change.append(float(np.abs(pixels - before).sum()))
     assert change[0] == 0.0
     assert 0.0 < change[1] < change[2]
+
+
+def test_an_eye_is_drawn_about_its_middle_to_a_part_of_a_pixel() -> None:
+    changed = np.abs(drawn(face()) - SKIN).max(axis=2) > 1
+    seen = np.flatnonzero(changed[:, : SIDE // 2].any(axis=0)) + 0.5
+    assert (seen[0] + seen[-1]) / 2 == pytest.approx(0.3 * SIDE, abs=0.3)

@@ -161,3 +161,9 @@ def test_the_mean_face_gets_a_mouth_where_its_lips_are() -> None:
     assert len(rows) > 100
     assert (lips.min(axis=0) - 4 < (columns.min(), rows.min())).all()
     assert (lips.max(axis=0) + 4 > (columns.max(), rows.max())).all()
+
+
+def test_a_mouth_is_drawn_about_its_middle_to_a_part_of_a_pixel() -> None:
+    changed = np.abs(drawn(face(gap=0.09)) - SKIN).sum(axis=(0, 2))
+    middle = float((changed * (np.arange(SIDE) + 0.5)).sum() / changed.sum())
+    assert middle == pytest.approx(0.5 * SIDE, abs=0.1)
