@@ -1,7 +1,7 @@
 """Synthetic people whose latents surrogates are mixed from, and the keyed choice among them.
 
-A donor is chosen by keyed randomness alone. The subject supplies nothing but coarse attribute
-bins, and those only where at least k people of the cluster share them.
+A donor is chosen by keyed randomness alone, see `gallery.dealing`. The subject supplies nothing but
+coarse attribute bins, and those only where at least k people of the cluster share them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Latent
+from gallery.dealing import Indices, dealt
 from gallery.errors import DonorPackRejected, TooFewDonors
 from gallery.mixing import Latents, Weights, mix_latents, randomised_weights
 from gallery.secrets import KeyedRandom
@@ -22,6 +23,7 @@ from gallery.secrets import KeyedRandom
 __all__ = [
     "DonorPopulation",
     "DonorRecipe",
+    "mixed_latent",
     "read_donors",
     "shared_attributes",
     "surrogate_latent",
@@ -45,6 +47,7 @@ class DonorPopulation:
         attributes: per attribute, (n,) str values; the empty string where unknown.
         mean: (L, 512) float32, mean latent of the generator or, where none was given, of
             the donors; spreads are measured from it.
+        alike: (M, 2) donors who look alike, each pair once; they are not dealt together.
 
     Raises:
         DonorPackRejected: wrong shapes, not finite, or fewer than two donors.
@@ -57,6 +60,7 @@ class DonorPopulation:
     latents: Latents
     attributes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
     mean: Latent = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    alike: Indices = field(default_factory=lambda: np.zeros((0, 2), np.intp))
 
     def __post_init__(self) -> None:
         if self.latents.ndim != 3 or len(self.latents) < 2:
@@ -71,11 +75,14 @@ class DonorPopulation:
             raise DonorPackRejected("the mean latent must be finite and of one donor's shape")
         if any(values.shape != (len(self.latents),) for values in self.attributes.values()):
             raise DonorPackRejected("every attribute needs one value per donor")
+        if not _are_pairs(self.alike, len(self.latents)):
+            raise DonorPackRejected("look-alikes must be pairs of different donors of the pack")
+        object.__setattr__(self, "alike", self.alike.astype(np.intp))
 
     def __len__(self) -> int:
         return len(self.latents)
 
-    def matching(self, wanted: Mapping[str, str], count: int) -> NDArray[np.intp]:
+    def matching(self, wanted: Mapping[str, str], count: int) -> Indices:
         """Donors that have the wanted values; the last are given up until `count` are left.
 
         Args:
@@ -139,15 +146,16 @@ def surrogate_latent(
     """The surrogate of one number, (L, 512) float32.
 
     Donors are dealt like cards: in the first deal every number has a main donor of its own,
-    and little of others; once all are dealt they come again, in more even mixtures. The
-    result depends on the key, the scope (through `random`'s context), the number, the wanted
-    attributes and the population: nothing of the subject's pixels or embedding enters.
+    and little of others; once all are dealt they come again, in more even mixtures. Numbers
+    below 0 are dealt from the last card on. The result depends on the key, the scope (through
+    `random`'s context), the number, the wanted attributes and the population: nothing of the
+    subject's pixels or embedding enters.
 
     Args:
         population: who can be chosen.
         random: keyed stream of the scope; only children of it are drawn from, so any worker
             gets the same surrogate at any time.
-        number: from 0; who has which says nothing without the key.
+        number: who has which says nothing without the key.
         at_once: any so many consecutive numbers, as the places of a cluster, have different
             main donors.
         wanted: attributes that at least k people of the cluster share; decided once per
@@ -165,24 +173,47 @@ def surrogate_latent(
     recipe = recipe or DonorRecipe()
     pool = population.matching(wanted or {}, max(at_once, recipe.donors))
     deal, card = divmod(number, len(pool))
-    main = random.child("donors").sample(len(pool), card + 1)[card]
+    main = int(dealt(random.child("donors"), pool, population.alike, card + 1)[card])
+    return mixed_latent(population, random, number, main, pool, deal in (-1, 0), recipe)
+
+
+def mixed_latent(
+    population: DonorPopulation,
+    random: KeyedRandom,
+    number: int,
+    main: int,
+    pool: Indices,
+    is_first: bool,
+    recipe: DonorRecipe,
+) -> Latent:
+    """A main donor mixed with others, (L, 512) float32.
+
+    Args:
+        population: who is mixed.
+        random: keyed stream; only children of it are drawn from.
+        number: of the surrogate; another has others mixed in.
+        main: row of the main donor.
+        pool: rows of those who may be mixed in; the main donor is left out.
+        is_first: whether that donor is dealt for the first time.
+        recipe: how to mix.
+    """
     # Drawn anew for every number: a rule between numbers would tell which are far apart.
-    others = random.child("others", number).sample(len(pool) - 1, recipe.donors - 1)
-    chosen = pool[np.concatenate([[main], others + (others >= main)])]
-    weights = _weights(random.child("weights", number), deal, recipe)
-    mixed = mix_latents(population.latents[chosen], weights)
+    rest = pool[pool != main]
+    others = rest[random.child("others", number).sample(len(rest), recipe.donors - 1)]
+    weights = _weights(random.child("weights", number), is_first, recipe)
+    mixed = mix_latents(population.latents[np.concatenate([[main], others])], weights)
     if not recipe.keeps_spread:
         return mixed
     stretch = recipe.boldness / np.sqrt(float((weights**2).sum()))
     return np.asarray(population.mean + (mixed - population.mean) * stretch, dtype=np.float32)
 
 
-def _weights(random: KeyedRandom, deal: int, recipe: DonorRecipe) -> Weights:
+def _weights(random: KeyedRandom, is_first: bool, recipe: DonorRecipe) -> Weights:
     """Weights of the main donor and the others, (donors,) float64, sum 1."""
     others = recipe.donors - 1
     if not others:
         return np.ones(1)
-    if deal == 0:
+    if is_first:
         return np.array([1 - recipe.accent, *[recipe.accent / others] * others])
     return randomised_weights(random, recipe.donors, spread=recipe.spread, k_floor=recipe.k_floor)
 
@@ -229,6 +260,7 @@ def write_donors(path: Path, population: DonorPopulation) -> None:
         "format": np.array(_FORMAT),
         "latents": latents[:, : 1 if is_flat else layers].astype(np.float16),
         "mean": population.mean,
+        "alike": population.alike.astype(np.int32),
     }
     for name, values in population.attributes.items():
         names, codes = np.unique(values, return_inverse=True)
@@ -245,7 +277,7 @@ def read_donors(path: Path) -> DonorPopulation:
 
     Raises:
         DonorPackRejected: absent, damaged, of another format, or holding anything but
-            latents, their mean and coarse attributes.
+            latents, their mean, look-alikes and coarse attributes.
     """
     try:
         with zipfile.ZipFile(path) as members:
@@ -265,7 +297,7 @@ def read_donors(path: Path) -> DonorPopulation:
     strangers = [name for name in arrays if not _belongs(name)]
     if strangers or "latents" not in arrays or "mean" not in arrays:
         raise DonorPackRejected(
-            f"{path.name} must hold latents, mean and coarse attributes only, not "
+            f"{path.name} must hold latents, mean, alike and coarse attributes only, not "
             f"{', '.join(sorted(strangers)) or 'less'}"
         )
     attributes = {
@@ -276,11 +308,12 @@ def read_donors(path: Path) -> DonorPopulation:
     latents, mean = arrays["latents"].astype(np.float32), arrays["mean"].astype(np.float32)
     if latents.ndim == 3 and mean.ndim == 2 and latents.shape[1] == 1:
         latents = np.broadcast_to(latents, (len(latents), len(mean), latents.shape[2]))
-    return DonorPopulation(latents, attributes, mean)
+    alike = arrays.get("alike", np.zeros((0, 2), np.intp))
+    return DonorPopulation(latents, attributes, mean, alike)
 
 
 def _belongs(name: str) -> bool:
-    return name in {"format", "latents", "mean"} or name.startswith((_CODES, _NAMES))
+    return name in {"format", "latents", "mean", "alike"} or name.startswith((_CODES, _NAMES))
 
 
 def _decoded(arrays: Mapping[str, NDArray[np.generic]], name: str, pack: str) -> NDArray[np.str_]:
@@ -292,3 +325,11 @@ def _decoded(arrays: Mapping[str, NDArray[np.generic]], name: str, pack: str) ->
     if rows.ndim != 1 or names.ndim != 1 or ((rows < _UNKNOWN) | (rows >= len(names))).any():
         raise DonorPackRejected(f"{pack}: attribute {name!r} has codes without values")
     return np.append(names.astype(np.str_), "")[rows]
+
+
+def _are_pairs(alike: NDArray[np.generic], count: int) -> bool:
+    """Whether these are (M, 2) different rows of so many."""
+    if not np.issubdtype(alike.dtype, np.integer) or alike.ndim != 2 or alike.shape[1] != 2:
+        return False
+    rows = alike.astype(np.int64)
+    return bool(((rows >= 0) & (rows < count)).all() and (rows[:, 0] != rows[:, 1]).all())

@@ -30,9 +30,10 @@ class SurrogateMaker(Protocol):
 
         Args:
             keyed: the scope's random stream, the only source of randomness.
-            number: which of the scope's faces, from 0; different numbers must give faces
+            number: which of the scope's faces, of any sign; different numbers must give faces
                 that nobody confuses.
-            places: how many faces a cluster may need; so many consecutive numbers are its.
+            places: how many faces a cluster may need; so many consecutive numbers, at most,
+                are its.
             attribute_bin: attributes that all the cluster's people share, as
                 "name=value|name=value"; "" for any.
 
@@ -95,9 +96,16 @@ class Face:
 
     @property
     def place(self) -> int:
-        """The slot after the permutation that only the secret tells."""
+        """The slot after a permutation that only the secret tells.
+
+        The first half of the slots, which every cluster fills, is permuted, and so is the second,
+        which records in doubt fill now and then.
+        """
         order = KeyedRandom(self.secret, "places", self.cluster, *self.domain)
-        return int(order.permutation(self.slots)[self.slot])
+        first, second = (order.permutation(count) for count in (self._filled, self._spare))
+        if self.slot < self._filled:
+            return int(first[self.slot])
+        return self._filled + int(second[self.slot - self._filled])
 
     @property
     def name(self) -> str:
@@ -113,8 +121,23 @@ class Face:
 
     @property
     def number(self) -> int:
-        """Number of the face within its domain; those of one cluster follow each other."""
-        return self.cluster * self.slots + self.place
+        """Number of the face within its domain; those of one cluster follow each other.
+
+        Places that are filled count from 0 upwards, the others from -1 downwards, so that hardly
+        any surrogate is dealt to nobody.
+        """
+        place = self.place
+        if place < self._filled:
+            return self.cluster * self._filled + place
+        return -1 - (self.cluster * self._spare + place - self._filled)
+
+    @property
+    def _filled(self) -> int:
+        return (self.slots + 1) // 2
+
+    @property
+    def _spare(self) -> int:
+        return self.slots // 2
 
     def keyed(self) -> KeyedRandom:
         """The random stream that the latents of the domain's faces are drawn from."""

@@ -86,9 +86,15 @@ def chosen_under_control(
 
 
 def shown(
-    swapper: Swapper, shape: ShapeModel, latents: Float32, data: Path, models: Path, seed: int
+    swapper: Swapper,
+    shape: ShapeModel,
+    latents: Float32,
+    data: Path,
+    models: Path,
+    seed: int,
+    controls: int = CONTROLS,
 ) -> Shown:
-    """Paint candidates under the control of CONTROLS people each, drawn from the training crops.
+    """Paint candidates under the control of other people, drawn from the training crops.
 
     Args:
         swapper: of the pack.
@@ -97,9 +103,10 @@ def shown(
         data: folder of prepared crops.
         models: folder of the recognisers.
         seed: decides whose control it is.
+        controls: people per candidate.
     """
     rows = np.flatnonzero(is_real_adult(data) & ~np.load(data / "split.npy"))
-    drawn = np.random.default_rng(seed).integers(0, len(rows), (len(latents), CONTROLS))
+    drawn = np.random.default_rng(seed).integers(0, len(rows), (len(latents), controls))
     subjects = rows[drawn]
     slices = [slice(start, start + _AT_ONCE) for start in range(0, len(latents), _AT_ONCE)]
     parts = [_shown(swapper, shape, latents[at], subjects[at], data, models) for at in slices]
@@ -126,7 +133,7 @@ def _shown(
         crops, points = np.ascontiguousarray(faces[people][..., ::-1]), np.asarray(labels[people])
         pictures, blends = painted(swapper, crops, latents)
         wanted = shape.swapped(points, latents)
-        error += landmark_gaps(swapper.read(pictures).points, wanted) / CONTROLS
+        error += landmark_gaps(swapper.read(pictures).points, wanted) / subjects.shape[1]
         for name, which in RECOGNISERS.items():
             sums[name] = sums.get(name, np.float32(0)) + embeddings(
                 backend, models, which, blends, wanted

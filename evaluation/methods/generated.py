@@ -25,7 +25,8 @@ from evaluation.faces import Faces
 from evaluation.methods.directions import LatentDirections, directions_from_latents
 from evaluation.methods.dressing import dressed
 from evaluation.methods.remembered import Remembered
-from gallery.donors import DonorPopulation, DonorRecipe, read_donors, surrogate_latent
+from gallery.dealing import Indices
+from gallery.donors import DonorPopulation, DonorRecipe, mixed_latent, read_donors
 from gallery.secrets import KeyedRandom
 
 __all__ = ["GeneratedSurrogates", "pack_fingerprint", "points_at_rest", "surrogates_from_pack"]
@@ -85,6 +86,11 @@ class GeneratedSurrogates:
     def donors(self) -> int:
         """Surrogates with a main donor of their own."""
         return len(self.population)
+
+    @property
+    def alike(self) -> Indices:
+        """(M, 2) donors who look alike, each pair once."""
+        return self.population.alike
 
     def fit(self, donors: Faces) -> None:
         """Takes nothing from real people: the donors are the pack's own."""
@@ -175,8 +181,9 @@ class GeneratedSurrogates:
         )
 
     def _latent(self, index: int) -> NDArray[np.float32]:
-        keyed = KeyedRandom(_PUBLIC_KEY, "mixture")
-        return surrogate_latent(self.population, keyed, index, recipe=self.recipe)
+        keyed, everybody = KeyedRandom(_PUBLIC_KEY, "mixture"), np.arange(len(self.population))
+        deal, main = divmod(index, len(everybody))
+        return mixed_latent(self.population, keyed, index, main, everybody, deal == 0, self.recipe)
 
 
 def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> GeneratedSurrogates:

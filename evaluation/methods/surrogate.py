@@ -18,6 +18,7 @@ from engines.alignment import identity_distance
 from evaluation.errors import TooFewPeople
 from evaluation.faces import CROP, Faces, crop_window
 from evaluation.methods.method import Kind, Release
+from gallery.dealing import Indices, dealt
 from gallery.secrets import KeyedRandom
 
 __all__ = ["DonorImages", "DonorSurrogate", "SurrogateRenderer", "oval_alpha", "worn"]
@@ -31,6 +32,10 @@ class SurrogateRenderer(Protocol):
     @property
     def donors(self) -> int:
         """How many different surrogates there are; 0 before `fit`."""
+
+    @property
+    def alike(self) -> Indices:
+        """(M, 2) donors who look alike, each pair once."""
 
     def fit(self, donors: Faces) -> None:
         """Takes donors from people outside the test; a generator has its own."""
@@ -64,6 +69,11 @@ class DonorImages:
     def donors(self) -> int:
         """Photographs, one per donor."""
         return len(self._crops)
+
+    @property
+    def alike(self) -> Indices:
+        """Unknown: none."""
+        return np.zeros((0, 2), np.intp)
 
     def fit(self, donors: Faces) -> None:
         """Keeps one crop per donor."""
@@ -152,13 +162,21 @@ class DonorSurrogate:
         self._clusters += count
 
     def _donors(self, persons: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
-        """The donor in each person's slot: dealt without repetition until all are used."""
+        """The donor in each person's slot: dealt without repetition until all are used.
+
+        In the order of the product, see `gallery.dealing`.
+        """
         pool = self.renderer.donors
         slots = [self._home[int(p)] * 2 * self.k + self._slot[int(p)] for p in persons]
         used = sorted({self._home[p] * 2 * self.k + self._slot[p] for p in self._home})
         rank = {slot: place for place, slot in enumerate(used)}
         decks = [
-            KeyedRandom(secret, "donors", deck).sample(pool, min(pool, len(used) - deck * pool))
+            dealt(
+                KeyedRandom(secret, "donors", deck),
+                np.arange(pool),
+                self.renderer.alike,
+                min(pool, len(used) - deck * pool),
+            )
             for deck in range(-(-len(used) // pool))
         ]
         return np.array([decks[rank[s] // pool][rank[s] % pool] for s in slots], np.int64)

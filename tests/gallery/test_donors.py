@@ -88,6 +88,24 @@ def test_everybody_has_a_main_donor_until_all_are_dealt() -> None:
     assert np.median(rows[40:].max(axis=1)) < 0.85
 
 
+def test_numbers_below_zero_have_main_donors_of_their_own() -> None:
+    rows = np.stack([weights_of(number, DonorRecipe()) for number in range(-20, 20)])
+    assert sorted(rows.argmax(axis=1)) == list(range(40))
+
+
+def test_look_alikes_are_not_dealt_together() -> None:
+    rows = np.eye(40, 512, dtype=np.float32)[:, None]
+    pairs = np.array([[row, row + 20] for row in range(20)])
+    population = DonorPopulation(rows, {"gender": np.array(["f"] * 10 + ["m"] * 30)}, alike=pairs)
+    for wanted, count in (({}, 20), ({"gender": "m"}, 20)):
+        recipe = DonorRecipe(keeps_spread=False)
+        mains = {
+            int(surrogate_latent(population, keyed("c"), n, wanted=wanted, recipe=recipe).argmax())
+            for n in range(count)
+        }
+        assert len({main % 20 for main in mains}) == count
+
+
 def test_surrogate_does_not_depend_on_which_were_asked_before() -> None:
     random = keyed("c")
     surrogate_latent(crowd(), random, 4)
@@ -216,6 +234,11 @@ def pack(path: Path, **arrays: NDArray[np.generic]) -> Path:
             {"attribute.age": np.zeros(2, np.int16), "values.age": np.array(["old"])},
             "one value per donor",
         ),
+        ({"alike": np.array([[0, 3]])}, "look-alikes"),
+        ({"alike": np.array([[-1, 0]])}, "look-alikes"),
+        ({"alike": np.array([[1, 1]])}, "look-alikes"),
+        ({"alike": np.array([0, 1])}, "look-alikes"),
+        ({"alike": np.array([[0.0, 1.0]])}, "look-alikes"),
     ],
 )
 def test_pack_that_holds_anything_unusual_is_refused(

@@ -33,10 +33,23 @@ def test_permutation_depends_on_secret_cluster_and_domain() -> None:
     assert len({tuple(places) for places in orders}) == 4
 
 
-def test_slot_says_nothing_about_the_place_without_the_secret() -> None:
-    places = [dataclasses.replace(FACE, secret=bytes([n]) * 32, slot=0).place for n in range(250)]
-    counts = np.bincount(places, minlength=9)
-    assert counts.min() > 10
+@pytest.mark.parametrize(("slot", "own"), [(0, range(5)), (6, range(5, 9))])
+def test_slot_says_only_whether_the_place_is_a_spare_one(slot: int, own: range) -> None:
+    faces = [dataclasses.replace(FACE, secret=bytes([n]) * 32, slot=slot) for n in range(250)]
+    counts = np.bincount([face.place for face in faces], minlength=9)
+    assert counts[own.start : own.stop].min() > 30
+    assert counts.sum() == counts[own.start : own.stop].sum()
+
+
+def test_numbers_of_filled_places_leave_no_gap_and_no_two_faces_share_one() -> None:
+    numbers = [
+        [dataclasses.replace(FACE, cluster=cluster, slot=slot).number for slot in range(9)]
+        for cluster in range(20)
+    ]
+    filled = sorted(number for cluster in numbers for number in cluster[:5])
+    spare = sorted(number for cluster in numbers for number in cluster[5:])
+    assert filled == list(range(100))
+    assert spare == list(range(-80, 0))
 
 
 def test_names_of_faces_and_clusters_do_not_link_domains() -> None:

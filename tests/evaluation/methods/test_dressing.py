@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import EYES, identity_mask
 from engines.errors import EngineFault
+from engines.painted_head import MIDDLING
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLICE, POINTS
 from engines.swapper import Control, Rendered, Swapper
 from evaluation.faces import CROP, MARGIN, PORTRAIT, Faces
@@ -43,8 +44,8 @@ class StandIn:
         pixels[:, ::8] += 20
         away = np.repeat(identity_mask(CROP)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
-        hair = np.full((count, 4), 0.5, np.float32)
-        return Rendered(pixels, away, outline, hair, np.full(count, self.usable))
+        head = np.repeat(MIDDLING[None], count, axis=0)
+        return Rendered(pixels, away, outline, head, np.full(count, self.usable))
 
 
 def portraits(count: int) -> Faces:

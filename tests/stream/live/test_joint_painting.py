@@ -36,8 +36,8 @@ class Palette:
         pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
         alpha = np.ones((len(latents), 4, 4), np.float32)
         outline = np.zeros((len(latents), 3, 2), np.float32)
-        hair = np.repeat(shade[:, None], 4, axis=1)
-        return Rendered(pixels, alpha, outline, hair, control.doubt < 100)
+        head = np.repeat(shade[:, None], 6, axis=1)
+        return Rendered(pixels, alpha, outline, head, control.doubt < 100)
 
 
 def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:
