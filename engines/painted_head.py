@@ -9,7 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEAD_TRAITS", "MIDDLING", "Head", "Trait", "head_of"]
+from engines.strands import grid
+
+__all__ = ["HEAD_TRAITS", "MIDDLING", "Head", "Surrounded", "Trait", "head_of"]
 
 _EYES: Final = 0.38
 """Height of the eyes under the outline's top, a share of its height."""
@@ -84,3 +86,36 @@ def head_of(corners: Float32, side: int) -> Head:
     middle = float(upper.min()) + half
     turned = float(np.clip((middle - side / 2) / half, -_MOST_TURNED, _MOST_TURNED))
     return Head(top, height, top + _EYES * height, middle, half, turned)
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounded:
+    """A painted head and what lies around it in a crop of S×S pixels.
+
+    Attributes:
+        head: where it is.
+        corners: float32[M, 2], outline of the painted face, px of the crop.
+        depth: float32[S, S], px inside that outline, negative outside.
+        away: float32[S, S], px beyond the patch; 0 under it.
+        unit: side of the patch, px of the crop.
+    """
+
+    head: Head
+    corners: Float32
+    depth: Float32
+    away: Float32
+    unit: float
+
+    def across(self, columns: slice) -> Float32:
+        """Half widths right of the face's middle: float32[1, W]."""
+        own = grid(len(self.depth))[1][:1, columns] + np.float32(0.5)
+        return np.asarray((own - self.head.middle) / self.head.half, np.float32)
+
+    def down(self, rows: slice) -> Float32:
+        """Heights of the outline below its top: float32[H, 1]."""
+        own = grid(len(self.depth))[0][rows, :1] + np.float32(0.5)
+        return np.asarray((own - self.head.top) / self.head.height, np.float32)
+
+    def beyond(self, rows: slice, columns: slice) -> Float32:
+        """How far outside the outline, shares of the patch's side: float32[H, W]."""
+        return np.asarray(np.maximum(-self.depth[rows, columns] / self.unit, 0), np.float32)

@@ -4,11 +4,11 @@ A recogniser that sees a stranger's face on a head still reads something off the
 outline and the ears. Around the painted face, out to about a face's half width, a wide median
 therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
 and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). What is
-around runs on under the patch as far as the painted face. Next to the face a cap of the
-surrogate's hair is drawn, see `engines.hair_cap`, and neck and ears, see `engines.neck`; the head's
-own hair gets new strands, see `engines.strands`. Collars tell little and are smoothed less. Only
-the composite itself is looked at, in which every face has been replaced or covered: softening
-cannot bring anything back.
+around runs on under the patch as far as the painted face. Next to the face hair, neck and ears of
+the surrogate are drawn, see `engines.hair_cap` and `engines.neck_and_ears`; the head's own hair
+gets new strands, see `engines.strands`. Collars tell little and are smoothed less. Only the
+composite itself is looked at, in which every face has been replaced or covered: softening cannot
+bring anything back.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
 from engines.hair_cap import alike, bounded_colour, hair_cap
 from engines.hair_reading import bare_above, first_with, hair_colour, told_from_wall
-from engines.neck import Surrounded, cheeks_of, draw_ears, draw_neck
-from engines.painted_head import MIDDLING, head_of
+from engines.neck_and_ears import cheeks_of, draw_ears, draw_neck
+from engines.painted_head import MIDDLING, Surrounded, head_of
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
@@ -102,7 +102,8 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(scene.side / 2)
     lie = _lie_of(corners, scene)
     whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
-    smooth, hairline = _head_drawn(whole, scene, lie, patch)
+    cheeks = cheeks_of(patch.pixels, patch.outline)
+    smooth, hairline = _head_drawn(whole, scene, lie, patch, cheeks)
     share = _reach_weight(lie.away, unit)
     smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
@@ -111,7 +112,7 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
 
 
 def _head_drawn(
-    whole: Float32, scene: _Scene, lie: Surrounded, patch: Patch
+    whole: Float32, scene: _Scene, lie: Surrounded, patch: Patch, cheeks: Float32
 ) -> tuple[Float32, Float32]:
     """The smoothed crop with hair, ears and neck of the surrogate, and where its hairline is.
 
@@ -119,7 +120,8 @@ def _head_drawn(
         whole: float32[S, S, 3], the crop filled in where it is not known.
         scene: the same as it was cut.
         lie: where the painted head lies in it.
-        patch: gives traits and colours.
+        patch: gives traits and the mean skin.
+        cheeks: float32[2, 3] of it, see `cheeks_of`.
 
     Returns:
         float32[S, S, 3] BGR, and float32[S, S], px below the hairline.
@@ -135,8 +137,6 @@ def _head_drawn(
     own = bounded_colour(hair, traits, skin)
     recoloured = cap.fading * np.float32(told_from_wall(scene.around, scene.known, hair, corners))
     flat += (same * recoloured)[..., None] * (own - hair)
-    assert patch.outline is not None
-    cheeks = cheeks_of(patch.pixels, patch.outline)
     draw_ears(flat, lie, cheeks, traits, same)
     draw_neck(flat, lie, cheeks, traits)
     return cap.drawn_over(flat, own, same), cap.hairline

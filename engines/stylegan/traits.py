@@ -1,10 +1,10 @@
 """What hair, neck, ears and eyes a surrogate has: a few numbers that follow from its latent.
 
 The texture ends at hairline and jaw and has no irises, so these are drawn, see `engines.hair_cap`,
-`engines.neck` and `engines.stylegan.eyes`. Traits tell one surrogate's from another's: without them
-everybody has the same, and recognisers take a tenth of all people for one another. Projections of
-the latent that nothing else looks at keep them the same wherever the surrogate is worn, and apart
-from its face.
+`engines.neck_and_ears` and `engines.stylegan.eyes`. Traits tell one surrogate's from another's:
+without them everybody has the same, and recognisers take a tenth of all people for one another.
+Projections of the latent that nothing else looks at keep them the same wherever the surrogate is
+worn, and apart from its face.
 """
 
 from functools import lru_cache

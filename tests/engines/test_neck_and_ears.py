@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.neck import Surrounded, cheeks_of, draw_ears, draw_neck
-from engines.painted_head import MIDDLING, Trait, head_of
+from engines.neck_and_ears import cheeks_of, draw_ears, draw_neck
+from engines.painted_head import MIDDLING, Surrounded, Trait, head_of
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,7 @@
 Smoothing takes neck and ears away with all else that is narrow: a collar would run up to the chin,
 and the head float above it. So both are drawn. Their place follows from the painted outline and
 from two traits of the surrogate, their colour from its painted cheeks, shade from the distance to
-the jaw; the shares below were set beside a median picture of 949 heads. Neck is drawn where the
+the jaw; the shares below were set beside median pictures of heads. Neck is drawn where the
 patch hides the subject's, and gives way below that to what is seen there; an ear where beside the
 face there is no hair. Of the subject nothing else has a part in it.
 """
@@ -17,11 +17,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.painted_head import Head, Trait
-from engines.strands import grid
+from engines.painted_head import Surrounded, Trait
 from engines.stylegan.drawing import between, box_around, filled_outline, ramp, rise
 
-__all__ = ["Surrounded", "cheeks_of", "draw_ears", "draw_neck"]
+__all__ = ["cheeks_of", "draw_ears", "draw_neck"]
 
 _CHEEK: Final = (0.45, 0.06)
 """Where cheeks are looked at: beside the outline's middle and below it, shares of half its size."""
@@ -75,39 +74,6 @@ _HAIR: Final = (0.3, 0.6)
 """Share of hair where an ear would be from which on it begins to be under it, and is."""
 
 Float32 = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Surrounded:
-    """A painted head and what lies around it in a crop of S×S pixels.
-
-    Attributes:
-        head: where it is.
-        corners: float32[M, 2], outline of the painted face, px of the crop.
-        depth: float32[S, S], px inside that outline, negative outside.
-        away: float32[S, S], px beyond the patch; 0 under it.
-        unit: side of the patch, px of the crop.
-    """
-
-    head: Head
-    corners: Float32
-    depth: Float32
-    away: Float32
-    unit: float
-
-    def across(self, columns: slice) -> Float32:
-        """Half widths right of the face's middle: float32[1, W]."""
-        own = grid(len(self.depth))[1][:1, columns] + np.float32(0.5)
-        return np.asarray((own - self.head.middle) / self.head.half, np.float32)
-
-    def down(self, rows: slice) -> Float32:
-        """Heights of the outline below its top: float32[H, 1]."""
-        own = grid(len(self.depth))[0][rows, :1] + np.float32(0.5)
-        return np.asarray((own - self.head.top) / self.head.height, np.float32)
-
-    def beyond(self, rows: slice, columns: slice) -> Float32:
-        """How far outside the outline, shares of the patch's side: float32[H, W]."""
-        return np.asarray(np.maximum(-self.depth[rows, columns] / self.unit, 0), np.float32)
 
 
 def cheeks_of(pixels: Float32, outline: Float32) -> Float32:
