@@ -120,7 +120,7 @@ def hair_cap(
         bare_px: how far skin is seen above that outline, px of the crop.
 
     >>> face = np.float32([[40, 30], [88, 30], [88, 70], [64, 100], [40, 70]])
-    >>> cap = hair_cap(face, np.full(6, 0.5, np.float32), 128, 80)
+    >>> cap = hair_cap(face, np.full(7, 0.5, np.float32), 128, 80)
     >>> float(cap.weight[24, 64]), float(cap.weight[24, 120]), float(cap.weight[90, 64])
     (1.0, 0.0, 0.0)
     """
@@ -155,7 +155,7 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
         traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         skin: float32[3] BGR, mean of the painted face.
 
-    >>> white, middle = np.float32([200, 200, 200]), np.full(6, 0.5, np.float32)
+    >>> white, middle = np.float32([200, 200, 200]), np.full(7, 0.5, np.float32)
     >>> [round(float(value)) for value in bounded_colour(white, middle, np.float32([80, 95, 118]))]
     [69, 69, 69]
     """
@@ -176,8 +176,8 @@ def in_haze(traits: Float32, share: float) -> Float32:
         traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         share: of its contrast that the face keeps, at most 1.
 
-    >>> [round(float(one), 2) for one in in_haze(np.float32([0, 0.5, 0.5, 0.5, 0.5, 0.5]), 0.5)]
-    [0.31, 0.5, 0.5, 0.5, 0.5, 0.5]
+    >>> [round(float(one), 2) for one in in_haze(np.float32([0, 1, 1, 1, 1, 1, 1]), 0.5)]
+    [0.31, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     own = between(_BRIGHTNESS, float(traits[Trait.HAIR_BRIGHTNESS]))
     # Half as strongly: where the face is soft but the picture is not, hair must not turn grey.

@@ -2,7 +2,7 @@
 
 Smoothing takes neck and ears away with all else that is narrow: a collar would run up to the chin,
 and the head float above it. So both are drawn. Their place follows from the painted outline and
-from two traits of the surrogate, their colour from its painted cheeks, shade from the distance to
+from traits of the surrogate, their colour from its painted cheeks, shade from the distance to
 the jaw; the shares below were set beside median pictures of heads. Neck is drawn where the
 patch hides the subject's, and gives way below that to what is seen there; an ear where beside the
 face there is no hair. Of the subject nothing else has a part in it.
@@ -25,7 +25,7 @@ __all__ = ["cheeks_of", "draw_ears", "draw_neck"]
 _CHEEK: Final = (0.45, 0.06)
 """Where cheeks are looked at: beside the outline's middle and below it, shares of half its size."""
 _CHEEK_REACH: Final = 0.12
-_WIDE: Final = (0.66, 0.82)
+_WIDE: Final = (0.60, 0.90)
 """Half width of the neck over that of the upper face, of the least trait and the greatest."""
 _BEHIND: Final = 1.6
 """How far it lies behind a turned face, in half widths per share by which that is turned."""
@@ -39,11 +39,12 @@ _BEGINS: Final = (0.6, 0.75)
 """Where beside the face it begins, in the same heights."""
 _ENDS: Final = 0.12
 """Beyond the patch, over what distance it ends, a share of the patch's side."""
-_SHADE: Final = (0.62, 0.90)
+_SHADE: Final = (0.48, 0.78)
+_LIGHT: Final = 0.90
 _SHADE_FROM: Final = 0.02
 _SHADE_TO: Final = 0.17
-"""Brightness over that of the cheeks next to the jaw and away from it, and the distances, shares of
-the patch's side, between which it changes."""
+"""Brightness over that of the cheeks next to the jaw, of the least trait and the greatest, and away
+from it, and the distances, shares of the patch's side, between which it changes."""
 _ROUND: Final = 0.12
 """How much darker its sides are."""
 _EAR_AT: Final = (1.04, 1.15)
@@ -116,7 +117,8 @@ def draw_neck(picture: Float32, around: Surrounded, cheeks: Float32, traits: Flo
     aside = np.abs(x - np.float32(behind)) / spread
     weight = rise(aside, 1 + _EDGE, 1 - _EDGE) * rise(down, *_BEGINS)
     weight *= rise(around.away[rows, columns], _ENDS * around.unit, 0)
-    shade = _shaded(around.beyond(rows, columns), _SHADE, _SHADE_FROM, _SHADE_TO)
+    lights = between(_SHADE, float(traits[Trait.NECK_BRIGHTNESS])), _LIGHT
+    shade = _shaded(around.beyond(rows, columns), lights, _SHADE_FROM, _SHADE_TO)
     shade *= 1 - _ROUND * np.square(np.minimum(aside, 1))
     tone = cheeks[0] + (cheeks[1] - cheeks[0]) * np.clip((1 + x) / 2, 0, 1)[..., None]
     _blend(picture[rows, columns], weight, shade[..., None] * tone)

@@ -31,7 +31,9 @@ class Trait(IntEnum):
     HAIR_LEANING = 3
     """To which side it falls."""
     NECK_WIDE = 4
-    EARS_TALL = 5
+    NECK_BRIGHTNESS = 5
+    """How much light there is under the jaw."""
+    EARS_TALL = 6
 
 
 HEAD_TRAITS: Final = len(Trait)

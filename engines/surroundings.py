@@ -61,9 +61,9 @@ throughout from one in so many."""
 _FACE: Final = (-0.04, 0.04)
 """Depths inside the painted outline between which the face takes over; shares of the side."""
 _CHIN: Final = (0.75, 0.95)
-_CHIN_DEEPER: Final = 0.03
-"""At the chin it does so that much deeper, between these heights of the outline: what is painted
-below a chin is no neck."""
+_FACE_AT_CHIN: Final = (-0.01, 0.03)
+"""The same at the chin, and the heights of the outline between which that comes to hold: what is
+painted below a chin is no neck."""
 _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
 _SEEN: Final = 0.02
@@ -313,5 +313,8 @@ def _face_weight(lie: Surrounded, hairline: Float32) -> Float32:
         hairline: float32[S, S], px below it.
     """
     depth = np.minimum(cv2.GaussianBlur(lie.depth, (0, 0), _ROUNDED * lie.unit), hairline)
-    deeper = _CHIN_DEEPER * rise(lie.down(slice(None)), *_CHIN)
-    return rise(np.asarray(depth / lie.unit - deeper, np.float32), *_FACE)
+    chin = rise(lie.down(slice(None)), *_CHIN)
+    start, end = (
+        at + (at_chin - at) * chin for at, at_chin in zip(_FACE, _FACE_AT_CHIN, strict=True)
+    )
+    return rise(np.asarray((depth / lie.unit - start) / (end - start), np.float32), 0, 1)

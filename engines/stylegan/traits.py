@@ -29,7 +29,7 @@ def head_from_latents(latents: Float32) -> Float32:
     """Traits of w+ latents float32[N, L, C], evenly spread: float32[N, HEAD_TRAITS] in [0, 1].
 
     >>> head_from_latents(np.zeros((1, 14, 512), np.float32)).tolist()
-    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
     return _projected(latents, HEAD_TRAITS, _HEAD_SEED)
 

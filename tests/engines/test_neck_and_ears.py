@@ -110,7 +110,7 @@ def test_no_ear_is_drawn_on_hair() -> None:
     assert np.abs(half - WALL).max() < np.abs(eared(around()) - WALL).max()
 
 
-@pytest.mark.parametrize("trait", [Trait.NECK_WIDE, Trait.EARS_TALL])
+@pytest.mark.parametrize("trait", [Trait.NECK_WIDE, Trait.NECK_BRIGHTNESS, Trait.EARS_TALL])
 def test_a_trait_makes_another_head(trait: Trait) -> None:
     drawn = []
     for value in (0.0, 1.0):

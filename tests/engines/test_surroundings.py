@@ -138,7 +138,7 @@ def test_hair_next_to_a_face_is_neither_darker_nor_lighter_than_its_bounds(level
 
 def test_fair_hair_turns_as_dark_as_the_surrogates_and_a_fair_wall_does_not() -> None:
     """The planted fault: a wall of the hair's colour, which must not turn dark with it."""
-    dark = replace(patch_at(320, 180), head=np.array([0, 0.5, 0.5, 0.5, 0.5, 0.5], np.float32))
+    dark = replace(patch_at(320, 180), head=np.array([0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], np.float32))
     beside = []
     for wall in (60, 200):
         image = np.full((HEIGHT, WIDTH, 3), wall, np.uint8)
@@ -158,7 +158,7 @@ def test_hairline_is_the_surrogates_and_not_the_subjects() -> None:
         image[patch_hides_wholly(patch) & (np.arange(WIDTH) > 320)] = fringe
         made.append(published(image, [track_at(320, 180)], {1: patch}))
     assert np.array_equal(made[0], made[1])
-    other = replace(patch, head=np.array([0.5, 1, 1, 1, 0.5, 0.5], np.float32))
+    other = replace(patch, head=np.array([0.5, 1, 1, 1, 0.5, 0.5, 0.5], np.float32))
     assert not np.array_equal(made[0], published(image, [track_at(320, 180)], {1: other}))
 
 
@@ -297,7 +297,7 @@ def test_face_with_a_broken_outline_is_covered(outline: NDArray[np.float64]) -> 
 
 
 @pytest.mark.parametrize(
-    "head", [np.zeros(3), np.full(6, np.nan), np.full(6, -0.1), np.full(6, 1.1), np.zeros((2, 3))]
+    "head", [np.zeros(3), np.full(7, np.nan), np.full(7, -0.1), np.full(7, 1.1), np.zeros((1, 7))]
 )
 def test_face_with_broken_traits_is_covered(head: NDArray[np.float64]) -> None:
     patch = replace(patch_at(320, 180), head=head.astype(np.float32))

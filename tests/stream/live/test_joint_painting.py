@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.painted_head import HEAD_TRAITS
 from engines.swapper import Control, Rendered
 from stream.live.joint_painting import JointPainter
 
@@ -36,7 +37,7 @@ class Palette:
         pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
         alpha = np.ones((len(latents), 4, 4), np.float32)
         outline = np.zeros((len(latents), 3, 2), np.float32)
-        head = np.repeat(shade[:, None], 6, axis=1)
+        head = np.repeat(shade[:, None], HEAD_TRAITS, axis=1)
         return Rendered(pixels, alpha, outline, head, control.doubt < 100)
 
 
