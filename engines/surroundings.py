@@ -68,7 +68,7 @@ _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
 _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
-_APART: Final = 0.15
+_APART: Final = 0.1
 """Width beside other faces' boxes over which softening begins, a share of the patch's side."""
 _FAINT: Final = 1e-4
 _NEAR: Final = np.ones((3, 3), np.uint8)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from training.resemblance import FIRST, alike_pairs, first_dealt, worth
+from training.resemblance import (
+    FIRST,
+    alike_pairs,
+    among,
+    first_dealt,
+    least_resembling,
+    reduced,
+    worth,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -42,3 +50,34 @@ def test_its_worth_is_told_beside_what_all_donors_have() -> None:
         for what in ("under_control", "dealt_first")
         for who in ("mobilefacenet", "edgeface")
     }
+
+
+def test_who_resembles_most_others_goes_first_and_bins_stay_balanced() -> None:
+    random = np.random.default_rng(0)
+    bins = np.repeat([0, 1], 30)
+    hub = np.array([[3, other] for other in range(4, 24)], np.int32)
+    pairs = np.concatenate([hub, random.integers(30, 60, (12, 2)).astype(np.int32)])
+    rows = least_resembling(pairs, bins, 40)
+    assert np.bincount(bins[rows]).tolist() == [20, 20]
+    assert 3 not in rows
+    left = among(pairs, rows)
+    assert sorted(rows[left].tolist()) == sorted(
+        pair for pair in pairs.tolist() if set(pair) <= set(rows.tolist())
+    )
+
+
+def test_a_pack_keeps_what_is_left_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.resemblance.KEPT", 4)
+    arrays = {
+        "format": np.array("kveil donors 1"),
+        "latents": np.arange(6, dtype=np.float16).reshape(6, 1, 1),
+        "mean": np.zeros((1, 1), np.float32),
+        "attribute.age": np.array([0, 0, 0, 1, 1, 1], np.int16),
+        "values.age": np.array(["young", "old"]),
+    }
+    kept, rows = reduced(arrays, np.array([[0, 1], [0, 2], [3, 4], [3, 5]], np.int32))
+    assert rows.tolist() == [1, 2, 4, 5]
+    assert kept["latents"].ravel().tolist() == [1, 2, 4, 5]
+    assert kept["attribute.age"].tolist() == [0, 0, 1, 1]
+    assert kept["values.age"].tolist() == ["young", "old"]
+    assert kept["alike"].shape == (0, 2)
