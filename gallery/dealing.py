@@ -9,53 +9,78 @@ public as the donors are; where a shuffle starts in it, only the key tells.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gallery.secrets import KeyedRandom
 
-__all__ = ["Indices", "dealt"]
+__all__ = ["Indices", "LookAlikes", "dealt", "look_alikes"]
 
 Indices = NDArray[np.intp]
 
 
-def dealt(random: KeyedRandom, pool: Indices, alike: Indices, count: int) -> Indices:
+@dataclass(frozen=True, slots=True)
+class LookAlikes:
+    """Who looks like whom in a population of n.
+
+    Attributes:
+        starts: (n + 1,) where the look-alikes of each row start in `others`.
+        others: (2M,) rows.
+    """
+
+    starts: Indices
+    others: Indices
+
+    def of(self, row: int) -> Indices:
+        """Rows that look like a row, a view."""
+        return self.others[self.starts[row] : self.starts[row + 1]]
+
+
+def look_alikes(pairs: Indices, population: int) -> LookAlikes:
+    """Both sides of every pair, sorted once for all deals.
+
+    Args:
+        pairs: (M, 2) rows of the population that look alike, each pair once.
+        population: n, how many there are.
+
+    >>> look_alikes(np.array([[0, 2], [1, 2]]), 3).of(2).tolist()
+    [0, 1]
+    """
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    both = both[np.argsort(both[:, 0], kind="stable")]
+    return LookAlikes(np.searchsorted(both[:, 0], np.arange(population + 1)), both[:, 1])
+
+
+def dealt(random: KeyedRandom, pool: Indices, alike: LookAlikes, count: int) -> Indices:
     """The first so many of a pool, in the order in which they are dealt.
 
     Args:
         random: keyed stream; drawn from.
         pool: (n,) different rows of the population.
-        alike: (M, 2) rows of the population that look alike, each pair once.
+        alike: who looks like whom in the population.
         count: how many, at most n.
 
     Returns:
         (count,) rows. Fewer are the beginning of more.
 
-    >>> pairs = np.array([[0, 1], [2, 3]])
-    >>> order = dealt(KeyedRandom(b"k" * 32), np.arange(4), pairs, 4).tolist()
+    >>> alike = look_alikes(np.array([[0, 1], [2, 3]]), 4)
+    >>> order = dealt(KeyedRandom(b"k" * 32), np.arange(4), alike, 4).tolist()
     >>> {order[0] // 2, order[1] // 2} == {0, 1}
     True
     """
-    if not len(alike):
+    if not len(alike.others):
         return pool[random.sample(len(pool), count)]
     shuffled = pool[random.sample(len(pool), len(pool))]
-    starts, neighbours = _neighbours(shuffled, alike)
-    resembled = np.zeros(len(pool), np.int64)
+    nowhere = len(pool)  # the place of whoever is not in the pool
+    places = np.full(len(alike.starts) - 1, nowhere, np.intp)
+    places[shuffled] = np.arange(len(pool))
+    resembled = np.zeros(len(pool) + 1, np.int64)
     order = np.empty(count, np.intp)
-    for place in range(count):
-        chosen = int(resembled.argmin())
-        order[place] = chosen
-        resembled[neighbours[starts[chosen] : starts[chosen + 1]]] += 1
+    for turn in range(count):
+        chosen = int(resembled[:nowhere].argmin())
+        order[turn] = chosen
+        resembled[places[alike.of(shuffled[chosen])]] += 1
         resembled[chosen] = np.iinfo(np.int64).max // 2
     return shuffled[order]
-
-
-def _neighbours(pool: Indices, alike: Indices) -> tuple[Indices, Indices]:
-    """Look-alikes within a pool: where those of each place start, (n + 1,), and who they are."""
-    places = np.full(max(int(pool.max()), int(alike.max())) + 1, -1, np.intp)
-    places[pool] = np.arange(len(pool))
-    within = places[alike]
-    within = within[(within >= 0).all(axis=1)]
-    both = np.concatenate([within, within[:, ::-1]])
-    both = both[np.argsort(both[:, 0], kind="stable")]
-    return np.searchsorted(both[:, 0], np.arange(len(pool) + 1)), both[:, 1]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Latent
-from gallery.dealing import Indices, dealt
+from gallery.dealing import Indices, LookAlikes, dealt, look_alikes
 from gallery.errors import DonorPackRejected, TooFewDonors
 from gallery.mixing import Latents, Weights, mix_latents, randomised_weights
 from gallery.secrets import KeyedRandom
@@ -48,6 +48,7 @@ class DonorPopulation:
         mean: (L, 512) float32, mean latent of the generator or, where none was given, of
             the donors; spreads are measured from it.
         alike: (M, 2) donors who look alike, each pair once; they are not dealt together.
+        look_alikes: the same, as dealing wants it.
 
     Raises:
         DonorPackRejected: wrong shapes, not finite, or fewer than two donors.
@@ -61,6 +62,7 @@ class DonorPopulation:
     attributes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
     mean: Latent = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     alike: Indices = field(default_factory=lambda: np.zeros((0, 2), np.intp))
+    look_alikes: LookAlikes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.latents.ndim != 3 or len(self.latents) < 2:
@@ -78,6 +80,7 @@ class DonorPopulation:
         if not _are_pairs(self.alike, len(self.latents)):
             raise DonorPackRejected("look-alikes must be pairs of different donors of the pack")
         object.__setattr__(self, "alike", self.alike.astype(np.intp))
+        object.__setattr__(self, "look_alikes", look_alikes(self.alike, len(self.latents)))
 
     def __len__(self) -> int:
         return len(self.latents)
@@ -111,14 +114,18 @@ class DonorRecipe:
     """How one surrogate is made of donors.
 
     Attributes:
-        donors: donors per surrogate, ≥ 1. More make surrogates that resemble each other:
-            sums of many people are all near one Gaussian, and donors are people unlike each
-            other. They hide nobody better: donors are synthetic and chosen by the key alone.
+        donors: donors per surrogate of the first deal, ≥ 1. More make surrogates that
+            resemble each other: sums of many people are all near one Gaussian, and donors
+            are people unlike each other. They hide nobody better: donors are synthetic and
+            chosen by the key alone.
         accent: share of the donors beside the main one in the first deal, 0…<½; larger makes
             surrogates resemble each other more, and a main donor harder to tell.
+        donors_again: donors per surrogate of later deals, ≥ 1. Fewer resemble the first
+            surrogate of their main donor more: of two, four in five pass for him, of six,
+            one in four; more make later surrogates resemble each other more.
         spread: how unequal the weights of later deals are, 0…<1, see `randomised_weights`;
             larger makes a surrogate resemble the first one of its main donor more.
-        k_floor: fewest effective donors of later deals, 1…donors.
+        k_floor: fewest effective donors of later deals, 1…donors_again.
         keeps_spread: a plain mean of donors lies nearer to the average face, so surrogates
             would all look alike; true stretches the mixture away from the mean until it is
             as far out as a single donor is on average.
@@ -128,8 +135,9 @@ class DonorRecipe:
 
     donors: int = 2
     accent: float = 0.1
+    donors_again: int = 6
     spread: float = 0.4
-    k_floor: float = 1.2
+    k_floor: float = 5.0
     keeps_spread: bool = True
     boldness: float = 1.0
 
@@ -146,7 +154,7 @@ def surrogate_latent(
     """The surrogate of one number, (L, 512) float32.
 
     Donors are dealt like cards: in the first deal every number has a main donor of its own,
-    and little of others; once all are dealt they come again, in more even mixtures. Numbers
+    and little of others; once all are dealt they come again, in even mixtures of more. Numbers
     below 0 are dealt from the last card on. The result depends on the key, the scope (through
     `random`'s context), the number, the wanted attributes and the population: nothing of the
     subject's pixels or embedding enters.
@@ -171,9 +179,9 @@ def surrogate_latent(
     (True, False)
     """
     recipe = recipe or DonorRecipe()
-    pool = population.matching(wanted or {}, max(at_once, recipe.donors))
+    pool = population.matching(wanted or {}, max(at_once, recipe.donors, recipe.donors_again))
     deal, card = divmod(number, len(pool))
-    main = int(dealt(random.child("donors"), pool, population.alike, card + 1)[card])
+    main = int(dealt(random.child("donors"), pool, population.look_alikes, card + 1)[card])
     return mixed_latent(population, random, number, main, pool, deal in (-1, 0), recipe)
 
 
@@ -199,8 +207,8 @@ def mixed_latent(
     """
     # Drawn anew for every number: a rule between numbers would tell which are far apart.
     rest = pool[pool != main]
-    others = rest[random.child("others", number).sample(len(rest), recipe.donors - 1)]
     weights = _weights(random.child("weights", number), is_first, recipe)
+    others = rest[random.child("others", number).sample(len(rest), len(weights) - 1)]
     mixed = mix_latents(population.latents[np.concatenate([[main], others])], weights)
     if not recipe.keeps_spread:
         return mixed
@@ -209,13 +217,14 @@ def mixed_latent(
 
 
 def _weights(random: KeyedRandom, is_first: bool, recipe: DonorRecipe) -> Weights:
-    """Weights of the main donor and the others, (donors,) float64, sum 1."""
+    """Weights of the main donor and the others, (donors of this deal,) float64, sum 1."""
+    if not is_first:
+        count, floor = recipe.donors_again, recipe.k_floor
+        return randomised_weights(random, count, spread=recipe.spread, k_floor=floor)
     others = recipe.donors - 1
     if not others:
         return np.ones(1)
-    if is_first:
-        return np.array([1 - recipe.accent, *[recipe.accent / others] * others])
-    return randomised_weights(random, recipe.donors, spread=recipe.spread, k_floor=recipe.k_floor)
+    return np.array([1 - recipe.accent, *[recipe.accent / others] * others])
 
 
 def shared_attributes(

@@ -32,6 +32,7 @@ from evaluation.methods.generated import surrogates_from_pack
 from evaluation.metrics.verification import verification_from_scores
 from evaluation.protocol import judge_from_recogniser
 from evaluation.recognisers import models_folder, recognisers_from_names
+from evaluation.reproduction.markdown import with_figures
 
 Float32 = NDArray[np.float32]
 Depth = Callable[[Float32, Float32], Float32]
@@ -40,7 +41,6 @@ PLANTED: dict[str, Depth] = {
     "upper part": lambda _, y: -y,
     "one side": lambda x, _: x,
 }
-BEGIN, END = "<!-- occlusion -->", "<!-- /occlusion -->"
 SHARES = (MOST_HIDDEN, MOST_HIDDEN / 2, MOST_HIDDEN / 4)
 
 
@@ -124,15 +124,9 @@ def main() -> int:
     told = "\n".join([free, "", *table])
     print(told)
     if chosen.doc is not None:
-        write_into(chosen.doc, told)
+        page = with_figures(chosen.doc.read_text("utf-8"), "occlusion", told)
+        chosen.doc.write_text(page, "utf-8")
     return 0
-
-
-def write_into(page: Path, told: str) -> None:
-    """Replaces what stands between the marks of a Markdown page."""
-    before, rest = page.read_text().split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n{told}\n{END}{after}")
 
 
 def free_faces(swapper: Swapper, faces: Faces) -> str:

@@ -23,6 +23,8 @@ from typing import Any
 
 import av
 
+from evaluation.reproduction.markdown import with_figures
+
 Judged = dict[str, Any]
 """What `kveil evaluate` writes of a clip."""
 
@@ -32,7 +34,6 @@ HEAD = """\
 | spread (original) | warp error | flicker | trembling |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 | wanted | | | ≥ 99 % | ≤ 0.5 % | ≤ 5° | ≤ 6 % | ≤ 0.016 | | ≤ 1.3 | | |"""
-BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
 
 
 def main() -> int:
@@ -59,7 +60,8 @@ def main() -> int:
     table = "\n".join([HEAD, *rows])
     print(table)
     if chosen.doc is not None:
-        write_into(chosen.doc, table)
+        page = with_figures(chosen.doc.read_text("utf-8"), "measured", table)
+        chosen.doc.write_text(page, "utf-8")
     return 0 if is_clean else 1
 
 
@@ -156,13 +158,6 @@ def figures_of(found: Judged) -> dict[str, float | None]:
         "flicker": quality["flicker_ratio"],
         "jitter": quality["jitter_ratio"],
     }
-
-
-def write_into(page: Path, table: str) -> None:
-    """Replaces what stands between the marks of a page."""
-    text = page.read_text("utf-8")
-    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
-    page.write_text(f"{text[:before]}\n{table}\n{text[after:]}", "utf-8")
 
 
 if __name__ == "__main__":

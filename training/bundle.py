@@ -61,7 +61,7 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     metrics: dict[str, float] = {}
-    for part in ("training.json", "donors.json", "resemblance.json", "measured.json"):
+    for part in ("training.json", "donors.json", "measured.json"):
         if (args.pack / part).exists():
             metrics |= json.loads((args.pack / part).read_text())
     described = manifest(args.pack, args.name, metrics)

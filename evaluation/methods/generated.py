@@ -25,7 +25,7 @@ from evaluation.faces import Faces
 from evaluation.methods.directions import LatentDirections, directions_from_latents
 from evaluation.methods.dressing import dressed
 from evaluation.methods.remembered import Remembered
-from gallery.dealing import Indices
+from gallery.dealing import LookAlikes
 from gallery.donors import DonorPopulation, DonorRecipe, mixed_latent, read_donors
 from gallery.secrets import KeyedRandom
 
@@ -88,9 +88,9 @@ class GeneratedSurrogates:
         return len(self.population)
 
     @property
-    def alike(self) -> Indices:
-        """(M, 2) donors who look alike, each pair once."""
-        return self.population.alike
+    def alike(self) -> LookAlikes:
+        """Which donors look like which."""
+        return self.population.look_alikes
 
     def fit(self, donors: Faces) -> None:
         """Takes nothing from real people: the donors are the pack's own."""

@@ -18,7 +18,7 @@ from engines.alignment import identity_distance
 from evaluation.errors import TooFewPeople
 from evaluation.faces import CROP, Faces, crop_window
 from evaluation.methods.method import Kind, Release
-from gallery.dealing import Indices, dealt
+from gallery.dealing import LookAlikes, dealt, look_alikes
 from gallery.secrets import KeyedRandom
 
 __all__ = ["DonorImages", "DonorSurrogate", "SurrogateRenderer", "oval_alpha", "worn"]
@@ -34,21 +34,22 @@ class SurrogateRenderer(Protocol):
         """How many different surrogates there are; 0 before `fit`."""
 
     @property
-    def alike(self) -> Indices:
-        """(M, 2) donors who look alike, each pair once."""
+    def alike(self) -> LookAlikes:
+        """Which donors look like which."""
 
     def fit(self, donors: Faces) -> None:
         """Takes donors from people outside the test; a generator has its own."""
 
     def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(N, L, 512) float32 of the chosen donors; (0, 0, 0) without a generator."""
+        """(N, L, 512) float32 of the chosen, see `wear`; (0, 0, 0) without a generator."""
 
     def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Portraits with donors in place of people.
 
         Args:
             faces: N portraits, for pose, expression and light.
-            chosen: (N,) donor of each.
+            chosen: (N,) donor of each; `donors` more for every deal before, in which the same
+                donor is somebody else's.
 
         Returns:
             (N, S, S, 3) uint8 BGR; a face that cannot be replaced is covered.
@@ -71,9 +72,9 @@ class DonorImages:
         return len(self._crops)
 
     @property
-    def alike(self) -> Indices:
+    def alike(self) -> LookAlikes:
         """Unknown: none."""
-        return np.zeros((0, 2), np.intp)
+        return look_alikes(np.zeros((0, 2), np.intp), self.donors)
 
     def fit(self, donors: Faces) -> None:
         """Keeps one crop per donor."""
@@ -86,14 +87,17 @@ class DonorImages:
         return np.zeros((0, 0, 0), np.float32)
 
     def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Donors' crops, matched to the mean and spread of the colours they replace."""
+        """Donors' crops, matched to the mean and spread of the colours they replace.
+
+        A donor dealt again is the same photograph.
+        """
         rows, columns = crop_window()
         crops = faces.images[:, rows, columns]
         alpha = oval_alpha(crops.shape[1])
         patches = np.stack(
             [
-                _matched(self._crops[donor], crop, alpha)
-                for donor, crop in zip(chosen, crops, strict=True)
+                _matched(self._crops[number % self.donors], crop, alpha)
+                for number, crop in zip(chosen, crops, strict=True)
             ]
         )
         return worn(faces.images, patches, np.repeat(alpha[None], len(crops), axis=0))
@@ -162,9 +166,10 @@ class DonorSurrogate:
         self._clusters += count
 
     def _donors(self, persons: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
-        """The donor in each person's slot: dealt without repetition until all are used.
+        """Who is in each person's slot, as `SurrogateRenderer.wear` wants it.
 
-        In the order of the product, see `gallery.dealing`.
+        Donors are dealt without repetition until all are used, in the order of the product,
+        see `gallery.dealing`; then again, as other people.
         """
         pool = self.renderer.donors
         slots = [self._home[int(p)] * 2 * self.k + self._slot[int(p)] for p in persons]
@@ -179,7 +184,8 @@ class DonorSurrogate:
             )
             for deck in range(-(-len(used) // pool))
         ]
-        return np.array([decks[rank[s] // pool][rank[s] % pool] for s in slots], np.int64)
+        dealt_as = [divmod(rank[slot], pool) for slot in slots]
+        return np.array([decks[deal][card] + deal * pool for deal, card in dealt_as], np.int64)
 
 
 def worn(

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from evaluation.metrics.intervals import Proportion
 
-__all__ = ["cells", "joined", "marked", "rule", "sections_of", "share", "spread"]
+__all__ = ["cells", "joined", "marked", "rule", "sections_of", "share", "spread", "with_figures"]
 
 
 def share(figure: Proportion) -> str:
@@ -64,3 +64,17 @@ def sections_of(page: str) -> dict[str, str]:
     """
     parts = re.split(r"^<!-- ([a-z-]+) -->$", page, flags=re.MULTILINE)
     return {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def with_figures(page: str, name: str, figures: str) -> str:
+    """A page whose text between `<!-- name -->` and `<!-- /name -->` is replaced.
+
+    Raises:
+        ValueError: the page lacks these marks.
+
+    >>> with_figures("<!-- a -->old<!-- /a --> b", "a", "new").split()
+    ['<!--', 'a', '-->', 'new', '<!--', '/a', '-->', 'b']
+    """
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, after = page.index(begin) + len(begin), page.index(end)
+    return f"{page[:before]}\n{figures}\n{page[after:]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gallery.dealing import Indices, dealt
+from gallery.dealing import Indices, dealt, look_alikes
 from gallery.secrets import KeyedRandom
 
 pytestmark = pytest.mark.unit
@@ -16,6 +16,10 @@ POOL = np.arange(COUNT)
 
 def keyed(name: str = "a") -> KeyedRandom:
     return KeyedRandom(b"k" * 32, name)
+
+
+def order_of(pairs: Indices, count: int, name: str = "a") -> Indices:
+    return dealt(keyed(name), POOL, look_alikes(pairs, COUNT), count)
 
 
 def drawn_pairs(each: int) -> Indices:
@@ -31,30 +35,30 @@ def met(order: Indices, pairs: Indices) -> int:
 
 @pytest.mark.parametrize("each", [0, 6])
 def test_everybody_is_dealt_once(each: int) -> None:
-    order = dealt(keyed(), POOL, drawn_pairs(each), COUNT)
+    order = order_of(drawn_pairs(each), COUNT)
     assert sorted(order.tolist()) == POOL.tolist()
 
 
 @pytest.mark.parametrize("each", [0, 6])
 def test_fewer_are_the_beginning_of_more(each: int) -> None:
     pairs = drawn_pairs(each)
-    some, more = (dealt(keyed(), POOL, pairs, count) for count in (30, 90))
+    some, more = (order_of(pairs, count) for count in (30, 90))
     assert np.array_equal(some, more[:30])
 
 
 def test_no_look_alikes_are_dealt_while_there_are_others() -> None:
     pairs = drawn_pairs(6)
-    first = dealt(keyed(), POOL, pairs, 50)
-    by_chance = dealt(keyed(), POOL, np.zeros((0, 2), np.intp), 50)
+    first = order_of(pairs, 50)
+    by_chance = order_of(pairs[:0], 50)
     assert met(first, pairs) == 0
     assert met(by_chance, pairs) > 20
-    later = dealt(keyed(), POOL, pairs, 100)
-    assert met(later, pairs) < 0.7 * met(dealt(keyed(), POOL, pairs[:0], 100), pairs)
+    later = order_of(pairs, 100)
+    assert met(later, pairs) < 0.7 * met(order_of(pairs[:0], 100), pairs)
 
 
 def test_another_key_deals_others() -> None:
     pairs = drawn_pairs(6)
-    one, other = (dealt(keyed(name), POOL, pairs, 40) for name in "ab")
+    one, other = (order_of(pairs, 40, name) for name in "ab")
     assert len(set(one.tolist()) & set(other.tolist())) < 20
 
 
@@ -62,7 +66,7 @@ def test_everybody_is_among_the_first_under_some_key() -> None:
     """But whoever resembles many others is less often."""
     pairs = drawn_pairs(6)
     seen = np.bincount(
-        np.concatenate([dealt(keyed(str(n)), POOL, pairs, 50) for n in range(200)]), minlength=COUNT
+        np.concatenate([order_of(pairs, 50, str(n)) for n in range(200)]), minlength=COUNT
     )
     assert seen.min() > 0
 
@@ -71,4 +75,5 @@ def test_look_alikes_outside_the_pool_do_not_matter() -> None:
     pairs = drawn_pairs(6)
     pool = np.arange(0, COUNT, 2)
     within = pairs[(pairs % 2 == 0).all(axis=1)]
-    assert np.array_equal(dealt(keyed(), pool, pairs, 100), dealt(keyed(), pool, within, 100))
+    every, some = (dealt(keyed(), pool, look_alikes(each, COUNT), 100) for each in (pairs, within))
+    assert np.array_equal(every, some)

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from evaluation.errors import EvaluationError, TooFewPeople
 from evaluation.faces import Faces, crop_window
@@ -105,6 +106,22 @@ def test_new_people_join_without_moving_the_old() -> None:
     first = method.anonymize(FACES.take(np.arange(8)), SECRET)
     both = method.anonymize(FACES, SECRET)
     np.testing.assert_array_equal(first.images, both.images[:8])
+
+
+def test_a_donor_dealt_again_is_somebody_else() -> None:
+    class Recorded(DonorImages):
+        worn: NDArray[np.int64]
+
+        def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
+            self.worn = chosen
+            return super().wear(faces, chosen)
+
+    renderer = Recorded()
+    method = DonorSurrogate(3, renderer)
+    method.fit(DONORS.take(np.arange(4)))
+    method.anonymize(FACES.take(np.arange(0, 22, 2)), SECRET)
+    assert len(np.unique(renderer.worn)) == 11
+    assert np.bincount(renderer.worn // 4).tolist() == [4, 4, 3]
 
 
 def test_kveil_without_donors_or_people_refuses() -> None:
