@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from engines.crop_regions import filled
 from engines.stylegan import topology
+from engines.stylegan.drawing import rise
 from engines.stylegan.warp import TextureFrame
 
 __all__ = ["Retouch"]
@@ -129,8 +130,7 @@ def _upper(brow: Float32) -> Float32:
 def _risen(area: npt.NDArray[np.bool_], width_px: float) -> Float32:
     """0 outside an area, rising to 1 inside it over a width; float32[S, S]."""
     depth = cv2.distanceTransform(area.astype(np.uint8), cv2.DIST_L2, 5)
-    share = np.clip(depth / np.float32(width_px), 0, 1)
-    return np.asarray(share * share * (3 - 2 * share), np.float32)
+    return rise(np.asarray(depth, np.float32), 0, width_px)
 
 
 def _disc(radius_px: float) -> UInt8:
