@@ -38,14 +38,14 @@ _BACK: Final = 0.55
 far below it where it is combed back from a high hairline; shares of the outline's height."""
 _COMBED_BACK: Final = 0.5
 """How low the hair comes down, from 0 to 1, below which it is combed back."""
-_PARTING: Final = 1.2
+_PARTING: Final = 2.0
 """How far apart that point is where hair leans most to either side, in half widths of the face."""
 _RIM: Final = (1.04, 0.92)
 """Distances from the cap's middle, in half axes, between which it begins."""
 _EARS: Final = (0.06, 0.5)
 """How far below the eyes it has ended, shares of the outline's height."""
-_LOW: Final = (-0.06, 0.09)
-_LEANING: Final = (-0.12, 0.12)
+_LOW: Final = (-0.10, 0.05)
+_LEANING: Final = (-0.2, 0.2)
 _TEMPLES: Final = (0.16, 0.06)
 """Hairline below the outline's top, how much lower it is at one temple than in the middle, and how
 much at both, of a high hairline and of a fringe; shares of the outline's height."""
@@ -68,6 +68,9 @@ _FRINGE: Final = ((0.012, 0.006), (0.04, 0.010))
 the patch's side."""
 _FAIR: Final = np.array([0.98, 1.08, 0.96], np.float32)
 """Hue of fair hair beside the skin's, BGR."""
+_GREY: Final = np.array([1.25, 1.05, 0.84], np.float32)
+_COLDER: Final = 1.05
+"""Hue of what is grey in the light on that skin, and how much colder hair may be."""
 LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _FAINT: Final = 1e-3
 
@@ -147,6 +150,7 @@ def hair_cap(
 def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     """The subject's hair colour in the surrogate's brightness, or near it; float32[3] BGR.
 
+    Hair is no colder than grey: what is bluer or greener was read off a wall or a cap.
     What dark hair lacks is added in the hue that fair hair has under the light on that skin: a
     multiple of black hair would show whatever hue the shadow had.
 
@@ -162,11 +166,21 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
     luma, skin_luma = (max(float(one @ LUMA), 1.0) for one in (colour, skin))
     own = between(_BRIGHTNESS, float(traits[Trait.HAIR_BRIGHTNESS]))
     least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
+    colour = _no_colder_than_grey(colour, skin)
     if luma >= least:
         return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
     fair = skin * _FAIR
     lacking = (least - luma) / max(float(fair @ LUMA), 1.0)
     return np.asarray(colour + np.float32(lacking) * fair, np.float32)
+
+
+def _no_colder_than_grey(colour: Float32, skin: Float32) -> Float32:
+    """A colour float32[3] BGR with no more blue and green, and no less red, than grey has."""
+    luma, grey = max(float(colour @ LUMA), 1.0), skin * _GREY
+    blue, green, red = grey * np.float32(luma / max(float(grey @ LUMA), 1.0))
+    ends = (min(colour[0], blue * _COLDER), min(colour[1], green * _COLDER))
+    warm = np.array([*ends, max(colour[2], red / _COLDER)], np.float32)
+    return np.asarray(warm * np.float32(luma / max(float(warm @ LUMA), 1.0)), np.float32)
 
 
 def in_haze(traits: Float32, share: float) -> Float32:

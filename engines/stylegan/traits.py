@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.painted_head import HEAD_TRAITS
+from engines.stylegan.drawing import rise
 from engines.stylegan.eyes import EYE_TRAITS
 
 __all__ = ["eyes_from_latents", "head_from_latents"]
@@ -21,17 +22,19 @@ __all__ = ["eyes_from_latents", "head_from_latents"]
 _FOLDS: Final = 3.0
 """How often a trait runs to and fro over one unit of latent; more parts like latents further."""
 _HEAD_SEED, _EYES_SEED = 5, 7
+_ENDS: Final = (0.15, 0.85)
+"""From where on a head's traits are at their ends: middling heads are told apart least."""
 
 Float32 = npt.NDArray[np.float32]
 
 
 def head_from_latents(latents: Float32) -> Float32:
-    """Traits of w+ latents float32[N, L, C], evenly spread: float32[N, HEAD_TRAITS] in [0, 1].
+    """Traits of w+ latents float32[N, L, C]: float32[N, HEAD_TRAITS] in [0, 1], many at the ends.
 
     >>> head_from_latents(np.zeros((1, 14, 512), np.float32)).tolist()
     [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    return _projected(latents, HEAD_TRAITS, _HEAD_SEED)
+    return rise(_projected(latents, HEAD_TRAITS, _HEAD_SEED), *_ENDS)
 
 
 def eyes_from_latents(latents: Float32) -> Float32:

@@ -125,6 +125,16 @@ def test_hue_of_bright_hair_is_kept() -> None:
     assert np.allclose(found / found.sum(), red / red.sum())
 
 
+@pytest.mark.parametrize("wall", [(200, 110, 60), (60, 170, 60), (200, 60, 160)])
+def test_hair_is_no_colder_than_grey(wall: tuple[int, int, int]) -> None:
+    colour = np.array(wall, np.float32)
+    found = bounded_colour(colour, MIDDLE, SKIN)
+    blue, green, red = found / (SKIN * np.array([1.25, 1.05, 0.84], np.float32))
+    assert max(blue, green) <= 1.16 * red
+    grey = bounded_colour(np.full(3, float(colour @ LUMA), np.float32), MIDDLE, SKIN)
+    assert abs(float((found - grey) @ LUMA)) < 1
+
+
 def test_black_hair_that_is_brightened_takes_the_skins_hue_and_not_the_shadows() -> None:
     bluish, fair = np.array([20, 14, 16], np.float32), np.array([0.9, 0, 0, 0], np.float32)
     blue, green, red = bounded_colour(bluish, fair, SKIN)
