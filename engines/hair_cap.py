@@ -2,10 +2,10 @@
 
 Where hair ends on a forehead, and how light it is beside the skin, tells recognisers more than all
 else around a face. So the hair next to the face is drawn: its place follows from the painted
-outline and from a few traits of the surrogate, its strands from noise, and of the subject's hair it
-takes only the hue and, between two near bounds that are the surrogate's, the brightness. Towards
-its rim the cap gives way to the smoothed hair, where that is of the same colour; before a wall it
-ends as a head does.
+outline and from a few traits of the surrogate, as do its brightness and its strands, see
+`engines.combed_hair`, and of the subject's hair it takes only the hue. Towards its rim the cap
+gives way to the smoothed hair, where that is of the same colour; before a wall it ends as a head
+does.
 """
 
 from __future__ import annotations
@@ -17,35 +17,28 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.combed_hair import combing_of, strands_on
 from engines.painted_head import Head, Trait, head_of
-from engines.strands import grid, pulled_noise
+from engines.strands import grid
 from engines.stylegan.drawing import between, rise
 
-__all__ = ["LUMA", "HairCap", "alike", "bounded_colour", "hair_cap"]
+__all__ = ["LUMA", "HairCap", "alike", "hair_cap", "strand_levels", "surrogate_hair"]
 
 _TOP: Final = 0.22
 _MOST_TOP: Final = 0.6
 """How far the cap rises above the outline, or above a bare forehead, shares of its height; and how
 far at most."""
-_WIDER: Final = (1.0, 1.25)
+_WIDER: Final = (0.95, 1.45)
 """Half width of the cap over that of the upper face, of the least trait and the greatest."""
 _TURNED: Final = (0.6, 0.35)
 """Of a turned head: how far the cap lies behind the face, and how much wider it is; per share of
 the half width by which the face's middle is beside the eyes'."""
-_CROWN: Final = 0.45
-_BACK: Final = 0.55
-"""Point that strands leave: so far above the outline's top where hair falls on to the forehead, so
-far below it where it is combed back from a high hairline; shares of the outline's height."""
-_COMBED_BACK: Final = 0.5
-"""How low the hair comes down, from 0 to 1, below which it is combed back."""
-_PARTING: Final = 2.0
-"""How far apart that point is where hair leans most to either side, in half widths of the face."""
 _RIM: Final = (1.04, 0.92)
 """Distances from the cap's middle, in half axes, between which it begins."""
 _EARS: Final = (0.06, 0.5)
 """How far below the eyes it has ended, shares of the outline's height."""
 _LOW: Final = (-0.10, 0.05)
-_LEANING: Final = (-0.2, 0.2)
+_LEANING: Final = (-0.3, 0.3)
 _TEMPLES: Final = (0.16, 0.06)
 """Hairline below the outline's top, how much lower it is at one temple than in the middle, and how
 much at both, of a high hairline and of a fringe; shares of the outline's height."""
@@ -53,11 +46,9 @@ _OWN: Final = (0.75, 1.0)
 """Distances between which the head's own hair may run on to it."""
 _FADING: Final = (0.9, 1.9)
 """Distances between which the surrogate's brightness gives way to that hair's."""
-_BRIGHTNESS: Final = (0.22, 0.95)
-_OWN_BRIGHTNESS: Final = 0.1
-"""Brightness of the hair next to a face as a share of the painted skin's, and how much it may
-differ for the subject's sake."""
-_STRENGTH: Final = 0.08
+_BRIGHTNESS: Final = (0.15, 1.05)
+"""Brightness of the hair next to a face as a share of the painted skin's."""
+_STRENGTH: Final = 0.1
 """Deviation of the strands, a share of the hair's brightness."""
 _ALIKE: Final = 40.0
 """Difference of colour, grey levels, at which two hairs are no longer the same."""
@@ -97,6 +88,14 @@ class HairCap:
     strands: Float32
     hairline: Float32
 
+    def share_of(self, same: Float32) -> Float32:
+        """How much of what shows is the cap: float32[S, S], 1 where nothing else does.
+
+        Args:
+            same: float32[S, S], 1 where hair of that head is around, see `alike`.
+        """
+        return np.asarray(self.weight * (1 - same * self.outer), np.float32)
+
     def drawn_over(self, smooth: Float32, colour: Float32, same: Float32) -> Float32:
         """The cap over what is around: float32[S, S, 3].
 
@@ -105,8 +104,8 @@ class HairCap:
             colour: float32[3] of the hair next to the face.
             same: float32[S, S], 1 where `smooth` is hair of that head, see `alike`.
         """
-        weight = (self.weight * (1 - same * self.outer))[..., None]
-        lock = self.strands * np.float32(_STRENGTH * float(colour @ LUMA))
+        weight = self.share_of(same)[..., None]
+        lock = self.strands * np.float32(strand_levels(colour))
         return np.asarray(smooth + weight * (colour + lock[..., None] - smooth), np.float32)
 
 
@@ -136,7 +135,7 @@ def hair_cap(
     up = (rows - head.eyes) / crown
     away, beyond = np.hypot(across, np.minimum(up, 0)), np.hypot(across, up)
     ears = between(_EARS, wide) * head.height
-    strands = _strands_from(head, traits, side)
+    strands = strands_on(head, combing_of(traits), side)
     return HairCap(
         rise(away, *_RIM) * rise(head.eyes + ears - rows, 0, ears),
         rise(away, *_OWN),
@@ -147,8 +146,13 @@ def hair_cap(
     )
 
 
-def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
-    """The subject's hair colour in the surrogate's brightness, or near it; float32[3] BGR.
+def strand_levels(colour: Float32) -> float:
+    """Deviation of the strands of hair of a colour float32[3] BGR, grey levels."""
+    return _STRENGTH * float(colour @ LUMA)
+
+
+def surrogate_hair(colour: Float32, traits: Float32, skin: Float32) -> Float32:
+    """The subject's hair colour in the surrogate's brightness; float32[3] BGR.
 
     Hair is no colder than grey: what is bluer or greener was read off a wall or a cap.
     What dark hair lacks is added in the hue that fair hair has under the light on that skin: a
@@ -160,17 +164,16 @@ def bounded_colour(colour: Float32, traits: Float32, skin: Float32) -> Float32:
         skin: float32[3] BGR, mean of the painted face.
 
     >>> white, middle = np.float32([200, 200, 200]), np.full(7, 0.5, np.float32)
-    >>> [round(float(value)) for value in bounded_colour(white, middle, np.float32([80, 95, 118]))]
-    [69, 69, 69]
+    >>> [round(float(value)) for value in surrogate_hair(white, middle, np.float32([80, 95, 118]))]
+    [60, 60, 60]
     """
     luma, skin_luma = (max(float(one @ LUMA), 1.0) for one in (colour, skin))
     own = between(_BRIGHTNESS, float(traits[Trait.HAIR_BRIGHTNESS]))
-    least, most = ((own + way * _OWN_BRIGHTNESS) * skin_luma for way in (-1, 1))
     colour = _no_colder_than_grey(colour, skin)
-    if luma >= least:
-        return np.asarray(colour * np.float32(min(1.0, most / luma)), np.float32)
+    if luma >= own * skin_luma:
+        return np.asarray(colour * np.float32(own * skin_luma / luma), np.float32)
     fair = skin * _FAIR
-    lacking = (least - luma) / max(float(fair @ LUMA), 1.0)
+    lacking = (own * skin_luma - luma) / max(float(fair @ LUMA), 1.0)
     return np.asarray(colour + np.float32(lacking) * fair, np.float32)
 
 
@@ -186,12 +189,14 @@ def _no_colder_than_grey(colour: Float32, skin: Float32) -> Float32:
 def in_haze(traits: Float32, share: float) -> Float32:
     """Traits of hair where of all contrast a share is left: dark hair is less dark there.
 
+    Hair brighter than the skin is less bright.
+
     Args:
         traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         share: of its contrast that the face keeps, at most 1.
 
     >>> [round(float(one), 2) for one in in_haze(np.float32([0, 1, 1, 1, 1, 1, 1]), 0.5)]
-    [0.31, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    [0.28, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     own = between(_BRIGHTNESS, float(traits[Trait.HAIR_BRIGHTNESS]))
     # Half as strongly: where the face is soft but the picture is not, hair must not turn grey.
@@ -240,19 +245,6 @@ def _uneven(strands: Float32, unit: float) -> Float32:
         (amount * unit) * _unit_blur(strands, deviation * unit) for deviation, amount in _FRINGE
     ]
     return np.asarray(sum(parts), np.float32)
-
-
-def _strands_from(head: Head, traits: Float32, side: int) -> Float32:
-    """A surrogate's noise drawn out as its hair is combed; float32[side, side] of deviation 1."""
-    rows, columns = grid(side)
-    below = _BACK if traits[Trait.HAIR_LOW] < _COMBED_BACK else -_CROWN
-    across = columns - np.float32(
-        head.middle + _PARTING * head.half * (float(traits[Trait.HAIR_LEANING]) - 0.5)
-    )
-    down = rows - np.float32(head.top + below * head.height)
-    length = np.hypot(across, down) + np.float32(_FAINT)
-    own = (int(traits[Trait.HAIR_LOW] * side), int(traits[Trait.HAIR_WIDE] * side))
-    return pulled_noise(across / length, down / length, own)
 
 
 def _unit_blur(values: Float32, deviation_px: float) -> Float32:

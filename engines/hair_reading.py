@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from engines.hair_cap import LUMA
 
-__all__ = ["bare_above", "first_with", "hair_colour", "told_from_wall"]
+__all__ = [
+    "bare_above",
+    "first_with",
+    "hair_colour",
+    "hair_share",
+    "told_from_wall",
+    "walls_behind",
+]
 
 _MIDDLE: Final = 0.25
 """Half width of the strip above a face in which a bare forehead is looked for, a share of the
@@ -28,6 +35,8 @@ _BEHIND: Final = 0.12
 _WALL: Final = 50.0
 """Where a wall is looked for, a share of the crop's side from its left and right edge, and the
 difference of colour, grey levels, at which hair is well told from it."""
+_ALIKE: Final = 40.0
+"""Difference of colour, grey levels, from mixtures of hair and wall at which a pixel is neither."""
 _LEAST_SEEN: Final = 4
 """Pixels of hair from which on its colour is read off them."""
 _FAINT: Final = 1e-4
@@ -81,28 +90,62 @@ def hair_colour(around: Float32, known: Bool, above: Bool, skin: Float32) -> Flo
     return np.asarray(weight @ seen / weight.sum(), np.float32)
 
 
-def told_from_wall(around: Float32, known: Bool, hair: Float32, corners: Float32) -> float:
-    """How well hair is told from what is behind the head: 0 where it has a wall's colour, to 1.
-
-    What is behind is read at the crop's upper corners; where nothing is seen there, it is told.
+def walls_behind(around: Float32, known: Bool, corners: Float32) -> Float32:
+    """Mean colours behind the head, read at the crop's upper corners: float32[2, 3] BGR.
 
     Args:
         around: float32[S, S, 3] BGR, 0…255.
         known: bool[S, S], where it may be read.
-        hair: float32[3] BGR.
         corners: float32[M, 2] outline of the painted face, px of the crop.
+
+    Returns:
+        Left and right; NaN where nothing is seen.
     """
     side = len(around)
     width = round(_BEHIND * side)
     rows = slice(0, max(int(corners[:, 1].mean()), 1))
-    told = 1.0
-    for columns in (slice(0, width), slice(side - width, side)):
+    walls = np.full((2, 3), np.nan, np.float32)
+    for wall, columns in zip(walls, (slice(0, width), slice(side - width, side)), strict=True):
         seen = known[rows, columns]
         if seen.any():
-            behind = around[rows, columns][seen].mean(axis=0)
-            apart = float(np.abs(behind - hair).max()) / _WALL
-            told = min(told, 1 - float(np.exp(-apart * apart)))
-    return told
+            wall[:] = around[rows, columns][seen].mean(axis=0)
+    return walls
+
+
+def told_from_wall(walls: Float32, hair: Float32) -> float:
+    """How well hair is told from what is behind the head: 0 where it has a wall's colour, to 1.
+
+    Args:
+        walls: float32[2, 3] BGR, see `walls_behind`; hair is told from what is not seen.
+        hair: float32[3] BGR.
+    """
+    apart = np.abs(walls - hair).max(axis=1) / np.float32(_WALL)
+    told = 1 - np.exp(-apart * apart)
+    return float(np.where(np.isnan(told), 1, told).min())
+
+
+def hair_share(smooth: Float32, hair: Float32, walls: Float32) -> Float32:
+    """How much of every pixel is hair where hair and wall run into each other: float32[S, S].
+
+    Args:
+        smooth: float32[S, S, 3] BGR, 0…255.
+        hair: float32[3] BGR.
+        walls: float32[2, 3] BGR, see `walls_behind`; where none is seen all that has not the
+            hair's colour is none.
+
+    >>> walls, hair = np.full((2, 3), 200, np.float32), np.zeros(3, np.float32)
+    >>> half = np.full((1, 8, 3), 100, np.float32)
+    >>> float(hair_share(half, hair, walls)[0, 0])
+    0.5
+    """
+    left, right = (one if np.isfinite(one).all() else other for one, other in (walls, walls[::-1]))
+    along = np.linspace(0, 1, smooth.shape[1], dtype=np.float32)[:, None]
+    way = np.nan_to_num(hair - (left + along * (right - left)))
+    beyond = smooth - hair
+    share = 1 + (beyond * way).sum(axis=-1) / ((way * way).sum(axis=-1) + np.float32(_FAINT))
+    share = np.clip(share, 0, 1)
+    apart = np.abs(beyond + (1 - share)[..., None] * way).max(axis=-1) / np.float32(_ALIKE)
+    return np.asarray(share * np.exp(-apart * apart), np.float32)
 
 
 def first_with(places: Sequence[Bool], pixels: int) -> Bool:

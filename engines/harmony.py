@@ -9,7 +9,6 @@ empty.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Final
 
 import cv2
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 
 from engines.alignment import crop_from_picture, identity_mask, scale_of
 from engines.crop_regions import inside_of
-from engines.patches import Patch
+from engines.grain import grain
+from engines.patches import Finish, Patch
 from engines.pictures import BgrImage, Picture
 
 __all__ = ["Retouch", "retouch_of", "retouched", "settled", "sized_patch"]
@@ -35,7 +35,6 @@ _FIRST_BLUR: Final = 0.7
 _SECOND_BLUR: Final = 1.5
 """Blurs that tell a sharp edge, which they weaken, from a soft one, which they hardly do; px."""
 _LEAST_PIXELS: Final = 64
-_SHEET_SIDE: Final = 512
 _SETTLED_SIDE: Final = 64
 _REACHES_PX: Final = ((2.5, 1.0), (7.0, 0.3))
 """Deviations, at 64 px, and weights with which the rim's colour spreads into the patch."""
@@ -131,15 +130,16 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         seed: two numbers from 0; the same ones give the same grain.
 
     Returns:
-        A patch with the alpha and the place of the old one.
+        A patch with the alpha and the place of the old one, which says what it was given.
     """
     pixels = patch.pixels
     if retouch.blur > _SAME_FOCUS:
         pixels = np.asarray(cv2.GaussianBlur(pixels, (0, 0), retouch.blur), np.float32)
     if retouch.grain > _SAME_GRAIN:
-        grain = _grain(patch.alpha.shape[0], seed) * np.float32(retouch.grain)
-        pixels = np.clip(pixels + grain[..., None], 0, 255)
-    return replace(patch, pixels=pixels)
+        noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
+        pixels = np.clip(pixels + noise[..., None], 0, 255)
+    blur = max(retouch.blur, 0.0) / len(pixels)  # 0 where it is not known
+    return replace(patch, pixels=pixels, finish=Finish(blur, retouch.grain, seed))
 
 
 def settled(picture: Picture, patch: Patch) -> Patch:
@@ -207,15 +207,3 @@ def _slope(grey: Float32, blur: float) -> Float32:
     across = cv2.Scharr(soft, cv2.CV_32F, 1, 0, scale=1 / 32)
     down = cv2.Scharr(soft, cv2.CV_32F, 0, 1, scale=1 / 32)
     return np.asarray(cv2.magnitude(across, down), np.float32)
-
-
-@cache
-def _sheet() -> Float32:
-    noise = np.random.default_rng(1996).standard_normal((_SHEET_SIDE, _SHEET_SIDE))
-    return noise.astype(np.float32)
-
-
-def _grain(side: int, seed: tuple[int, int]) -> Float32:
-    """Noise of deviation 1, cut from one sheet at a place that the seed gives."""
-    top, left = np.random.default_rng([*seed]).integers(0, _SHEET_SIDE - side, 2).tolist()
-    return _sheet()[top : top + side, left : left + side]

@@ -95,11 +95,14 @@ def cheeks_of(pixels: Float32, outline: Float32) -> Float32:
     return np.array(found, np.float32)
 
 
-def draw_neck(picture: Float32, around: Surrounded, cheeks: Float32, traits: Float32) -> None:
+def draw_neck(
+    picture: Float32, locks: Float32, around: Surrounded, cheeks: Float32, traits: Float32
+) -> None:
     """Draws a neck.
 
     Args:
         picture: float32[S, S, 3] BGR, changed in place.
+        locks: float32[S, S], how strong strands of hair are, changed in place: a neck has none.
         around: where its head lies.
         cheeks: float32[2, 3], see `cheeks_of`.
         traits: float32[HEAD_TRAITS] of the surrogate, 0 to 1.
@@ -122,6 +125,7 @@ def draw_neck(picture: Float32, around: Surrounded, cheeks: Float32, traits: Flo
     shade *= 1 - _ROUND * np.square(np.minimum(aside, 1))
     tone = cheeks[0] + (cheeks[1] - cheeks[0]) * np.clip((1 + x) / 2, 0, 1)[..., None]
     _blend(picture[rows, columns], weight, shade[..., None] * tone)
+    locks[rows, columns] *= 1 - weight
 
 
 def draw_ears(

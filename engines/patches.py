@@ -26,7 +26,7 @@ from engines.painted_head import HEAD_TRAITS
 from engines.pictures import Picture
 from engines.types import Face
 
-__all__ = ["Patch", "Placed", "defect_of", "hides", "placed_patch", "warped_patch"]
+__all__ = ["Finish", "Patch", "Placed", "defect_of", "hides", "placed_patch", "warped_patch"]
 
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
@@ -36,6 +36,21 @@ _LEAST_HIDDEN: Final = 0.85
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
 _CENTRAL_STEPS: Final = np.linspace(0.25, 0.75, 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Focus and grain that a patch was given, and that what is drawn around it needs too.
+
+    Attributes:
+        blur: deviation of the blur, a share of the patch's side.
+        grain: deviation of the noise, grey levels.
+        seed: of the noise, two numbers from 0.
+    """
+
+    blur: float
+    grain: float
+    seed: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,7 @@ class Patch:
         head: (HEAD_TRAITS,) float32, what the surrogate gives the head beside its face, 0…1; see
             `engines.painted_head`.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
+        finish: focus and grain that it was given, see `engines.harmony`.
     """
 
     pixels: NDArray[np.float32]
@@ -59,6 +75,7 @@ class Patch:
     outline: NDArray[np.float32] | None = None
     head: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
+    finish: Finish | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ _FAINT: Final = 1e-3
 Float32 = NDArray[np.float32]
 
 
-def strands(luma: Float32, known: NDArray[np.bool_], unit: float) -> Float32:
-    """What to add to a smoothed picture, in grey levels.
+def strands(luma: Float32, known: NDArray[np.bool_], unit: float) -> tuple[Float32, Float32]:
+    """How strong strands are, in grey levels, and strands; their product is added to a picture.
 
     Args:
         luma: float32[S, S], 0…255, of the picture before smoothing.
@@ -46,23 +46,26 @@ def strands(luma: Float32, known: NDArray[np.bool_], unit: float) -> Float32:
         unit: side of the patch, px.
 
     Returns:
-        float32[S, S], 0 on the mean.
+        float32[S, S] from 0, and float32[S, S] of mean near 0 and deviation 1.
 
     >>> flat = np.full((64, 64), 90, np.float32)
-    >>> float(np.abs(strands(flat, np.ones((64, 64), bool), 40)).max())
+    >>> float(strands(flat, np.ones((64, 64), bool), 40)[0].max())
     0.0
     """
     strength, x, y = _texture(luma, known, unit)
-    return np.asarray(_GAIN * strength * pulled_noise(x, y), np.float32)
+    return np.asarray(_GAIN * strength, np.float32), pulled_noise(x, y)
 
 
-def pulled_noise(x: Float32, y: Float32, offset: tuple[int, int] = (0, 0)) -> Float32:
+def pulled_noise(
+    x: Float32, y: Float32, offset: tuple[int, int] = (0, 0), longer: tuple[int, ...] = ()
+) -> Float32:
     """Noise drawn out along a field of directions.
 
     Args:
         x: float32[S, S], across, of a unit vector at every pixel.
         y: float32[S, S], down.
         offset: rows and columns by which the noise is moved; one offset, one head of hair.
+        longer: further steps along which it is drawn out, px.
 
     Returns:
         float32[S, S] of mean near 0 and deviation 1.
@@ -71,7 +74,7 @@ def pulled_noise(x: Float32, y: Float32, offset: tuple[int, int] = (0, 0)) -> Fl
     drawn = _noise(len(x))
     if any(offset):
         drawn = np.roll(drawn, offset, (0, 1))
-    for step in _STEPS_PX:
+    for step in (*_STEPS_PX, *longer):
         ahead = cv2.remap(drawn, columns + step * x, rows + step * y, cv2.INTER_LINEAR)
         behind = cv2.remap(drawn, columns - step * x, rows - step * y, cv2.INTER_LINEAR)
         drawn = np.asarray((drawn + ahead + behind) / 3, np.float32)

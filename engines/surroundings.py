@@ -23,8 +23,16 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
-from engines.hair_cap import alike, bounded_colour, hair_cap
-from engines.hair_reading import bare_above, first_with, hair_colour, told_from_wall
+from engines.hair_cap import alike, hair_cap, strand_levels, surrogate_hair
+from engines.hair_detail import add_detail
+from engines.hair_reading import (
+    bare_above,
+    first_with,
+    hair_colour,
+    hair_share,
+    told_from_wall,
+    walls_behind,
+)
 from engines.neck_and_ears import cheeks_of, draw_ears, draw_neck
 from engines.painted_head import MIDDLING, Surrounded, head_of
 from engines.patches import Patch, Placed, warped_patch
@@ -103,17 +111,20 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     lie = _lie_of(corners, scene)
     whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
     cheeks = cheeks_of(patch.pixels, patch.outline)
-    smooth, hairline = _head_drawn(whole, scene, lie, patch, cheeks)
+    smooth, hairline, locks = _head_drawn(whole, scene, lie, patch, cheeks)
     share = _reach_weight(lie.away, unit)
     smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
     weight *= 1 - _face_weight(lie, hairline)
-    return warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
+    placed = warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
+    if placed is not None:
+        add_detail(placed, lie.head, patch, locks, scene.place)
+    return placed
 
 
 def _head_drawn(
     whole: Float32, scene: _Scene, lie: Surrounded, patch: Patch, cheeks: Float32
-) -> tuple[Float32, Float32]:
+) -> tuple[Float32, Float32, Float32]:
     """The smoothed crop with hair, ears and neck of the surrogate, and where its hairline is.
 
     Args:
@@ -124,7 +135,8 @@ def _head_drawn(
         cheeks: float32[2, 3] of it, see `cheeks_of`.
 
     Returns:
-        float32[S, S, 3] BGR, and float32[S, S], px below the hairline.
+        float32[S, S, 3] BGR; float32[S, S], px below the hairline; and float32[S, S], how
+        strong strands are, grey levels.
     """
     traits = MIDDLING if patch.head is None else patch.head
     corners, unit, skin = lie.corners, lie.unit, _skin_of(patch)
@@ -133,13 +145,19 @@ def _head_drawn(
     flat = _flat(whole, _below(corners, scene.side), unit)
     hair = hair_colour(scene.around, scene.known, cap.above, skin)
     same = alike(flat, hair, unit)
-    flat += (same * _strands_of(whole, scene.known, unit))[..., None]
-    own = bounded_colour(hair, traits, skin)
-    recoloured = cap.fading * np.float32(told_from_wall(scene.around, scene.known, hair, corners))
-    flat += (same * recoloured)[..., None] * (own - hair)
+    strength, drawn = _strands_of(whole, scene.known, unit)
+    strength *= same
+    flat += (strength * drawn)[..., None]
+    own = surrogate_hair(hair, traits, skin)
+    walls = walls_behind(scene.around, scene.known, corners)
+    recoloured = cap.fading * np.float32(told_from_wall(walls, hair))
+    recoloured *= np.maximum(same, hair_share(flat, hair, walls))
+    flat += recoloured[..., None] * (own - hair)
     draw_ears(flat, lie, cheeks, traits, same)
-    draw_neck(flat, lie, cheeks, traits)
-    return cap.drawn_over(flat, own, same), cap.hairline
+    draw_neck(flat, strength, lie, cheeks, traits)
+    share = cap.share_of(same)
+    locks = strength + share * (np.float32(strand_levels(own)) - strength)
+    return cap.drawn_over(flat, own, same), cap.hairline, locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +255,7 @@ def _median(levels: NDArray[np.uint8], rows: slice, width_px: float) -> Float32:
     return np.asarray(part[rows.start - first :][: rows.stop - rows.start], np.float32)
 
 
-def _strands_of(whole: Float32, known: Bool, unit: float) -> Float32:
+def _strands_of(whole: Float32, known: Bool, unit: float) -> tuple[Float32, Float32]:
     luma = np.asarray(cv2.cvtColor(whole, cv2.COLOR_BGR2GRAY), np.float32)
     return strands(luma, known, unit)
 

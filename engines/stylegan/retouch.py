@@ -1,11 +1,15 @@
-"""Retouches a surrogate's texture before it is worn: a bare forehead, and skin without speckles.
+"""Retouches a surrogate's texture before it is worn: forehead and rim bare, skin even and clean.
 
 A mixture of photographs keeps shreds of its parents' fringes on the forehead, and a generator that
 saw few crops draws specks on cheeks. Neither moves as hair or skin does, and both look painted on.
 Hair next to a face is drawn by itself, see `engines.hair_cap`; so what is darker than the skin of
 the cheeks above the brows is replaced by the skin beside it (normalised convolution, Knutsson and
 Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and mouth.
-It is done once for a person and sees nothing of a subject.
+Skin runs on over the face's rim, where a texture shows what was behind people. Broad light and hue
+become alike on both sides, and skin that is much brighter than the cheeks, or of another hue, is
+bounded: a mixture has parts of its parents' lamps, and pale chins where others have beards. Broad
+shade stays: bounded to a quarter of the range, twice as many pairs of surrogates passed for one
+person. All this is done once for a person and sees nothing of a subject.
 """
 
 from typing import Final
@@ -39,12 +43,23 @@ _SPREAD: Final = 0.08
 _COARSE: Final = 4
 _CHEEK_WEIGHT: Final = 0.03
 """Weight of the cheeks' colour there; what is all fringe takes it."""
-_AS_DARK: Final = 0.15
-_DARKEST: Final = 0.1
+_AS_DARK: Final = 0.1
+_DARKEST: Final = 0.06
 """How much darker than that skin a forehead may be unchanged, and by how much more at most."""
-_SKIN_DETAIL: Final = 0.05
+_SKIN_DETAIL: Final = 0.04
 _FINE: Final = 0.01
 """Most that skin differs from its blur, and the deviation of that."""
+_BROAD: Final = 0.03
+_MOST_BRIGHTER: Final = 0.2
+_MOST_HUE: Final = 0.06
+"""Deviation of the blur, crop units, that tells broad light and hue, and how much brighter than the
+cheeks and how far from their hue skin may be; mixtures have half of a lamp's glare, and bright
+chins where others have beards."""
+_RIM: Final = 0.025
+_RUN_OUT: Final = 0.03
+"""Width of the face's rim, which takes on the skin inside it, and the deviation of the blur that
+carries that: what lies beyond an outline is not skin."""
+_FAINT: Final = 1e-4
 _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
 _FEATURES: Final = (
     topology.LIPS_OUTER_SLICE,
@@ -78,6 +93,7 @@ class Retouch:
         features = filled([points[part] for part in _FEATURES], size)
         bare = cv2.dilate(features, _disc(_FEATURE * size)) == 0
         self._skin = np.minimum(_risen(face > 0, _APART * size), _risen(bare, _APART * size))
+        self._rim = 1 - _risen(face > 0, _RIM * size)
         self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
 
     def __call__(self, texture: Float32) -> Float32:
@@ -85,10 +101,30 @@ class Retouch:
         picture = np.ascontiguousarray(texture.transpose(1, 2, 0))
         bare = self._bare(picture)
         picture = picture + self._forehead[..., None] * (bare - picture)
+        picture += self._rim[..., None] * (self._run_out(picture) - picture)
+        picture += self._evening(picture)
         smooth = cv2.GaussianBlur(picture, (0, 0), _FINE * self._size)
         even = smooth + _within(picture - smooth, _SKIN_DETAIL)
         picture += self._skin[..., None] * (even - picture)
         return np.ascontiguousarray(picture.transpose(2, 0, 1), np.float32)
+
+    def _run_out(self, picture: Float32) -> Float32:
+        """The picture as the skin of the face runs on over its rim; float32[S, S, 3]."""
+        weight = (1 - self._rim) ** 2
+        parts = np.dstack([picture * weight[..., None], weight])
+        spread = self._blurred_widely(parts, _RUN_OUT)
+        skin = spread[..., :3] + np.float32(_FAINT) * np.median(picture[self._cheeks], axis=0)
+        return np.asarray(skin / (spread[..., 3:] + np.float32(_FAINT)), np.float32)
+
+    def _evening(self, picture: Float32) -> Float32:
+        """What makes broad light and hue alike on both sides, and bounds them on skin."""
+        broad = cv2.GaussianBlur(picture, (0, 0), _BROAD * self._size)
+        even = (broad + broad[:, ::-1]) / 2
+        rest = np.asarray(even - np.median(even[self._cheeks], axis=0), np.float32)
+        light = (rest @ _LUMA)[..., None]
+        hue = rest - light
+        bounded = np.minimum(light, _within(light, _MOST_BRIGHTER)) + _within(hue, _MOST_HUE)
+        return np.asarray(even - broad + self._skin[..., None] * (bounded - rest), np.float32)
 
     def _bare(self, picture: Float32) -> Float32:
         """The picture as skin runs on over its forehead; float32[S, S, 3]."""
@@ -97,17 +133,17 @@ class Retouch:
         darker = np.maximum(float(cheeks @ _LUMA) - seen, 0) / np.float32(_DARKER)
         weight = np.exp(-darker * darker) * self._is_forehead
         parts = np.dstack([picture * weight[..., None], weight])
-        spread = self._blurred_widely(parts)
+        spread = self._blurred_widely(parts, _SPREAD)
         skin = spread[..., :3] + np.float32(_CHEEK_WEIGHT) * cheeks
         skin /= spread[..., 3:] + np.float32(_CHEEK_WEIGHT)
         darker = np.minimum(picture - skin + np.float32(_AS_DARK), 0)
         return np.asarray(picture - darker + _within(darker, _DARKEST), np.float32)
 
-    def _blurred_widely(self, parts: Float32) -> Float32:
-        """Parts float32[S, S, C] blurred as skin is carried; computed at a quarter of the size."""
+    def _blurred_widely(self, parts: Float32, deviation: float) -> Float32:
+        """Parts float32[S, S, C] blurred, by crop units; computed at a quarter of the size."""
         side = max(self._size // _COARSE, 1)
         small = cv2.resize(parts, (side, side), interpolation=cv2.INTER_AREA)
-        small = cv2.GaussianBlur(small, (0, 0), _SPREAD * side)
+        small = cv2.GaussianBlur(small, (0, 0), deviation * side)
         return np.asarray(cv2.resize(small, parts.shape[:2]), np.float32)
 
 

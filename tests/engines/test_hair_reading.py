@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_reading import bare_above, hair_colour, told_from_wall
+from engines.hair_reading import bare_above, hair_colour, hair_share, told_from_wall, walls_behind
 
 pytestmark = pytest.mark.unit
 
@@ -18,6 +18,10 @@ FACE = np.array([[18, TOP], [46, TOP], [32, 60]], np.float32)
 EVERYWHERE = np.ones((SIDE, SIDE), np.bool_)
 
 Float32 = NDArray[np.float32]
+
+
+def told(around: Float32, known: NDArray[np.bool_]) -> float:
+    return told_from_wall(walls_behind(around, known, FACE), HAIR)
 
 
 def head(skin_from: int, hair_from: int) -> Float32:
@@ -86,11 +90,34 @@ def test_hair_is_told_from_a_wall_of_another_colour(
 ) -> None:
     around = head(TOP, 0)
     around[:, :12] = around[:, -12:] = wall
-    assert least <= told_from_wall(around, EVERYWHERE, HAIR, FACE) <= most
-    assert told_from_wall(around, ~EVERYWHERE, HAIR, FACE) == 1
+    assert least <= told(around, EVERYWHERE) <= most
+    assert told(around, ~EVERYWHERE) == 1
 
 
 def test_one_side_of_the_hairs_colour_is_enough_to_take_it_for_a_wall() -> None:
     around = head(SIDE, 0)
     around[:, -12:] = WALL
-    assert told_from_wall(around, EVERYWHERE, HAIR, FACE) < 0.01
+    assert told(around, EVERYWHERE) < 0.01
+
+
+def test_borders_of_hair_are_part_hair_and_what_is_neither_is_none() -> None:
+    walls = np.stack([WALL, WALL])
+    shares = np.linspace(0, 1, 5, dtype=np.float32)[None, :, None]
+    border = WALL + shares * (HAIR - WALL)
+    assert np.allclose(hair_share(border, HAIR, walls), shares[..., 0], atol=1e-3)
+    shirt = np.full((1, 5, 3), (200, 40, 40), np.float32)
+    assert hair_share(shirt, HAIR, walls).max() < 0.05
+
+
+def test_a_wall_that_is_seen_on_one_side_is_taken_for_both() -> None:
+    border = np.full((1, 5, 3), (HAIR + WALL) / 2, np.float32)
+    unseen = np.full(3, np.nan, np.float32)
+    for walls in ([WALL, unseen], [unseen, WALL]):
+        assert np.allclose(hair_share(border, HAIR, np.stack(walls)), 0.5, atol=1e-3)
+
+
+def test_without_any_wall_hair_is_told_by_its_colour() -> None:
+    walls = np.full((2, 3), np.nan, np.float32)
+    found = hair_share(np.stack([HAIR, WALL])[None], HAIR, walls)[0]
+    assert found[0] == 1
+    assert found[1] < 0.01

