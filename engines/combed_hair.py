@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engines.alignment import Similarity, scale_of, to_integer_centres
 from engines.painted_head import Head, Trait
 from engines.strands import grid, pulled_noise
+from engines.stylegan.drawing import rise
 
 __all__ = ["Combing", "combing_of", "fine_strands_on", "strands_on"]
 
@@ -42,6 +43,11 @@ _COMBED_BACK: Final = 0.5
 """How low the hair comes down, from 0 to 1, below which it is combed back."""
 _PARTING: Final = 2.0
 """How far apart that point is where hair leans most to either side, in half widths of the face."""
+_STEEP: Final = 0.3
+"""Distance from that point's level, in those heights, nearer than which strands lie no flatter."""
+_FALLS: Final = 0.8
+_FALLS_FROM: Final = (0.15, 0.6)
+"""How much hair beside a face falls instead, and between which heights below its top it begins."""
 _BENT: Final = 0.2
 _WAVE: Final = 0.05
 """Deviation of the angle, radians, by which strands bend, and of the blur that makes it even, a
@@ -127,17 +133,33 @@ def _sheet(combing: Combing, finer: int) -> Float32:
     width = round(2 * beside * _HALF_PX * finer)
     side = max(height, width)
     rows, columns = grid(side)
-    leaves = _BACK if combing.low < _COMBED_BACK else -_CROWN
-    middle = beside + _PARTING * (combing.leaning - 0.5)
-    across = columns - np.float32(middle * _HALF_PX * finer)
-    down = rows - np.float32((above + leaves) * _HEIGHT_PX * finer)
+    angle = _way(
+        combing,
+        columns / np.float32(_HALF_PX * finer) - np.float32(beside),
+        rows / np.float32(_HEIGHT_PX * finer) - np.float32(above),
+    )
     own = _own_place(combing)
-    angle = np.arctan2(down, across) + _waves(own, side)
+    angle += _waves(own, side)
     steps = () if finer == 1 else _LONGER
     drawn = pulled_noise(np.cos(angle), np.sin(angle), own, steps)
     if finer > 1:
         drawn = drawn - cv2.GaussianBlur(drawn, (0, 0), _COARSE * finer)
     return np.ascontiguousarray(drawn[:height, :width], np.float32)
+
+
+def _way(combing: Combing, beside: Float32, below: Float32) -> Float32:
+    """The way along which strands lie, radians from the horizontal.
+
+    Args:
+        combing: of the hair.
+        beside: float32[H, W], half widths right of the face's middle.
+        below: float32[H, W], heights below its top.
+    """
+    is_back = combing.low < _COMBED_BACK
+    falls = 1 - _FALLS * rise(below, *_FALLS_FROM)
+    across = (beside - np.float32(_PARTING * (combing.leaning - 0.5))) * falls * _HALF_PX
+    down = np.hypot(below - (_BACK if is_back else -_CROWN), _STEEP) * _HEIGHT_PX
+    return np.asarray(np.arctan2(-down if is_back else down, across), np.float32)
 
 
 def _own_place(combing: Combing) -> tuple[int, int]:

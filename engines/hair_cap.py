@@ -57,7 +57,7 @@ _SPREAD: Final = 0.03
 _FRINGE: Final = ((0.012, 0.006), (0.04, 0.010))
 """How uneven the hairline is: deviations of a blur of the strands and of what is left, shares of
 the patch's side."""
-_FAIR: Final = np.array([0.98, 1.08, 0.96], np.float32)
+_FAIR: Final = np.array([0.88, 1.08, 0.96], np.float32)
 """Hue of fair hair beside the skin's, BGR."""
 _GREY: Final = np.array([1.25, 1.05, 0.84], np.float32)
 _COLDER: Final = 1.05

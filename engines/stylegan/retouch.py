@@ -93,7 +93,7 @@ class Retouch:
         features = filled([points[part] for part in _FEATURES], size)
         bare = cv2.dilate(features, _disc(_FEATURE * size)) == 0
         self._skin = np.minimum(_risen(face > 0, _APART * size), _risen(bare, _APART * size))
-        self._rim = 1 - _risen(face > 0, _RIM * size)
+        self._rim = (1 - _risen(face > 0, _RIM * size)) * _risen(wider, _FEATHER * size)
         self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
 
     def __call__(self, texture: Float32) -> Float32:

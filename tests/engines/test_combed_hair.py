@@ -67,6 +67,14 @@ def test_finer_strands_run_as_the_coarse_ones_do() -> None:
     assert np.abs(across).mean() > 1.5 * np.abs(down).mean()
 
 
+@pytest.mark.parametrize("low", [0.1, 0.9])
+def test_hair_beside_a_face_falls(low: float) -> None:
+    drawn = strands_on(HEAD, Combing(low, 0.5, 0.5), SIDE)
+    for columns in (slice(8, 32), slice(96, 120)):
+        down, across = np.gradient(drawn[66:92, columns])
+        assert np.abs(across).mean() > 1.3 * np.abs(down).mean()
+
+
 def test_every_combing_has_strands_of_its_own() -> None:
     heads = [Combing(low, wide, lean) for low in (0, 1) for wide in (0, 1) for lean in (0, 1)]
     drawn = np.stack([strands_on(HEAD, one, SIDE)[10:60].ravel() for one in heads])
