@@ -28,7 +28,7 @@ _TOP: Final = 0.22
 _MOST_TOP: Final = 0.6
 """How far the cap rises above the outline, or above a bare forehead, shares of its height; and how
 far at most."""
-_WIDER: Final = (0.95, 1.45)
+_WIDER: Final = (1.0, 1.45)
 """Half width of the cap over that of the upper face, of the least trait and the greatest."""
 _TURNED: Final = (0.6, 0.35)
 """Of a turned head: how far the cap lies behind the face, and how much wider it is; per share of
@@ -49,14 +49,24 @@ _FADING: Final = (0.9, 1.9)
 _BRIGHTNESS: Final = (0.15, 1.05)
 """Brightness of the hair next to a face as a share of the painted skin's."""
 _STRENGTH: Final = 0.1
-"""Deviation of the strands, a share of the hair's brightness."""
+_SHEEN_LEVELS: Final = 25.0
+"""Deviation of the strands, a share of the hair's brightness, and what is added to that: black hair
+shines as other hair does."""
+_SHINE: Final = 1.6
+_BROKEN: Final = 0.5
+_SHINE_AT: Final = (0.8, 0.1)
+_SKULL: Final = (1.15, 0.62)
+"""Strength of the band of light around a head, in deviations of the strands, and how much these
+break it up; its distance from the eyes and the deviation of that, in half axes of the skull; and
+these, half widths of the upper face and heights of its outline."""
 _ALIKE: Final = 40.0
 """Difference of colour, grey levels, at which two hairs are no longer the same."""
 _SPREAD: Final = 0.03
 """Deviation of the blur of that likeness, a share of the patch's side."""
-_FRINGE: Final = ((0.012, 0.006), (0.04, 0.010))
-"""How uneven the hairline is: deviations of a blur of the strands and of what is left, shares of
-the patch's side."""
+_FRINGE: Final = ((0.012, 0.010), (0.04, 0.017))
+_COMBED: Final = (0.5, 1.0)
+"""How uneven a fringe is: deviations of a blur of the strands and of what is left, shares of the
+patch's side; and how much of that a high hairline has, and a low one."""
 _FAIR: Final = np.array([0.88, 1.08, 0.96], np.float32)
 """Hue of fair hair beside the skin's, BGR."""
 _GREY: Final = np.array([1.25, 1.05, 0.84], np.float32)
@@ -77,7 +87,7 @@ class HairCap:
         outer: float32[S, S], 0 beside the face, rising to 1 at the rim.
         fading: float32[S, S], 1 in the cap, falling to 0 far beyond its rim.
         above: bool[S, S], the part of the cap above the face.
-        strands: float32[S, S] of mean 0 and deviation 1.
+        strands: float32[S, S] of mean 0 and deviation 1, and the light on them.
         hairline: float32[S, S], how far below the uneven hairline, px; hair where negative.
     """
 
@@ -133,7 +143,7 @@ def hair_cap(
     across = (columns - head.middle - _TURNED[0] * head.turned * head.half) / reach
     crown = head.eyes - head.top + min(_TOP * head.height + bare_px, _MOST_TOP * head.height)
     up = (rows - head.eyes) / crown
-    away, beyond = np.hypot(across, np.minimum(up, 0)), np.hypot(across, up)
+    away, beyond = _skull(across, np.minimum(up, 0)), np.hypot(across, up)
     ears = between(_EARS, wide) * head.height
     strands = strands_on(head, combing_of(traits), side)
     return HairCap(
@@ -141,14 +151,34 @@ def hair_cap(
         rise(away, *_OWN),
         1 - rise(beyond, *_FADING),
         (np.floor(rows) < head.top) & (away < 1),
-        strands,
-        _below_hairline(head, traits, side) + _uneven(strands, unit),
+        strands + _shine(head, strands),
+        _below_hairline(head, traits, side) + _uneven(strands, traits, unit),
     )
+
+
+def _skull(across: Float32, up: Float32) -> Float32:
+    """Distance from a skull's middle, 1 on it: between an ellipse and a squarer one of order 4."""
+    squarer = np.sqrt(np.hypot(across * across, up * up))
+    return np.asarray((np.hypot(across, up) + squarer) / 2, np.float32)
+
+
+def _shine(head: Head, strands: Float32) -> Float32:
+    """A band of light around the head, in deviations of the strands: float32 of their shape."""
+    rows, columns = (axis + np.float32(0.5) for axis in grid(len(strands)))
+    half, height = _SKULL
+    away = np.hypot(
+        (columns - head.middle) / np.float32(half * head.half),
+        (rows - head.eyes) / np.float32(height * head.height),
+    )
+    at, width = _SHINE_AT
+    band = np.exp(np.square(away - at) * np.float32(-1 / (2 * width * width)))
+    band *= rows < head.eyes
+    return np.asarray(_SHINE * band * (1 + _BROKEN * strands) - _SHINE / 4, np.float32)
 
 
 def strand_levels(colour: Float32) -> float:
     """Deviation of the strands of hair of a colour float32[3] BGR, grey levels."""
-    return _STRENGTH * float(colour @ LUMA)
+    return _STRENGTH * (float(colour @ LUMA) + _SHEEN_LEVELS)
 
 
 def surrogate_hair(colour: Float32, traits: Float32, skin: Float32) -> Float32:
@@ -239,10 +269,11 @@ def _below_hairline(head: Head, traits: Float32, side: int) -> Float32:
     return np.asarray(rows + np.float32(0.5) - head.top - head.height * line, np.float32)
 
 
-def _uneven(strands: Float32, unit: float) -> Float32:
+def _uneven(strands: Float32, traits: Float32, unit: float) -> Float32:
     """What strands do to a hairline: float32[S, S], px."""
+    ragged = between(_COMBED, float(traits[Trait.HAIR_LOW])) * unit
     parts = [
-        (amount * unit) * _unit_blur(strands, deviation * unit) for deviation, amount in _FRINGE
+        (amount * ragged) * _unit_blur(strands, deviation * unit) for deviation, amount in _FRINGE
     ]
     return np.asarray(sum(parts), np.float32)
 

@@ -74,6 +74,11 @@ _FACE_AT_CHIN: Final = (-0.01, 0.03)
 painted below a chin is no neck."""
 _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
+_SHADE: Final = 0.4
+_SHADE_REACH: Final = 0.07
+_SHADOW: Final = np.float32(0.25)
+"""How much of a forehead's colour next to the hair gives way to the shadow that hair casts, how far
+below the hairline that ends, a share of the patch's side, and the shadow over the mean skin."""
 _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
 _APART: Final = 0.1
@@ -115,7 +120,10 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     share = _reach_weight(lie.away, unit)
     smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
-    weight *= 1 - _face_weight(lie, hairline)
+    face = _face_weight(lie, hairline)
+    shade = _shade_under_hair(lie, hairline) * face
+    weight *= 1 - face
+    smooth, weight = _with_shade(smooth, weight, shade, _SHADOW * _skin_of(patch))
     placed = warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
     if placed is not None:
         add_detail(placed, lie.head, patch, locks, scene.place)
@@ -336,3 +344,32 @@ def _face_weight(lie: Surrounded, hairline: Float32) -> Float32:
         at + (at_chin - at) * chin for at, at_chin in zip(_FACE, _FACE_AT_CHIN, strict=True)
     )
     return rise(np.asarray((depth / lie.unit - start) / (end - start), np.float32), 0, 1)
+
+
+def _shade_under_hair(lie: Surrounded, hairline: Float32) -> Float32:
+    """How dark hair makes the forehead below it: float32[S, S], `_SHADE` at the hairline.
+
+    Args:
+        lie: where the face lies.
+        hairline: float32[S, S], px below it.
+    """
+    reach = _SHADE_REACH * lie.unit
+    forehead = rise(lie.depth, 0, reach) * (hairline > -reach)
+    return np.asarray(_SHADE * forehead * (1 - rise(hairline, 0, reach)), np.float32)
+
+
+def _with_shade(
+    smooth: Float32, weight: Float32, shade: Float32, shadow: Float32
+) -> tuple[Float32, Float32]:
+    """A layer and its weights with a shadow on what it lets through.
+
+    Args:
+        smooth: float32[S, S, 3], the layer.
+        weight: float32[S, S] of it, 0…1.
+        shade: float32[S, S], how much of the rest is in the shadow.
+        shadow: float32[3] BGR.
+    """
+    added = (1 - weight) * shade
+    both = weight + added
+    share = (added / np.maximum(both, np.float32(_FAINT)))[..., None]
+    return smooth + share * (shadow - smooth), both

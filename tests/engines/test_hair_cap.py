@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_cap import alike, hair_cap, surrogate_hair
+from engines.hair_cap import alike, hair_cap, strand_levels, surrogate_hair
 from engines.painted_head import HEAD_TRAITS, Trait
 
 pytestmark = pytest.mark.unit
@@ -65,7 +65,8 @@ def test_a_high_hairline_is_an_arch_and_a_fringe_is_nearly_level() -> None:
         middle, temples = line[44, 60:69].mean(), line[44, [45, 46, 47, 81, 82, 83]].mean()
         drop.append(float(middle - temples) / 64)
     assert drop[0] > 0.06
-    assert drop[0] > drop[1] + 0.03 > 0.03
+    assert drop[0] > drop[1] + 0.03
+    assert abs(drop[1]) < 0.03
 
 
 def direction_of(strands: Float32, rows: slice, columns: slice) -> float:
@@ -169,3 +170,25 @@ def test_outline_of_no_width_gives_a_finite_cap() -> None:
     cap = hair_cap(np.full((5, 2), 64, np.float32), MIDDLE, SIDE, UNIT)
     for values in (cap.weight, cap.outer, cap.strands, cap.hairline):
         assert np.isfinite(values).all()
+
+
+def test_black_hair_shines_too() -> None:
+    black, fair = (strand_levels(np.full(3, level, np.float32)) for level in (0, 150))
+    assert 2 < black < fair / 5
+
+
+def test_cap_of_the_narrowest_hair_is_no_cone() -> None:
+    traits = MIDDLE.copy()
+    traits[Trait.HAIR_WIDE] = 0
+    weight = hair_cap(face(), traits, SIDE, UNIT).weight
+    halfway = 58 - round(0.62 * (0.38 + 0.22) * 64)
+    assert (weight[halfway] > 0.5).sum() > 0.82 * (weight[54] > 0.5).sum()
+
+
+@pytest.mark.parametrize("low", [0.1, 0.9])
+def test_light_lies_in_a_band_around_the_head(low: float) -> None:
+    traits = MIDDLE.copy()
+    traits[Trait.HAIR_LOW] = low
+    drawn = hair_cap(face(), traits, SIDE, UNIT).strands
+    rows = [float(drawn[row - 3 : row + 3, 52:76].mean()) for row in (16, 28, 44)]
+    assert rows[1] > max(rows[0], rows[2]) + 0.4

@@ -162,6 +162,18 @@ def test_hairline_is_the_surrogates_and_not_the_subjects() -> None:
     assert not np.array_equal(made[0], published(image, [track_at(320, 180)], {1: other}))
 
 
+def test_hair_casts_a_shadow_on_the_forehead_and_on_nothing_else() -> None:
+    image, patch = np.full((HEIGHT, WIDTH, 3), 60, np.uint8), patch_at(320, 180)
+    soft = softened(picture_from_bgr(image), patch, [])
+    assert soft is not None
+    below = [_at(0.5, y) for y in (0.17, 0.19, 0.35, 0.55)]
+    weight = [float(soft.alpha[y - soft.top, x - soft.left]) for y, x in below]
+    assert weight[0] > weight[1] > 0.02
+    assert weight[2:] == [0, 0]
+    row, column = below[1]
+    assert soft.pixels[row - soft.top, column - soft.left].mean() < 60
+
+
 def test_neck_stays_a_neck_and_the_same_beside_the_face_does_not() -> None:
     necks, ears = [], []
     for place in (slice(262, 400), slice(150, 200)):
