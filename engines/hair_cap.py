@@ -24,10 +24,13 @@ from engines.stylegan.drawing import between, rise
 
 __all__ = ["LUMA", "HairCap", "alike", "hair_cap", "strand_levels", "surrogate_hair"]
 
-_TOP: Final = 0.22
+_TOP: Final = (0.34, 0.46)
+_BARE_TOP: Final = 0.22
 _MOST_TOP: Final = 0.6
-"""How far the cap rises above the outline, or above a bare forehead, shares of its height; and how
-far at most."""
+"""How far the cap rises above the outline, of the narrowest hair and the widest; how far above a
+bare forehead, and how far at most; shares of the outline's height."""
+_READ: Final = 0.8
+"""Distance from the skull's middle within which the subject's hair is looked at."""
 _WIDER: Final = (1.0, 1.45)
 """Half width of the cap over that of the upper face, of the least trait and the greatest."""
 _TURNED: Final = (0.6, 0.35)
@@ -37,11 +40,11 @@ _RIM: Final = (1.04, 0.92)
 """Distances from the cap's middle, in half axes, between which it begins."""
 _EARS: Final = (0.06, 0.5)
 """How far below the eyes it has ended, shares of the outline's height."""
-_LOW: Final = (-0.10, 0.05)
+_LOW: Final = (-0.20, 0.06)
 _LEANING: Final = (-0.3, 0.3)
-_TEMPLES: Final = (0.16, 0.06)
-"""Hairline below the outline's top, how much lower it is at one temple than in the middle, and how
-much at both, of a high hairline and of a fringe; shares of the outline's height."""
+_TEMPLES: Final = (0.26, 0.08)
+"""Hairline below the outline's top, how steeply it falls to one side in the middle, and how much
+lower it is at the temples, of a high hairline and of a fringe; shares of the outline's height."""
 _OWN: Final = (0.75, 1.0)
 """Distances between which the head's own hair may run on to it."""
 _FADING: Final = (0.9, 1.9)
@@ -55,7 +58,7 @@ shines as other hair does."""
 _SHINE: Final = 1.6
 _BROKEN: Final = 0.5
 _SHINE_AT: Final = (0.8, 0.1)
-_SKULL: Final = (1.15, 0.62)
+_SKULL: Final = (1.2, 0.78)
 """Strength of the band of light around a head, in deviations of the strands, and how much these
 break it up; its distance from the eyes and the deviation of that, in half axes of the skull; and
 these, half widths of the upper face and heights of its outline."""
@@ -63,8 +66,8 @@ _ALIKE: Final = 40.0
 """Difference of colour, grey levels, at which two hairs are no longer the same."""
 _SPREAD: Final = 0.03
 """Deviation of the blur of that likeness, a share of the patch's side."""
-_FRINGE: Final = ((0.012, 0.010), (0.04, 0.017))
-_COMBED: Final = (0.5, 1.0)
+_FRINGE: Final = ((0.012, 0.010), (0.04, 0.015))
+_COMBED: Final = (0.2, 1.0)
 """How uneven a fringe is: deviations of a blur of the strands and of what is left, shares of the
 patch's side; and how much of that a high hairline has, and a low one."""
 _FAIR: Final = np.array([0.88, 1.08, 0.96], np.float32)
@@ -83,6 +86,7 @@ class HairCap:
     """Hair around the upper half of a painted face.
 
     Attributes:
+        away: float32[S, S], distance from the skull's middle, 1 where hair ends.
         weight: float32[S, S], 1 in the cap, falling to 0 at its rim; the face counts too.
         outer: float32[S, S], 0 beside the face, rising to 1 at the rim.
         fading: float32[S, S], 1 in the cap, falling to 0 far beyond its rim.
@@ -91,6 +95,7 @@ class HairCap:
         hairline: float32[S, S], how far below the uneven hairline, px; hair where negative.
     """
 
+    away: Float32
     weight: Float32
     outer: Float32
     fading: Float32
@@ -141,16 +146,18 @@ def hair_cap(
     rows, columns = (axis + np.float32(0.5) for axis in grid(side))
     reach = head.half * (between(_WIDER, wide) + _TURNED[1] * abs(head.turned))
     across = (columns - head.middle - _TURNED[0] * head.turned * head.half) / reach
-    crown = head.eyes - head.top + min(_TOP * head.height + bare_px, _MOST_TOP * head.height)
+    above = max(between(_TOP, wide) * head.height, _BARE_TOP * head.height + bare_px)
+    crown = head.eyes - head.top + min(above, _MOST_TOP * head.height)
     up = (rows - head.eyes) / crown
     away, beyond = _skull(across, np.minimum(up, 0)), np.hypot(across, up)
     ears = between(_EARS, wide) * head.height
     strands = strands_on(head, combing_of(traits), side)
     return HairCap(
+        np.asarray(away, np.float32),
         rise(away, *_RIM) * rise(head.eyes + ears - rows, 0, ears),
         rise(away, *_OWN),
         1 - rise(beyond, *_FADING),
-        (np.floor(rows) < head.top) & (away < 1),
+        (np.floor(rows) < head.top) & (away < _READ),
         strands + _shine(head, strands),
         _below_hairline(head, traits, side) + _uneven(strands, traits, unit),
     )
@@ -260,11 +267,12 @@ def _below_hairline(head: Head, traits: Float32, side: int) -> Float32:
     """How far below an even hairline: float32[side, side], px."""
     rows, columns = grid(side)
     beside = (columns + np.float32(0.5) - head.middle) / head.half
+    square = beside * beside
     low, temples = (between(ends, float(traits[Trait.HAIR_LOW])) for ends in (_LOW, _TEMPLES))
     line = (
         low
-        + between(_LEANING, float(traits[Trait.HAIR_LEANING])) * beside
-        + temples * beside * beside
+        + between(_LEANING, float(traits[Trait.HAIR_LEANING])) * beside * np.maximum(1 - square, 0)
+        + temples * square
     )
     return np.asarray(rows + np.float32(0.5) - head.top - head.height * line, np.float32)
 

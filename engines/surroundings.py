@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
+from engines.forehead import forehead_colour, forehead_weight
 from engines.hair_cap import alike, hair_cap, strand_levels, surrogate_hair
 from engines.hair_detail import add_detail
 from engines.hair_reading import (
@@ -34,7 +35,7 @@ from engines.hair_reading import (
     walls_behind,
 )
 from engines.neck_and_ears import cheeks_of, draw_ears, draw_neck
-from engines.painted_head import MIDDLING, Surrounded, head_of
+from engines.painted_head import MIDDLING, Surrounded, Trait, head_of
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
@@ -47,7 +48,7 @@ _MOST_SIDE: Final = 128
 _SIDE_STEP: Final = 16
 """Most pixels along the coarse crop in which surroundings are smoothed, and the step of that
 number: a face of fewer pixels than that has fewer here too."""
-_WIDTH: Final = 1.65
+_WIDTH: Final = 1.75
 """Width of the coarse crop over the patch's."""
 _RUN_ON: Final = 0.05
 """Deviation of the blur of what runs on under the patch, a share of the patch's side."""
@@ -59,9 +60,16 @@ _NECK: Final = (0.22, 0.05)
 """Where neck and collar begin: above the chin, shares of the outline's height."""
 _BLUR: Final = 0.01
 """Deviation of the blur that softens the borders left, a share of the patch's side."""
+_HIGHER: Final = 0.12
+"""How far that crop lies above the patch's middle, a share of the patch's side: heads are higher
+above a patch than necks are below it."""
 _REACH: Final = 0.18
 _FALL: Final = 0.12
 """How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
+_UPWARDS: Final = 0.16
+_UPPER: Final = (0.38, 0.0)
+"""How much farther it reaches above the head, and heights below the outline's top between which
+that begins."""
 _ENDS: Final = 8.0
 _SMOOTH: Final = 4.0
 """What is around is replaced from one part in so many of the reach's weight on, and is smooth
@@ -112,12 +120,13 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     if scene is None:
         return None
     unit = scene.unit
-    corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + np.float32(scene.side / 2)
+    middle = np.array([scene.side / 2, scene.side / 2 + _lower(scene.side)], np.float32)
+    corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + middle
     lie = _lie_of(corners, scene)
     whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
     cheeks = cheeks_of(patch.pixels, patch.outline)
     smooth, hairline, locks = _head_drawn(whole, scene, lie, patch, cheeks)
-    share = _reach_weight(lie.away, unit)
+    share = _reach_weight(lie)
     smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
     face = _face_weight(lie, hairline)
@@ -153,9 +162,9 @@ def _head_drawn(
     flat = _flat(whole, _below(corners, scene.side), unit)
     hair = hair_colour(scene.around, scene.known, cap.above, skin)
     same = alike(flat, hair, unit)
-    strength, drawn = _strands_of(whole, scene.known, unit)
+    strength, lying = _strands_of(whole, scene.known, unit)
     strength *= same
-    flat += (strength * drawn)[..., None]
+    flat += (strength * lying)[..., None]
     own = surrogate_hair(hair, traits, skin)
     walls = walls_behind(scene.around, scene.known, corners)
     recoloured = cap.fading * np.float32(told_from_wall(walls, hair))
@@ -165,7 +174,13 @@ def _head_drawn(
     draw_neck(flat, strength, lie, cheeks, traits)
     share = cap.share_of(same)
     locks = strength + share * (np.float32(strand_levels(own)) - strength)
-    return cap.drawn_over(flat, own, same), cap.hairline, locks
+    drawn = cap.drawn_over(flat, own, same)
+    bald = forehead_weight(lie, cap, float(traits[Trait.HAIR_LOW]))
+    locks *= 1 - bald
+    forehead = forehead_colour(_coarse_pixels(patch, scene.side), lie, skin)
+    forehead += _shade_under_hair(lie, cap.hairline)[..., None] * (_SHADOW * skin - forehead)
+    drawn += bald[..., None] * (forehead - drawn)
+    return drawn, cap.hairline, locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,16 +240,33 @@ def _coarse_place(patch: Patch, side: int) -> Similarity:
     scale = np.float32(side / (_WIDTH * size))
     place = patch.crop_from_frame * scale
     place[:, 2] += np.float32(side / 2) - scale * np.float32(size / 2)
+    place[1, 2] += np.float32(_lower(side))
     return np.asarray(place, np.float32)
 
 
 def _coarse_alpha(patch: Patch, side: int) -> Float32:
-    """The patch's alpha in the middle of the coarse crop, 0 around it; float32[side, side]."""
+    """The patch's alpha where it lies in the coarse crop, 0 around it; float32[side, side]."""
+    return _coarsely(patch.alpha, side)
+
+
+def _coarse_pixels(patch: Patch, side: int) -> Float32:
+    """The same of its pixels, float32[side, side, 3]."""
+    return _coarsely(patch.pixels, side)
+
+
+def _coarsely(values: Float32, side: int) -> Float32:
     inner = round(side / _WIDTH)
-    small = cv2.resize(patch.alpha, (inner, inner), interpolation=cv2.INTER_AREA)
-    before = (side - inner) // 2
-    after = side - inner - before
-    return np.asarray(np.pad(small, (before, after)), np.float32)
+    small = cv2.resize(values, (inner, inner), interpolation=cv2.INTER_AREA)
+    left = (side - inner) // 2
+    top = left + _lower(side)
+    whole = np.zeros((side, side, *values.shape[2:]), np.float32)
+    whole[top : top + inner, left : left + inner] = small
+    return whole
+
+
+def _lower(side: int) -> int:
+    """How far below the coarse crop's middle that of the patch lies, px of the crop."""
+    return round(_HIGHER * side / _WIDTH)
 
 
 def _flat(whole: Float32, below: Float32, unit: float) -> Float32:
@@ -319,15 +351,12 @@ def _lie_of(corners: Float32, scene: _Scene) -> Surrounded:
     )
 
 
-def _reach_weight(away: Float32, unit: float) -> Float32:
-    """1 on the patch and around it, falling to 0 beyond the reach and at the crop's edge.
-
-    Args:
-        away: float32[S, S], px beyond the patch.
-        unit: its side, px.
-    """
-    weight = np.clip(1 - (away - _REACH * unit) / (_FALL * unit), 0, 1)
-    edge = faded(len(away), _FALL * unit)
+def _reach_weight(lie: Surrounded) -> Float32:
+    """1 on the patch and around it, falling to 0 beyond the reach and at the crop's edge."""
+    unit = lie.unit
+    reach = _REACH + _UPWARDS * rise(lie.down(slice(None)), *_UPPER)
+    weight = np.clip(1 - (lie.away - reach * unit) / (_FALL * unit), 0, 1)
+    edge = faded(len(lie.away), _FALL * unit)
     return rise(np.minimum(weight, edge), 0, 1)
 
 
@@ -354,7 +383,7 @@ def _shade_under_hair(lie: Surrounded, hairline: Float32) -> Float32:
         hairline: float32[S, S], px below it.
     """
     reach = _SHADE_REACH * lie.unit
-    forehead = rise(lie.depth, 0, reach) * (hairline > -reach)
+    forehead = rise(lie.down(slice(None)), 0.5, 0.3) * (hairline > -reach)
     return np.asarray(_SHADE * forehead * (1 - rise(hairline, 0, reach)), np.float32)
 
 
