@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engines.combed_hair import combing_of, strands_on
 from engines.painted_head import Head, Trait, head_of
 from engines.strands import grid
-from engines.stylegan.drawing import between, rise
+from engines.stylegan.drawing import between, laid_over, rise
 
 __all__ = ["LUMA", "HairCap", "alike", "hair_cap", "strand_levels", "surrogate_hair"]
 
@@ -119,9 +119,9 @@ class HairCap:
             colour: float32[3] of the hair next to the face.
             same: float32[S, S], 1 where `smooth` is hair of that head, see `alike`.
         """
-        weight = self.share_of(same)[..., None]
         lock = self.strands * np.float32(strand_levels(colour))
-        return np.asarray(smooth + weight * (colour + lock[..., None] - smooth), np.float32)
+        hair = cv2.merge([lock + level for level in colour])
+        return laid_over(smooth, np.asarray(hair, np.float32), self.share_of(same))
 
 
 def hair_cap(
@@ -149,7 +149,7 @@ def hair_cap(
     above = max(between(_TOP, wide) * head.height, _BARE_TOP * head.height + bare_px)
     crown = head.eyes - head.top + min(above, _MOST_TOP * head.height)
     up = (rows - head.eyes) / crown
-    away, beyond = _skull(across, np.minimum(up, 0)), np.hypot(across, up)
+    away, beyond = _skull(across, np.minimum(up, 0)), np.sqrt(across * across + up * up)
     ears = between(_EARS, wide) * head.height
     strands = strands_on(head, combing_of(traits), side)
     return HairCap(
@@ -165,18 +165,18 @@ def hair_cap(
 
 def _skull(across: Float32, up: Float32) -> Float32:
     """Distance from a skull's middle, 1 on it: between an ellipse and a squarer one of order 4."""
-    squarer = np.sqrt(np.hypot(across * across, up * up))
-    return np.asarray((np.hypot(across, up) + squarer) / 2, np.float32)
+    across, up = across * across, up * up
+    squarer = np.sqrt(np.sqrt(across * across + up * up))
+    return np.asarray((np.sqrt(across + up) + squarer) / 2, np.float32)
 
 
 def _shine(head: Head, strands: Float32) -> Float32:
     """A band of light around the head, in deviations of the strands: float32 of their shape."""
     rows, columns = (axis + np.float32(0.5) for axis in grid(len(strands)))
     half, height = _SKULL
-    away = np.hypot(
-        (columns - head.middle) / np.float32(half * head.half),
-        (rows - head.eyes) / np.float32(height * head.height),
-    )
+    across = (columns - head.middle) / np.float32(half * head.half)
+    up = (rows - head.eyes) / np.float32(height * head.height)
+    away = np.sqrt(across * across + up * up)
     at, width = _SHINE_AT
     band = np.exp(np.square(away - at) * np.float32(-1 / (2 * width * width)))
     band *= rows < head.eyes

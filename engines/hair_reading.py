@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -141,10 +142,12 @@ def hair_share(smooth: Float32, hair: Float32, walls: Float32) -> Float32:
     left, right = (one if np.isfinite(one).all() else other for one, other in (walls, walls[::-1]))
     along = np.linspace(0, 1, smooth.shape[1], dtype=np.float32)[:, None]
     way = np.nan_to_num(hair - (left + along * (right - left)))
-    beyond = smooth - hair
-    share = 1 + (beyond * way).sum(axis=-1) / ((way * way).sum(axis=-1) + np.float32(_FAINT))
-    share = np.clip(share, 0, 1)
-    apart = np.abs(beyond + (1 - share)[..., None] * way).max(axis=-1) / np.float32(_ALIKE)
+    beyond = [plane - level for plane, level in zip(cv2.split(smooth), hair, strict=True)]
+    share = sum((plane * one for plane, one in zip(beyond, way.T, strict=True)), np.float32(0))
+    share /= (way * way).sum(axis=-1) + np.float32(_FAINT)
+    share = np.clip(1 + share, 0, 1)
+    neither = [np.abs(plane + (1 - share) * one) for plane, one in zip(beyond, way.T, strict=True)]
+    apart = np.maximum(np.maximum(*neither[:2]), neither[2]) / np.float32(_ALIKE)
     return np.asarray(share * np.exp(-apart * apart), np.float32)
 
 

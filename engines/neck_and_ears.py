@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.painted_head import Surrounded, Trait
-from engines.stylegan.drawing import between, box_around, filled_outline, ramp, rise
+from engines.stylegan.drawing import (
+    between,
+    box_around,
+    filled_outline,
+    laid_over,
+    ramp,
+    rise,
+)
 
 __all__ = ["cheeks_of", "draw_ears", "draw_neck"]
 
@@ -124,7 +131,8 @@ def draw_neck(
     shade = _shaded(around.beyond(rows, columns), lights, _SHADE_FROM, _SHADE_TO)
     shade *= 1 - _ROUND * np.square(np.minimum(aside, 1))
     tone = cheeks[0] + (cheeks[1] - cheeks[0]) * np.clip((1 + x) / 2, 0, 1)[..., None]
-    _blend(picture[rows, columns], weight, shade[..., None] * tone)
+    view = picture[rows, columns]
+    view[:] = laid_over(view, shade[..., None] * tone, weight)
     locks[rows, columns] *= 1 - weight
 
 
@@ -177,9 +185,10 @@ def _draw_ear(
     skull = np.asarray(cv2.GaussianBlur(hard, (0, 0), _TEMPLE_SOFT * around.unit), np.float32)
     skull *= rise(around.down(rows), _BEGINS[1], _BEGINS[0])
     aside = _shaded(around.beyond(rows, columns), _TEMPLE_LIGHT, 0, _TEMPLE_FAR)
-    _blend(picture[rows, columns], skull * (presence / 255), aside[..., None] * cheek)
+    view = picture[rows, columns]
+    view[:] = laid_over(view, aside[..., None] * cheek, skull * (presence / 255))
     light = _EAR_LIGHT - np.float32(_HOLLOW) * np.exp(-np.square(2 * hollow))
-    _blend(picture[rows, columns], inside * presence, light[..., None] * (cheek * _EAR_HUE))
+    view[:] = laid_over(view, light[..., None] * (cheek * _EAR_HUE), inside * presence)
 
 
 def _temple_and_box(around: Surrounded, ear: _Ear) -> tuple[Float32, Float32]:
@@ -204,8 +213,3 @@ def _ear_distances(
 def _shaded(beyond: Float32, lights: tuple[float, float], start: float, end: float) -> Float32:
     """Brightness at distances from the face, between that at a start and that at an end."""
     return np.asarray(lights[0] + (lights[1] - lights[0]) * rise(beyond, start, end), np.float32)
-
-
-def _blend(view: Float32, weight: Float32, colour: Float32) -> None:
-    """Lays colour float32[H, W, 3] over a part of a picture by weight float32[H, W]; in place."""
-    view += weight[..., None] * (colour - view)

@@ -39,7 +39,7 @@ from engines.painted_head import MIDDLING, Surrounded, Trait, head_of
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import laid_over, rise
 from engines.types import Box
 
 __all__ = ["softened"]
@@ -127,7 +127,7 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     cheeks = cheeks_of(patch.pixels, patch.outline)
     smooth, hairline, locks = _head_drawn(whole, scene, lie, patch, cheeks)
     share = _reach_weight(lie)
-    smooth = whole + np.minimum(share * _SMOOTH, 1)[..., None] * (smooth - whole)
+    smooth = laid_over(whole, smooth, np.minimum(share * _SMOOTH, 1))
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
     face = _face_weight(lie, hairline)
     shade = _shade_under_hair(lie, hairline) * face
@@ -164,12 +164,12 @@ def _head_drawn(
     same = alike(flat, hair, unit)
     strength, lying = _strands_of(whole, scene.known, unit)
     strength *= same
-    flat += (strength * lying)[..., None]
+    flat += cv2.merge([strength * lying] * 3)
     own = surrogate_hair(hair, traits, skin)
     walls = walls_behind(scene.around, scene.known, corners)
     recoloured = cap.fading * np.float32(told_from_wall(walls, hair))
     recoloured *= np.maximum(same, hair_share(flat, hair, walls))
-    flat += recoloured[..., None] * (own - hair)
+    flat += cv2.merge([recoloured * level for level in own - hair])
     draw_ears(flat, lie, cheeks, traits, same)
     draw_neck(flat, strength, lie, cheeks, traits)
     share = cap.share_of(same)
@@ -178,9 +178,8 @@ def _head_drawn(
     bald = forehead_weight(lie, cap, float(traits[Trait.HAIR_LOW]))
     locks *= 1 - bald
     forehead = forehead_colour(_coarse_pixels(patch, scene.side), lie, skin)
-    forehead += _shade_under_hair(lie, cap.hairline)[..., None] * (_SHADOW * skin - forehead)
-    drawn += bald[..., None] * (forehead - drawn)
-    return drawn, cap.hairline, locks
+    forehead = laid_over(forehead, _SHADOW * skin, _shade_under_hair(lie, cap.hairline))
+    return laid_over(drawn, forehead, bald), cap.hairline, locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,5 +399,5 @@ def _with_shade(
     """
     added = (1 - weight) * shade
     both = weight + added
-    share = (added / np.maximum(both, np.float32(_FAINT)))[..., None]
-    return smooth + share * (shadow - smooth), both
+    share = np.asarray(added / np.maximum(both, np.float32(_FAINT)), np.float32)
+    return laid_over(smooth, shadow, share), both

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["between", "box_around", "filled_outline", "ramp", "rise", "warmed"]
+__all__ = ["between", "box_around", "filled_outline", "laid_over", "ramp", "rise", "warmed"]
 
 _SHIFT: Final = 4
 """Bits of a pixel's fraction that an outline is drawn with."""
@@ -52,6 +52,22 @@ def warmed(skin: Float32, warmth: float) -> Float32:
     [90.0, 100.0, 110.0]
     """
     return np.asarray(warmth * skin + (1 - warmth) * skin.mean(), np.float32)
+
+
+def laid_over(picture: Float32, colour: Float32, weight: Float32) -> Float32:
+    """A picture float32[H, W, 3] with colour over it, by weight float32[H, W] of it.
+
+    Args:
+        picture: float32[H, W, 3].
+        colour: the same, or float32[3].
+        weight: float32[H, W] in [0, 1].
+
+    >>> laid_over(np.zeros((1, 1, 3), np.float32), np.float32([4, 8, 6]), np.float32([[0.5]]))
+    array([[[2., 4., 3.]]], dtype=float32)
+    """
+    # Broadcasting along a last axis of three would take several times as long.
+    laid = cv2.merge([weight, weight, weight])
+    return np.asarray(picture + laid * (colour - picture), np.float32)
 
 
 def box_around(outline: Float32, margin: float, size: int) -> tuple[int, int, int, int]:
