@@ -23,19 +23,10 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, crop_from_picture
 from engines.crop_regions import faded, filled, inside_of, within_boxes
-from engines.forehead import forehead_colour, forehead_weight
-from engines.hair_cap import alike, hair_cap, strand_levels, surrogate_hair
+from engines.drawn_head import SHADOW, Seen, head_drawn, shade_under_hair, worn_by
 from engines.hair_detail import add_detail
-from engines.hair_reading import (
-    bare_above,
-    first_with,
-    hair_colour,
-    hair_share,
-    told_from_wall,
-    walls_behind,
-)
-from engines.neck_and_ears import cheeks_of, draw_ears, draw_neck
-from engines.painted_head import MIDDLING, Surrounded, Trait, head_of
+from engines.hair_reading import first_with
+from engines.painted_head import Surrounded, head_of
 from engines.patches import Patch, Placed, warped_patch
 from engines.pictures import Picture
 from engines.strands import strands
@@ -82,11 +73,6 @@ _FACE_AT_CHIN: Final = (-0.01, 0.03)
 painted below a chin is no neck."""
 _ROUNDED: Final = 0.03
 """Deviation of the blur that rounds the outline, a share of the patch's side."""
-_SHADE: Final = 0.4
-_SHADE_REACH: Final = 0.07
-_SHADOW: Final = np.float32(0.25)
-"""How much of a forehead's colour next to the hair gives way to the shadow that hair casts, how far
-below the hairline that ends, a share of the patch's side, and the shadow over the mean skin."""
 _SEEN: Final = 0.02
 """Alpha from which a pixel belongs to the patch, and no surroundings are read off it."""
 _APART: Final = 0.1
@@ -124,62 +110,21 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
     corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + middle
     lie = _lie_of(corners, scene)
     whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
-    cheeks = cheeks_of(patch.pixels, patch.outline)
-    smooth, hairline, locks = _head_drawn(whole, scene, lie, patch, cheeks)
+    worn = worn_by(patch, patch.outline, _coarsely(patch.pixels, scene.side))
+    flat = _flat(whole, _below(corners, scene.side), unit)
+    texture = _strands_of(whole, scene.known, unit)
+    drawn = head_drawn(flat, texture, Seen(scene.around, scene.known), lie, worn)
     share = _reach_weight(lie)
-    smooth = laid_over(whole, smooth, np.minimum(share * _SMOOTH, 1))
+    smooth = laid_over(whole, drawn.pixels, np.minimum(share * _SMOOTH, 1))
     weight = np.minimum(share * _ENDS, 1) * _beside(scene.is_free, unit)
-    face = _face_weight(lie, hairline)
-    shade = _shade_under_hair(lie, hairline) * face
+    face = _face_weight(lie, drawn.hairline)
     weight *= 1 - face
-    smooth, weight = _with_shade(smooth, weight, shade, _SHADOW * _skin_of(patch))
+    shade = shade_under_hair(lie, drawn.hairline) * face
+    smooth, weight = _with_shade(smooth, weight, shade, SHADOW * worn.skin)
     placed = warped_patch(picture, Patch(smooth, weight.astype(np.float32), scene.place))
     if placed is not None:
-        add_detail(placed, lie.head, patch, locks, scene.place)
+        add_detail(placed, lie.head, patch, drawn.locks, scene.place)
     return placed
-
-
-def _head_drawn(
-    whole: Float32, scene: _Scene, lie: Surrounded, patch: Patch, cheeks: Float32
-) -> tuple[Float32, Float32, Float32]:
-    """The smoothed crop with hair, ears and neck of the surrogate, and where its hairline is.
-
-    Args:
-        whole: float32[S, S, 3], the crop filled in where it is not known.
-        scene: the same as it was cut.
-        lie: where the painted head lies in it.
-        patch: gives traits and the mean skin.
-        cheeks: float32[2, 3] of it, see `cheeks_of`.
-
-    Returns:
-        float32[S, S, 3] BGR; float32[S, S], px below the hairline; and float32[S, S], how
-        strong strands are, grey levels.
-    """
-    traits = MIDDLING if patch.head is None else patch.head
-    corners, unit, skin = lie.corners, lie.unit, _skin_of(patch)
-    bare = bare_above(scene.around, scene.known, corners, skin)
-    cap = hair_cap(corners, traits, scene.side, unit, bare)
-    flat = _flat(whole, _below(corners, scene.side), unit)
-    hair = hair_colour(scene.around, scene.known, cap.above, skin)
-    same = alike(flat, hair, unit)
-    strength, lying = _strands_of(whole, scene.known, unit)
-    strength *= same
-    flat += cv2.merge([strength * lying] * 3)
-    own = surrogate_hair(hair, traits, skin)
-    walls = walls_behind(scene.around, scene.known, corners)
-    recoloured = cap.fading * np.float32(told_from_wall(walls, hair))
-    recoloured *= np.maximum(same, hair_share(flat, hair, walls))
-    flat += cv2.merge([recoloured * level for level in own - hair])
-    draw_ears(flat, lie, cheeks, traits, same)
-    draw_neck(flat, strength, lie, cheeks, traits)
-    share = cap.share_of(same)
-    locks = strength + share * (np.float32(strand_levels(own)) - strength)
-    drawn = cap.drawn_over(flat, own, same)
-    bald = forehead_weight(lie, cap, float(traits[Trait.HAIR_LOW]))
-    locks *= 1 - bald
-    forehead = forehead_colour(_coarse_pixels(patch, scene.side), lie, skin)
-    forehead = laid_over(forehead, _SHADOW * skin, _shade_under_hair(lie, cap.hairline))
-    return laid_over(drawn, forehead, bald), cap.hairline, locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +162,7 @@ def _scene_of(picture: Picture, patch: Patch, others: Sequence[Box]) -> _Scene |
         return None
     around = crop_from_picture(picture, place, side).astype(np.float32)
     is_free = within_boxes(others, place, side) == 0
-    hidden = _coarse_alpha(patch, side) > _SEEN
+    hidden = _coarsely(patch.alpha, side) > _SEEN
     known = first_with((inside & ~hidden & is_free, inside & is_free, inside), 1)
     return _Scene(around, hidden, is_free, known, place, side, side / _WIDTH)
 
@@ -243,17 +188,8 @@ def _coarse_place(patch: Patch, side: int) -> Similarity:
     return np.asarray(place, np.float32)
 
 
-def _coarse_alpha(patch: Patch, side: int) -> Float32:
-    """The patch's alpha where it lies in the coarse crop, 0 around it; float32[side, side]."""
-    return _coarsely(patch.alpha, side)
-
-
-def _coarse_pixels(patch: Patch, side: int) -> Float32:
-    """The same of its pixels, float32[side, side, 3]."""
-    return _coarsely(patch.pixels, side)
-
-
 def _coarsely(values: Float32, side: int) -> Float32:
+    """What a patch has, float32[P, P, ...], where it lies in the coarse crop; 0 around it."""
     inner = round(side / _WIDTH)
     small = cv2.resize(values, (inner, inner), interpolation=cv2.INTER_AREA)
     left = (side - inner) // 2
@@ -314,12 +250,6 @@ def _run_on(scene: _Scene) -> Float32:
     return np.asarray(colours.reshape(-1, 3).take(nearest.take(labels), axis=0), np.float32)
 
 
-def _skin_of(patch: Patch) -> Float32:
-    """Mean colour of the painted face: float32[3] BGR."""
-    quarter = patch.pixels.shape[0] // 4
-    return np.array(cv2.mean(patch.pixels[quarter:-quarter, quarter:-quarter])[:3], np.float32)
-
-
 def _below(corners: Float32, side: int) -> Float32:
     """1 below the face, falling to 0 beside it: float32[side, 1]."""
     chin, height = corners[:, 1].max(), np.ptp(corners[:, 1])
@@ -372,18 +302,6 @@ def _face_weight(lie: Surrounded, hairline: Float32) -> Float32:
         at + (at_chin - at) * chin for at, at_chin in zip(_FACE, _FACE_AT_CHIN, strict=True)
     )
     return rise(np.asarray((depth / lie.unit - start) / (end - start), np.float32), 0, 1)
-
-
-def _shade_under_hair(lie: Surrounded, hairline: Float32) -> Float32:
-    """How dark hair makes the forehead below it: float32[S, S], `_SHADE` at the hairline.
-
-    Args:
-        lie: where the face lies.
-        hairline: float32[S, S], px below it.
-    """
-    reach = _SHADE_REACH * lie.unit
-    forehead = rise(lie.down(slice(None)), 0.5, 0.3) * (hairline > -reach)
-    return np.asarray(_SHADE * forehead * (1 - rise(hairline, 0, reach)), np.float32)
 
 
 def _with_shade(
