@@ -54,10 +54,10 @@ _BLUR: Final = 0.01
 _HIGHER: Final = 0.12
 """How far that crop lies above the patch's middle, a share of the patch's side: heads are higher
 above a patch than necks are below it."""
-_REACH: Final = 0.18
-_FALL: Final = 0.12
+_REACH: Final = 0.12
+_FALL: Final = 0.10
 """How far beyond the patch the blur is whole, and over what width it ends; shares of its side."""
-_UPWARDS: Final = 0.16
+_UPWARDS: Final = 0.22
 _UPPER: Final = (0.38, 0.0)
 """How much farther it reaches above the head, and heights below the outline's top between which
 that begins."""
