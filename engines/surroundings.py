@@ -1,14 +1,13 @@
 """Softens what is around a swapped face: hair, ears and jaw identify people too.
 
 A recogniser that sees a stranger's face on a head still reads something off the hairline, the
-outline and the ears. Around the painted face, out to about a face's half width, a wide median
-therefore takes away every lock, ear and line, whatever its contrast, while what is wide, hair, wall
-and clothes, keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). What is
-around runs on under the patch as far as the painted face. Next to the face hair, neck and ears of
-the surrogate are drawn, see `engines.hair_cap` and `engines.neck_and_ears`; the head's own hair
-gets new strands, see `engines.strands`. Collars tell little and are smoothed less. Only the
-composite itself is looked at, in which every face has been replaced or covered: softening cannot
-bring anything back.
+outline and the ears. Around the painted face, out to where hair ends, a wide median therefore takes
+away every lock, ear and line, whatever its contrast, while what is wide, hair, wall and clothes,
+keeps a rounded border (Tukey 1977; a blur that hides as much makes a fog). What is around runs on
+under the patch as far as the painted face. Over it the surrogate's head is drawn, see
+`engines.drawn_head`; the subject's hair gets new strands, see `engines.strands`. Collars tell
+little and are smoothed less. Only the composite itself is looked at, in which every face has been
+replaced or covered: softening cannot bring anything back.
 """
 
 from __future__ import annotations
