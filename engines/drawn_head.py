@@ -31,8 +31,8 @@ __all__ = ["SHADOW", "Drawn", "Seen", "Worn", "head_drawn", "shade_under_hair", 
 
 SHADOW: Final = np.float32(0.25)
 """Brightness of the shadow that hair casts over that of the mean skin."""
-_SHADE: Final = 0.4
-_SHADE_REACH: Final = 0.07
+_SHADE: Final = 0.25
+_SHADE_REACH: Final = 0.10
 _FOREHEAD: Final = (0.5, 0.3)
 """How much of a forehead's colour next to the hair gives way to that shadow, how far below the
 hairline that ends, a share of the patch's side, and the heights of the outline below its top
