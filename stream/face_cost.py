@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import median
 from typing import Final
 
 import av
@@ -32,7 +31,7 @@ from stream.engine_set import EngineSet, SwapEngines, open_engines
 from stream.methods import SWAP
 from stream.planes import picture_from_frame
 
-__all__ = ["DETECTOR_SIZE", "FaceCost", "cost_table", "measure_faces"]
+__all__ = ["DETECTOR_SIZE", "FaceCost", "StepTimes", "cost_table", "measure_faces"]
 
 DETECTOR_SIZE: Final = (448, 768)
 """Height and width at which the detector is timed."""
@@ -44,48 +43,71 @@ _RATE: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Median times of the steps, ms, all faces of a frame together.
+
+    Attributes:
+        detect: one search at `DETECTOR_SIZE`.
+        read: crops cut and control read.
+        steady: control kept calm over time, with frames ahead.
+        first: painting people not seen before: the generator, then as `paint`.
+        paint: renderer and mask, in every frame.
+        blend: patches brought to size, placed and blended into a 720p frame.
+        hand_steady: as `steady`, with something in front of every face.
+        hand_blend: as `blend`, with that drawn again.
+    """
+
+    detect: float
+    read: float
+    steady: float
+    first: float
+    paint: float
+    blend: float
+    hand_steady: float
+    hand_blend: float
+
+    @property
+    def swap(self) -> float:
+        """Everything for the faces of one frame."""
+        return self.read + self.steady + self.paint + self.blend
+
+
+@dataclass(frozen=True, slots=True)
 class FaceCost:
-    """Median times with so many faces in a frame, all faces together.
+    """What so many faces in a frame cost.
 
     Attributes:
         faces: in the frame.
         size: side of the painted patch, px.
-        detect_ms: one search at `DETECTOR_SIZE`.
-        read_ms: crops cut and control read.
-        steady_ms: control kept calm over time, with frames ahead.
-        first_ms: painting people not seen before: the generator, then as `paint_ms`.
-        paint_ms: renderer and mask, in every frame.
-        blend_ms: patches brought to size, placed and blended into a 720p frame.
-        hand_steady_ms: as `steady_ms`, with something in front of every face.
-        hand_blend_ms: as `blend_ms`, with that drawn again.
+        clock: times by the clock.
+        processor: times of all cores together; a search keeps several of them busy.
     """
 
     faces: int
     size: int
-    detect_ms: float
-    read_ms: float
-    steady_ms: float
-    first_ms: float
-    paint_ms: float
-    blend_ms: float
-    hand_steady_ms: float
-    hand_blend_ms: float
+    clock: StepTimes
+    processor: StepTimes
 
     @property
     def hand_ms(self) -> float:
-        """What something in front of one face costs more."""
-        more = self.hand_steady_ms - self.steady_ms + self.hand_blend_ms - self.blend_ms
-        return more / self.faces
+        """What something in front of one face costs more, by the clock."""
+        one = self.clock
+        return (one.hand_steady - one.steady + one.hand_blend - one.blend) / self.faces
 
     @property
     def face_ms(self) -> float:
-        """Everything for one face."""
-        return (self.read_ms + self.steady_ms + self.paint_ms + self.blend_ms) / self.faces
+        """Everything for one face, by the clock."""
+        return self.clock.swap / self.faces
 
     @property
     def ratio(self) -> float:
-        """One face over one search."""
-        return self.face_ms / self.detect_ms
+        """One face over one search, by the clock."""
+        return self.face_ms / self.clock.detect
+
+    @property
+    def processor_ratio(self) -> float:
+        """One face over one search in processor time."""
+        return self.processor.swap / self.faces / self.processor.detect
 
 
 def measure_faces(settings: Settings) -> list[FaceCost]:
@@ -116,13 +138,14 @@ def cost_table(costs: Sequence[FaceCost]) -> str:
     lines = [
         f"| faces | patch | detector {width}×{height} ms | encoder ms | smoothing ms "
         "| painting, new people ms | painting ms | blend ms | one face ms | face ÷ detector "
-        "| a hand before it ms |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| in processor time | a hand before it ms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one.faces} | {one.size} px | {one.detect_ms:.1f} | {one.read_ms:.1f} "
-        f"| {one.steady_ms:.1f} | {one.first_ms:.1f} | {one.paint_ms:.1f} | {one.blend_ms:.1f} "
-        f"| {one.face_ms:.1f} | {one.ratio:.2f} | {one.hand_ms:.1f} |"
+        f"| {one.faces} | {one.size} px | {one.clock.detect:.1f} | {one.clock.read:.1f} "
+        f"| {one.clock.steady:.1f} | {one.clock.first:.1f} | {one.clock.paint:.1f} "
+        f"| {one.clock.blend:.1f} | {one.face_ms:.1f} | {one.ratio:.2f} "
+        f"| {one.processor_ratio:.2f} | {one.hand_ms:.1f} |"
         for one in costs
     ]
     return "\n".join(lines)
@@ -163,7 +186,7 @@ def _measured(
         start = next(strangers)
         painter.paint(control, swap.donors.latents[start : start + count])
 
-    times_s = _medians(
+    clock, processor = _medians(
         lambda: engines.detector.detect(search, min_score=_LEAST_SCORE),
         reading,
         _steadying(decoded, control, list(patches.values())),
@@ -173,7 +196,7 @@ def _measured(
         _steadying(decoded, control, list(hidden.values())),
         lambda: blending(hidden),
     )
-    return FaceCost(count, size, *(took_s * 1e3 for took_s in times_s))
+    return FaceCost(count, size, clock, processor)
 
 
 def _hand(crop_from_frame: Similarity, size: int) -> Occlusion:
@@ -212,17 +235,21 @@ def _steadying(decoded: Picture, control: Control, patches: Sequence[Patch]) -> 
     return steadying
 
 
-def _medians(*steps: Callable[[], object]) -> list[float]:
-    """Median seconds of each step, taken in turn so that other load falls on all."""
+def _medians(*steps: Callable[[], object]) -> tuple[StepTimes, StepTimes]:
+    """Median times of each step by the clock and of the processor.
+
+    Steps are taken in turn so that other load falls on all.
+    """
     for step in steps:
         step()
-    times: list[list[float]] = [[] for _ in steps]
-    for _ in range(_RUNS):
-        for step, into in zip(steps, times, strict=True):
-            start = time.perf_counter()
+    spent = np.empty((_RUNS, len(steps), 2))
+    for turn in spent:
+        for step, into in zip(steps, turn, strict=True):
+            start = time.perf_counter(), time.process_time()
             step()
-            into.append(time.perf_counter() - start)
-    return [median(one) for one in times]
+            into[:] = time.perf_counter() - start[0], time.process_time() - start[1]
+    clock, processor = (np.median(spent, axis=0) * 1e3).T.tolist()
+    return StepTimes(*clock), StepTimes(*processor)
 
 
 def _largest(faces: Sequence[Face]) -> Face:

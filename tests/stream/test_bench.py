@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from engines.backends.openvino import OpenVino
 from engines.errors import EngineFault
 from stream import bench
 from stream.bench import ClipMeasure, measure_clip, table_of
-from stream.face_cost import FaceCost, cost_table, measure_faces
+from stream.face_cost import FaceCost, StepTimes, cost_table, measure_faces
 from stream.network_speeds import NetworkSpeed, network_speeds
 from stream.report import FaceCounts, FileIdentity, FrameCounts, RunReport
 
@@ -39,7 +40,9 @@ def test_swap_is_set_against_blur_and_a_missing_rival_left_out() -> None:
 def test_rows_have_as_many_cells_as_the_head() -> None:
     lines = table_of([measure(), measure("swap")]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    lines = cost_table([FaceCost(1, 128, 20.0, 4.0, 1.0, 18.0, 8.0, 2.0, 2.0, 3.0)]).splitlines()
+    clock = StepTimes(20.0, 4.0, 1.0, 18.0, 8.0, 2.0, 2.0, 3.0)
+    processor = StepTimes(30.0, 4.0, 1.0, 18.0, 8.0, 2.0, 2.0, 3.0)
+    lines = cost_table([FaceCost(1, 128, clock, processor)]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
 
 
@@ -71,28 +74,29 @@ def test_tool_that_fails_is_told(tmp_path: Path) -> None:
 
 
 def test_cost_of_a_face_is_that_of_its_steps() -> None:
-    cost = FaceCost(
-        faces=4,
-        size=128,
-        detect_ms=20.0,
-        read_ms=8.0,
-        steady_ms=4.0,
-        first_ms=80.0,
-        paint_ms=40.0,
-        blend_ms=12.0,
-        hand_steady_ms=8.0,
-        hand_blend_ms=16.0,
+    clock = StepTimes(
+        detect=20.0,
+        read=8.0,
+        steady=4.0,
+        first=80.0,
+        paint=40.0,
+        blend=12.0,
+        hand_steady=8.0,
+        hand_blend=16.0,
     )
+    cost = FaceCost(faces=4, size=128, clock=clock, processor=replace(clock, detect=32.0))
     assert cost.face_ms == 16.0
     assert cost.hand_ms == 2.0
     assert cost.ratio == 0.8
+    assert cost.processor_ratio == 0.5
 
 
 @pytest.mark.slow
 def test_steps_of_the_swap_are_timed() -> None:
     costs = measure_faces(load_settings(environment={}))
     assert [cost.faces for cost in costs] == [1, 4]
-    assert all(min(c.detect_ms, c.read_ms, c.steady_ms, c.paint_ms, c.blend_ms) > 0 for c in costs)
+    for spent in (times for cost in costs for times in (cost.clock, cost.processor)):
+        assert min(astuple(spent)) > 0
 
 
 @pytest.mark.slow
