@@ -115,7 +115,7 @@ def head_drawn(
     """
     strength, strands = texture
     bare = bare_above(seen.around, seen.known, lie.corners, worn.skin)
-    cap = hair_cap(lie.corners, worn.traits, len(flat), lie.unit, bare)
+    cap = hair_cap(lie.head, worn.traits, len(flat), lie.unit, bare)
     hair = hair_colour(seen.around, seen.known, cap.above, worn.skin)
     own = surrogate_hair(hair, worn.traits, worn.skin)
     same = alike(flat, hair, lie.unit)

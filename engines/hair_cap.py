@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.combed_hair import combing_of, strands_on
-from engines.painted_head import Head, Trait, head_of
+from engines.painted_head import Head, Trait
 from engines.strands import grid
 from engines.stylegan.drawing import between, laid_over, rise
 
@@ -124,24 +124,22 @@ class HairCap:
         return laid_over(smooth, np.asarray(hair, np.float32), self.share_of(same))
 
 
-def hair_cap(
-    corners: Float32, traits: Float32, side: int, unit: float, bare_px: float = 0.0
-) -> HairCap:
+def hair_cap(head: Head, traits: Float32, side: int, unit: float, bare_px: float = 0.0) -> HairCap:
     """The cap of a face.
 
     Args:
-        corners: float32[M, 2] outline of the painted face, px of an upright crop around it.
+        head: where it is, px of an upright crop around it.
         traits: float32[HEAD_TRAITS] of the surrogate, 0…1.
         side: side S of the crop, px.
         unit: side of the patch in that crop, px.
         bare_px: how far skin is seen above that outline, px of the crop.
 
+    >>> from engines.painted_head import head_of
     >>> face = np.float32([[40, 30], [88, 30], [88, 70], [64, 100], [40, 70]])
-    >>> cap = hair_cap(face, np.full(7, 0.5, np.float32), 128, 80)
+    >>> cap = hair_cap(head_of(face, 128), np.full(7, 0.5, np.float32), 128, 80)
     >>> float(cap.weight[24, 64]), float(cap.weight[24, 120]), float(cap.weight[90, 64])
     (1.0, 0.0, 0.0)
     """
-    head = head_of(corners, side)
     wide = float(traits[Trait.HAIR_WIDE])
     rows, columns = (axis + np.float32(0.5) for axis in grid(side))
     reach = head.half * (between(_WIDER, wide) + _TURNED[1] * abs(head.turned))

@@ -73,10 +73,11 @@ class Head:
 
 
 def head_of(corners: Float32, side: int) -> Head:
-    """The head of a painted outline.
+    """The head behind a painted outline.
 
     Args:
-        corners: float32[M, 2] outline, px of an upright crop with the eyes' middle in its own.
+        corners: float32[M, 2] outline, of the face at rest where that is known, px of an upright
+            crop with the eyes' middle in its own.
         side: of that crop, px.
 
     >>> head_of(np.float32([[40, 30], [88, 30], [88, 70], [64, 100], [40, 70]]), 128)

@@ -63,6 +63,8 @@ class Patch:
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
         outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
             one, what is around the face is softened, see `engines.surroundings`.
+        rest: (M, 2) float32, the same of the face at rest: where the head is. A jaw that opens
+            moves the outline, and hair and neck do not move with it.
         head: (HEAD_TRAITS,) float32, what the surrogate gives the head beside its face, 0…1; see
             `engines.painted_head`.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
@@ -73,6 +75,7 @@ class Patch:
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
     outline: NDArray[np.float32] | None = None
+    rest: NDArray[np.float32] | None = None
     head: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
     finish: Finish | None = None
@@ -122,7 +125,7 @@ def defect_of(patch: Patch) -> str:
         return "patch is not finite"
     if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
         return "patch is not placed by a similarity"
-    if patch.outline is not None and not _is_outline(patch.outline):
+    if not all(_is_outline(one) for one in (patch.outline, patch.rest) if one is not None):
         return "patch has no proper outline"
     if patch.head is not None and not _are_traits(patch.head):
         return "patch has no proper head"

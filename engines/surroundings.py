@@ -106,8 +106,11 @@ def softened(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | 
         return None
     unit = scene.unit
     middle = np.array([scene.side / 2, scene.side / 2 + _lower(scene.side)], np.float32)
-    corners = (patch.outline - np.float32(0.5)) * np.float32(unit) + middle
-    lie = _lie_of(corners, scene)
+    corners, still = (
+        (one - np.float32(0.5)) * np.float32(unit) + middle
+        for one in (patch.outline, patch.outline if patch.rest is None else patch.rest)
+    )
+    lie = _lie_of(corners, still, scene)
     whole = np.where(scene.known[..., None], scene.around, _run_on(scene))
     worn = worn_by(patch, patch.outline, _coarsely(patch.pixels, scene.side))
     flat = _flat(whole, _below(corners, scene.side), unit)
@@ -265,13 +268,20 @@ def _beside(is_free: Bool, unit: float) -> Float32:
     return rise(np.asarray(away, np.float32), 0, _APART * unit)
 
 
-def _lie_of(corners: Float32, scene: _Scene) -> Surrounded:
+def _lie_of(corners: Float32, still: Float32, scene: _Scene) -> Surrounded:
+    """Where a painted face and its head lie.
+
+    Args:
+        corners: float32[M, 2] outline of the painted face, px of the crop.
+        still: the same of the face at rest.
+        scene: gives what is hidden.
+    """
     face = filled([corners], scene.side)
     depth = cv2.distanceTransform(face, cv2.DIST_L2, 5)
     depth = depth - cv2.distanceTransform(1 - face, cv2.DIST_L2, 5)
     away = cv2.distanceTransform((~scene.hidden).astype(np.uint8), cv2.DIST_L2, 5)
     return Surrounded(
-        head_of(corners, scene.side),
+        head_of(still, scene.side),
         corners,
         np.asarray(depth, np.float32),
         np.asarray(away, np.float32),

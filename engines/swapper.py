@@ -26,7 +26,7 @@ from engines.stylegan.masks import alpha_from_points, oval_from_points
 from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
-from engines.stylegan.shape import Pose, ShapeModel
+from engines.stylegan.shape import Pose, ShapeModel, points_from_canonical
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
@@ -88,6 +88,7 @@ class Rendered:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
         outline: float32[N, M, 2] of the painted faces, crop units.
+        rest: float32[N, M, 2], the same outlines were nobody's face moving: of the head alone.
         head: float32[N, HEAD_TRAITS] traits of the surrogates' heads as they show here, 0 to 1.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
@@ -95,6 +96,7 @@ class Rendered:
     pixels: Float32
     alpha: Float32
     outline: Float32
+    rest: Float32
     head: Float32
     is_usable: npt.NDArray[np.bool_]
 
@@ -205,7 +207,8 @@ class Swapper:
             ]
         )
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
-        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], heads, is_usable)
+        still = points_from_canonical(rest[:, OVAL_SLICE], pose)[..., :2]
+        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], still, heads, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.

@@ -167,7 +167,14 @@ def _measured(
     control = painter.read(crops)
     rendered = painter.paint(control, latents)
     patches = {
-        n: Patch(rendered.pixels[n], rendered.alpha[n], one, rendered.outline[n], rendered.head[n])
+        n: Patch(
+            rendered.pixels[n],
+            rendered.alpha[n],
+            one,
+            rendered.outline[n],
+            rendered.rest[n],
+            rendered.head[n],
+        )
         for n in range(count)
     }
 

@@ -162,6 +162,7 @@ class SwapEveryFace:
                 rendered.alpha[row],
                 place,
                 rendered.outline[row] if self._softens else None,
+                rendered.rest[row],
                 rendered.head[row],
                 steady.occlusion if self._draws_foreground else None,
             )

@@ -77,6 +77,7 @@ class JointPainter:
             painted["pixels"],
             painted["alpha"],
             painted["outline"],
+            painted["rest"],
             painted["head"],
             painted["is_usable"] > 0.5,
         )
@@ -103,6 +104,7 @@ class JointPainter:
             "pixels": rendered.pixels,
             "alpha": rendered.alpha,
             "outline": rendered.outline,
+            "rest": rendered.rest,
             "head": rendered.head,
             "is_usable": usable,
         }

@@ -33,7 +33,7 @@ def around(moved_px: float = 0.0) -> Surrounded:
 def cap_of(lie: Surrounded, low: float) -> HairCap:
     traits = np.full(HEAD_TRAITS, 0.5, np.float32)
     traits[Trait.HAIR_LOW] = low
-    return hair_cap(lie.corners, traits, SIDE, UNIT)
+    return hair_cap(lie.head, traits, SIDE, UNIT)
 
 
 def painted(lie: Surrounded, left: float = 100, right: float = 100) -> Float32:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.hair_cap import alike, hair_cap, strand_levels, surrogate_hair
-from engines.painted_head import HEAD_TRAITS, Trait
+from engines.painted_head import HEAD_TRAITS, Head, Trait, head_of
 
 pytestmark = pytest.mark.unit
 
@@ -26,8 +26,12 @@ def face(moved_px: float = 0.0) -> Float32:
     return np.asarray(points, np.float32)
 
 
+def head(moved_px: float = 0.0) -> Head:
+    return head_of(face(moved_px), SIDE)
+
+
 def test_cap_is_above_and_beside_the_upper_face_alone() -> None:
-    cap = hair_cap(face(), MIDDLE, SIDE, UNIT)
+    cap = hair_cap(head(), MIDDLE, SIDE, UNIT)
     assert cap.weight[26, 64] == 1
     assert cap.weight[44, 40] > 0.8
     assert cap.weight[80:, :].max() == 0
@@ -38,7 +42,9 @@ def test_cap_is_above_and_beside_the_upper_face_alone() -> None:
 
 def test_cap_covers_a_bare_forehead_up_to_a_limit() -> None:
     lower = face() + np.array([0, 20], np.float32)
-    caps = [hair_cap(lower, MIDDLE, SIDE, UNIT, bare).weight for bare in (0, 20, 500)]
+    caps = [
+        hair_cap(head_of(lower, SIDE), MIDDLE, SIDE, UNIT, bare).weight for bare in (0, 20, 500)
+    ]
     tops = [int(np.flatnonzero(cap[:, 64] > 0.5)[0]) for cap in caps]
     assert 6 <= tops[0] - tops[1] <= 10
     assert 0 <= tops[2] < tops[1]
@@ -50,12 +56,12 @@ def test_wide_hair_is_high_too() -> None:
     for wide in (0.0, 1.0):
         traits = MIDDLE.copy()
         traits[Trait.HAIR_WIDE] = wide
-        tops.append(int(np.flatnonzero(hair_cap(face(), traits, SIDE, UNIT).weight[:, 64])[0]))
+        tops.append(int(np.flatnonzero(hair_cap(head(), traits, SIDE, UNIT).weight[:, 64])[0]))
     assert 5 <= tops[0] - tops[1] <= 10
 
 
 def test_cap_lies_behind_a_turned_face() -> None:
-    straight, turned = (hair_cap(face(px), MIDDLE, SIDE, UNIT).weight for px in (0, 8))
+    straight, turned = (hair_cap(head(px), MIDDLE, SIDE, UNIT).weight for px in (0, 8))
     columns = np.arange(SIDE)
     middle = [float((one.sum(0) * columns).sum() / one.sum()) for one in (straight, turned)]
     assert middle[1] - middle[0] > 8 + 3
@@ -63,7 +69,7 @@ def test_cap_lies_behind_a_turned_face() -> None:
 
 
 def test_hairline_is_uneven_by_little() -> None:
-    level = hair_cap(face(), np.array([0, 0, 0, 0.5], np.float32), SIDE, UNIT).hairline
+    level = hair_cap(head(), np.array([0, 0, 0, 0.5], np.float32), SIDE, UNIT).hairline
     uneven = np.diff(level[36, 54:75])
     assert 0 < uneven.std() < 0.02 * UNIT
 
@@ -72,7 +78,7 @@ def test_a_high_hairline_is_an_arch_and_a_fringe_is_nearly_level() -> None:
     drop = []
     for low in (0.0, 1.0):
         traits = np.array([0, low, 0, 0.5], np.float32)
-        line = hair_cap(face(), traits, SIDE, UNIT).hairline
+        line = hair_cap(head(), traits, SIDE, UNIT).hairline
         middle, temples = line[44, 60:69].mean(), line[44, [45, 46, 47, 81, 82, 83]].mean()
         drop.append(float(middle - temples) / 64)
     assert drop[0] > 0.06
@@ -90,7 +96,7 @@ def direction_of(strands: Float32, rows: slice, columns: slice) -> float:
 
 def test_hair_falls_on_to_a_low_forehead_and_is_combed_back_from_a_high_one() -> None:
     fringe, back = (
-        hair_cap(face(), np.array([0, low, 0, 0.5], np.float32), SIDE, UNIT).strands
+        hair_cap(head(), np.array([0, low, 0, 0.5], np.float32), SIDE, UNIT).strands
         for low in (0.9, 0.1)
     )
     above = slice(14, 36)
@@ -105,7 +111,7 @@ def test_every_trait_makes_other_hair(trait: int) -> None:
     for value in (0.1, 0.9):
         traits = MIDDLE.copy()
         traits[trait] = value
-        cap = hair_cap(face(), traits, SIDE, UNIT)
+        cap = hair_cap(head(), traits, SIDE, UNIT)
         colour = surrogate_hair(np.full(3, 100, np.float32), traits, SKIN)
         wall = np.full((SIDE, SIDE, 3), 220, np.float32)
         hair = cap.drawn_over(wall, colour, np.zeros((SIDE, SIDE), np.float32))
@@ -117,7 +123,7 @@ def test_hairline_leaves_the_eyes_free() -> None:
     for low in (0.0, 1.0):
         for leaning in (0.0, 1.0):
             traits = np.array([0.5, low, 1.0, leaning], np.float32)
-            line = hair_cap(face(), traits, SIDE, UNIT).hairline
+            line = hair_cap(head(), traits, SIDE, UNIT).hairline
             assert line[34 + round(0.32 * 64), 46:83].min() > 0
 
 
@@ -154,7 +160,7 @@ def test_black_hair_that_is_brightened_takes_the_skins_hue_and_not_the_shadows()
 
 def test_no_difference_of_hairs_is_left_beside_the_face() -> None:
     """Two heads of hair of one colour, curly and straight, give the same cap."""
-    cap, colour = hair_cap(face(), MIDDLE, SIDE, UNIT), np.array([40, 50, 60], np.float32)
+    cap, colour = hair_cap(head(), MIDDLE, SIDE, UNIT), np.array([40, 50, 60], np.float32)
     random = np.random.default_rng(0)
     heads = [
         np.asarray(colour + random.normal(0, 9, (SIDE, SIDE, 3)), np.float32) for _ in range(2)
@@ -166,7 +172,7 @@ def test_no_difference_of_hairs_is_left_beside_the_face() -> None:
 
 
 def test_hair_of_the_head_runs_on_and_a_wall_does_not() -> None:
-    cap, colour = hair_cap(face(), MIDDLE, SIDE, UNIT), np.array([40, 50, 60], np.float32)
+    cap, colour = hair_cap(head(), MIDDLE, SIDE, UNIT), np.array([40, 50, 60], np.float32)
     rim = (cap.weight > 0.8) & (cap.outer > 0.8)
     assert rim.any()
     wall = np.full((SIDE, SIDE, 3), 220, np.float32)
@@ -178,7 +184,7 @@ def test_hair_of_the_head_runs_on_and_a_wall_does_not() -> None:
 
 
 def test_outline_of_no_width_gives_a_finite_cap() -> None:
-    cap = hair_cap(np.full((5, 2), 64, np.float32), MIDDLE, SIDE, UNIT)
+    cap = hair_cap(head_of(np.full((5, 2), 64, np.float32), SIDE), MIDDLE, SIDE, UNIT)
     for values in (cap.weight, cap.outer, cap.strands, cap.hairline):
         assert np.isfinite(values).all()
 
@@ -191,7 +197,7 @@ def test_black_hair_shines_too() -> None:
 def test_cap_of_the_narrowest_hair_is_no_cone() -> None:
     traits = MIDDLE.copy()
     traits[Trait.HAIR_WIDE] = 0
-    weight = hair_cap(face(), traits, SIDE, UNIT).weight
+    weight = hair_cap(head(), traits, SIDE, UNIT).weight
     halfway = 58 - round(0.62 * (0.38 + 0.34) * 64)
     assert (weight[halfway] > 0.5).sum() > 0.82 * (weight[54] > 0.5).sum()
 
@@ -200,6 +206,6 @@ def test_cap_of_the_narrowest_hair_is_no_cone() -> None:
 def test_light_lies_in_a_band_around_the_head(low: float) -> None:
     traits = MIDDLE.copy()
     traits[Trait.HAIR_LOW] = low
-    drawn = hair_cap(face(), traits, SIDE, UNIT).strands
+    drawn = hair_cap(head(), traits, SIDE, UNIT).strands
     rows = [float(drawn[row - 3 : row + 3, 52:76].mean()) for row in (8, 18, 34)]
     assert rows[1] > max(rows[0], rows[2]) + 0.25

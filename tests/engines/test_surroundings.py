@@ -308,6 +308,26 @@ def test_face_with_a_broken_outline_is_covered(outline: NDArray[np.float64]) -> 
     assert (outcome.result, outcome.cause) == ("covered", "patch has no proper outline")
 
 
+def test_hair_stays_where_it_is_when_the_jaw_opens() -> None:
+    image, patch = np.full((HEIGHT, WIDTH, 3), 120, np.uint8), patch_at(320, 180)
+    assert patch.outline is not None
+    still = replace(patch, rest=patch.outline)
+    lower = patch.outline + np.where(patch.outline[:, 1:] > 0.7, np.array([0, 0.08], np.float32), 0)
+    opened = replace(patch, outline=lower.astype(np.float32), rest=patch.outline)
+    places = [softened(picture_from_bgr(image), one, []) for one in (still, opened)]
+    above = slice(0, _at(0.5, 0.3)[0])
+    shown = [soft.layer[: above.stop - soft.top, :, :3] for soft in places if soft is not None]
+    assert np.abs(shown[0] - shown[1]).max() < 1
+
+
+@pytest.mark.parametrize("rest", [np.zeros((0, 2)), np.full((5, 2), np.nan), np.zeros((5, 3))])
+def test_face_with_a_broken_rest_is_covered(rest: NDArray[np.float64]) -> None:
+    patch = replace(patch_at(320, 180), rest=rest.astype(np.float32))
+    frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
+    (outcome,) = compose(frame, [track_at(320, 180)], {1: patch}).outcomes
+    assert (outcome.result, outcome.cause) == ("covered", "patch has no proper outline")
+
+
 @pytest.mark.parametrize(
     "head", [np.zeros(3), np.full(7, np.nan), np.full(7, -0.1), np.full(7, 1.1), np.zeros((1, 7))]
 )

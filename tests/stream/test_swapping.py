@@ -66,7 +66,7 @@ class NoisePainter:
         alpha = np.repeat(identity_mask(SIZE)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
         head = np.repeat(MIDDLING[None], count, axis=0)
-        return Rendered(pixels, alpha, outline, head, np.full(count, self.usable))
+        return Rendered(pixels, alpha, outline, outline, head, np.full(count, self.usable))
 
 
 class RowEmbedder:

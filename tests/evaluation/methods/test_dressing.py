@@ -45,7 +45,7 @@ class StandIn:
         away = np.repeat(identity_mask(CROP)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
         head = np.repeat(MIDDLING[None], count, axis=0)
-        return Rendered(pixels, away, outline, head, np.full(count, self.usable))
+        return Rendered(pixels, away, outline, outline, head, np.full(count, self.usable))
 
 
 def portraits(count: int) -> Faces:

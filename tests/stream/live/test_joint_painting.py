@@ -38,7 +38,7 @@ class Palette:
         alpha = np.ones((len(latents), 4, 4), np.float32)
         outline = np.zeros((len(latents), 3, 2), np.float32)
         head = np.repeat(shade[:, None], HEAD_TRAITS, axis=1)
-        return Rendered(pixels, alpha, outline, head, control.doubt < 100)
+        return Rendered(pixels, alpha, outline, outline, head, control.doubt < 100)
 
 
 def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:
