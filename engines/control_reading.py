@@ -18,7 +18,7 @@ from engines.face_look import (
     painted_points,
 )
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
-from engines.swapper import Control, Rendered, contrast_from_crop, light_from_crop
+from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
 
 __all__ = ["ControlReader", "Painter"]
@@ -37,13 +37,19 @@ class Painter(Protocol):
 
     @property
     def size(self) -> int:
-        """Side of the crops and patches, px."""
+        """Side of the crops, and of the largest patches, px."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sides that patches can have, px, ascending; the last is `size`."""
 
     def read(self, crops: Crops) -> Control:
         """Control of uint8 N×S×S×3 BGR crops."""
 
-    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
-        """Surrogates under that control."""
+    def paint(
+        self, control: Control, latents: NDArray[np.float32], size: int | None = None
+    ) -> Rendered:
+        """Surrogates under that control, of one of the sizes; of the largest by default."""
 
 
 class ControlReader:
@@ -63,15 +69,15 @@ class ControlReader:
             EngineFault: the network failed.
         """
         frames = [frame for frame, _ in wanted]
-        maps = [kveil_from_landmarks(face.landmarks_px, self._painter.size) for _, face in wanted]
+        maps = [kveil_from_landmarks(face.landmarks_px, LANDMARK_SIZE) for _, face in wanted]
         looks = self._read(frames, maps)
         off = [
             row
             for row, (look, one) in enumerate(zip(looks, maps, strict=True))
-            if _is_off(look, one, self._painter.size)
+            if _is_off(look, one)
         ]
         if off:
-            again = [crop_with_eyes(looks[row].motion, EYES, self._painter.size) for row in off]
+            again = [crop_with_eyes(looks[row].motion, EYES, LANDMARK_SIZE) for row in off]
             for row, look in zip(off, self._read([frames[row] for row in off], again), strict=True):
                 looks[row] = look
         return [
@@ -81,18 +87,15 @@ class ControlReader:
 
     def _lit(self, look: Look, frame: Frame) -> Look:
         """The look with light and contrast of the crop that will be painted, a wider one."""
-        size = self._painter.size
-        crop = crop_from_picture(
-            frame.picture, crop_with_eyes(look.motion, PAINTED_EYES, size), size
-        )
+        place = crop_with_eyes(look.motion, PAINTED_EYES, LANDMARK_SIZE)
+        crop = crop_from_picture(frame.picture, place, LANDMARK_SIZE)
         points = painted_points(look.shape)
-        light = light_from_crop(crop, points)
-        return replace(look, light=light, contrast=contrast_from_crop(crop, points, light))
+        light, contrast = light_and_contrast(crop, points)
+        return replace(look, light=light, contrast=contrast)
 
     def _read(self, frames: Sequence[Frame], maps: Sequence[Similarity]) -> list[Look]:
-        size = self._painter.size
         crops = [
-            crop_from_picture(frame.picture, one, size)
+            crop_from_picture(frame.picture, one, LANDMARK_SIZE)
             for frame, one in zip(frames, maps, strict=True)
         ]
         control = self._painter.read(np.stack(crops))
@@ -102,7 +105,7 @@ class ControlReader:
                 frame.time_s,
                 control.points[row],
                 one,
-                size,
+                LANDMARK_SIZE,
                 control.light[row],
                 float(control.doubt[row]),
             )
@@ -111,7 +114,7 @@ class ControlReader:
         if control.occlusion is None:
             return looks
         return [
-            _with_front(look, sure, points, one * np.float32(sure.shape[0] / size))
+            _with_front(look, sure, points, one * np.float32(sure.shape[0] / LANDMARK_SIZE))
             for look, sure, points, one in zip(
                 looks, control.occlusion, control.points, maps, strict=True
             )
@@ -129,9 +132,9 @@ def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Sim
     return replace(look, doubt=doubt, occlusion=Occlusion(seen, crop_from_frame))
 
 
-def _is_off(look: Look, crop_from_frame: Similarity, size: int) -> bool:
+def _is_off(look: Look, crop_from_frame: Similarity) -> bool:
     """Whether the eyes were read far from where the crop should have had them."""
-    away = np.abs(moved(crop_from_frame, _eyes_px(look)) / size - EYES)
+    away = np.abs(moved(crop_from_frame, _eyes_px(look)) / LANDMARK_SIZE - EYES)
     return bool(np.isfinite(look.doubt) and away.max() > _OFF_CENTRE)
 
 

@@ -38,9 +38,8 @@ __all__ = [
     "Control",
     "Rendered",
     "Swapper",
-    "contrast_from_crop",
     "full_light_from_crop",
-    "light_from_crop",
+    "light_and_contrast",
 ]
 
 LANDMARK_SIZE: Final = 128
@@ -53,6 +52,7 @@ _MOST_GAIN: Final = 2.0
 """How far a painted face is brightened or darkened at most."""
 _DARKEST: Final = 1.1
 """Added to light in [-1, 1] before two are divided: black is divided too."""
+_NOT_FIXED: Final = "the networks' layers and size must be fixed; export them again"
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -117,6 +117,7 @@ class Swapper:
         shape: exchanges proportions.
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
+        small: a renderer of fewer pixels, for faces that are seen at no more.
 
     Raises:
         ModelRejected: the networks' inputs or outputs have other names or shapes.
@@ -130,14 +131,23 @@ class Swapper:
         shape: ShapeModel,
         frame: TextureFrame,
         relief: ReliefModel = FLAT,
+        small: Session | None = None,
     ) -> None:
         self._landmarker = landmarker
-        self._renderer = renderer
         self._shape = shape
         self._frame = frame
         self._relief = relief
         self.layers, self.size = _layers_and_size(generator, renderer)
-        self._textures = Textures(generator, Retouch(frame, self.size))
+        self._renderers = {self.size: renderer}
+        if small is not None:
+            self._renderers[_side_of(small)] = small
+        reduced = self.sizes[0] if small is not None else None
+        self._textures = Textures(generator, Retouch(frame, self.size), small=reduced)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sides at which surrogates can be painted, px, ascending; the last is `size`."""
+        return tuple(sorted(self._renderers))
 
     def read(self, crops: UInt8) -> Control:
         """Read the control off crops uint8[N, S, S, 3] BGR, S a multiple of 4.
@@ -148,27 +158,26 @@ class Swapper:
         fed = np.stack([fed_from_crop(crop) for crop in crops])
         out = self._landmarker.run({"image": fed})
         points = out["points"].reshape(-1, POINTS, 3)
-        light = np.stack(
-            [light_from_crop(crop, face) for crop, face in zip(crops, points, strict=True)]
-        )
+        lit = [light_and_contrast(crop, face) for crop, face in zip(crops, points, strict=True)]
         doubt = np.where(_is_in_reach(self._shape.pose_of(points)), out["spread"][:, 0], np.inf)
         seen = out.get("occlusion")
         occlusion = None if seen is None else seen[:, 0]
-        contrast = np.array(
-            [contrast_from_crop(*one) for one in zip(crops, points, light, strict=True)], np.float32
-        )
+        light = np.stack([one for one, _ in lit])
+        contrast = np.array([bound for _, bound in lit], np.float32)
         return Control(points, light, doubt.astype(np.float32), occlusion, contrast)
 
-    def paint(self, control: Control, latents: Float32) -> Rendered:
+    def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         """Paint surrogates under the given control.
 
         Args:
             control: of N subjects.
             latents: float32[N, L, 512].
+            size: side of the pictures, one of `sizes`; the largest by default.
 
         Raises:
             EngineFault: a network failed, or painted a blank.
         """
+        size = size or self.size
         pose = self._shape.pose_of(control.points)
         rest = self._shape.at_rest(latents)
         points = self._shape.swapped(control.points, latents, pose, rest)
@@ -176,9 +185,9 @@ class Swapper:
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])
         grid = 2 * uv.transpose(0, 3, 1, 2) - 1
-        image = self._renderer.run(
+        image = self._renderers[size].run(
             {
-                "texture": self._textures.of_latents(latents),
+                "texture": self._textures.of_latents(latents, size),
                 "movement": self._shape.features_of(control.points, pose),
                 "oval": ovals[:, None],
                 "light": _light_planes(light),
@@ -192,7 +201,7 @@ class Swapper:
         for row, (picture, wanted, oval) in enumerate(
             zip(pixels, control.light, ovals, strict=True)
         ):
-            inside = softened(oval, min(self.size, SOFT_SIZE))
+            inside = softened(oval, min(size, SOFT_SIZE))
             draw_eyes(picture, points[row], eyes[row])
             draw_mouth(picture, points[row], float(stretch[row]))
             _relight(picture, wanted, inside)
@@ -202,7 +211,7 @@ class Swapper:
                 heads[row] = in_haze(heads[row], share)
         alpha = np.stack(
             [
-                alpha_from_points(old, new, self.size)
+                alpha_from_points(old, new, size)
                 for old, new in zip(control.points, points, strict=True)
             ]
         )
@@ -232,14 +241,22 @@ def _layers_and_size(generator: Session, renderer: Session) -> tuple[int, int]:
     texture = {spec.name: spec.shape for spec in generator.outputs}
     if set(latents) != {"latents"} or "texture" not in texture:
         raise ModelRejected("this network is no kveil generator; restore the model pack")
+    layers, size = latents["latents"][1], _side_of(renderer)
+    if layers is None or texture["texture"][2] != size:
+        raise ModelRejected(_NOT_FIXED)
+    return layers, size
+
+
+def _side_of(renderer: Session) -> int:
+    """Side of the pictures that a renderer paints, px."""
     fed = {spec.name for spec in renderer.inputs}
     image = {spec.name: spec.shape for spec in renderer.outputs}
     if fed != {"texture", "movement", "oval", "light", "grid"} or "image" not in image:
         raise ModelRejected("this network is no kveil renderer; restore the model pack")
-    layers, size = latents["latents"][1], image["image"][2]
-    if layers is None or size is None or texture["texture"][2] != size:
-        raise ModelRejected("the networks' layers and size must be fixed; export them again")
-    return layers, size
+    size = image["image"][2]
+    if size is None:
+        raise ModelRejected(_NOT_FIXED)
+    return size
 
 
 def fed_from_crop(crop: UInt8) -> Float32:
@@ -252,34 +269,31 @@ def fed_from_crop(crop: UInt8) -> Float32:
     return crop[:, :, ::-1].transpose(2, 0, 1).astype(np.float32) / 127.5 - 1.0
 
 
-def light_from_crop(crop: UInt8, points: Float32) -> Float32:
-    """Read the lamp's light off a crop, BGR float32[2, 4, 4, 3] in [-1, 1].
+def light_and_contrast(crop: UInt8, points: Float32) -> tuple[Float32, float]:
+    """Read the lamp's light off a crop, and how much the face stands out from it.
 
     Args:
         crop: uint8[S, S, 3] BGR, S a multiple of 4.
         points: float32[POINTS, 3] of its face, in units of this crop.
+
+    Returns:
+        Light of face and surroundings, BGR float32[2, 4, 4, 3] in [-1, 1], and a bound as of
+        `contrast_under_light`.
     """
-    return levelled(full_light_from_crop(crop, points))
+    small, inside = _seen_softly(crop, points)
+    light = levelled(light_from_picture(small, inside))
+    return light, contrast_under_light(small, light, inside)
 
 
 def full_light_from_crop(crop: UInt8, points: Float32) -> Float32:
-    """Read the light off a crop as `light_from_crop`, the person's own relief included."""
+    """Read the light off a crop as `light_and_contrast`, the person's own relief included."""
+    return light_from_picture(*_seen_softly(crop, points))
+
+
+def _seen_softly(crop: UInt8, points: Float32) -> tuple[Float32, Float32]:
+    """A crop as coarse as light needs, in [-1, 1], and where in it the face is, in [0, 1]."""
     small = _levels(crop.astype(np.float32))
-    inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
-    return light_from_picture(small, inside)
-
-
-def contrast_from_crop(crop: UInt8, points: Float32, light: Float32) -> float:
-    """Read off a crop how much a face stands out from its light, see `contrast_under_light`.
-
-    Args:
-        crop: uint8[S, S, 3] BGR, S a multiple of 4.
-        points: float32[POINTS, 3] of its face, in units of this crop.
-        light: float32[2, 4, 4, 3] of the same crop.
-    """
-    small = _levels(crop.astype(np.float32))
-    inside = softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
-    return contrast_under_light(small, light, inside)
+    return small, softened(oval_from_points(points, SOFT_SIZE), small.shape[0])
 
 
 def _relight(pixels: Float32, light: Float32, inside: Float32) -> None:

@@ -46,7 +46,7 @@ def main() -> int:
     swapper, _ = swapper_from_pack(OpenVino(), pack.folder)
     shape, donors = load_shape_model(pack.path("shape.npz")), read_donors(pack.path("donors.npz"))
     scopes = [
-        shown(swapper, shape, dealt(donors, secret), chosen.data, chosen.models, secret, 1).seen
+        shown(swapper, shape, dealt(donors, secret), chosen.data, chosen.models, secret, 1).mean()
         for secret in range(chosen.secrets)
     ]
     names = list(RECOGNISERS)

@@ -17,7 +17,7 @@ from engines.catalogue import model_path
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
-from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
+from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
 from stream.attribute_bins import AttributeReader, attribute_reader_from_pack
@@ -136,7 +136,8 @@ def _swap_engines(
             precision=used,
             reason=reason,
         )
-        for role in ("generator", "renderer")
+        for role in ("generator", "renderer", SMALL_RENDERER)
+        if f"{role}.onnx" in pack.sha256
     ]
     embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
     donors = read_donors(pack.path("donors.npz"))

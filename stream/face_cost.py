@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from config.settings import Settings
 from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
 from engines.compositor import compose
+from engines.control_reading import ControlReader
 from engines.errors import EngineFault
 from engines.face_look import look_from_points
 from engines.harmony import sized_patch
@@ -48,7 +49,7 @@ class StepTimes:
 
     Attributes:
         detect: one search at `DETECTOR_SIZE`.
-        read: crops cut and control read.
+        read: crops cut, control and light read.
         steady: control kept calm over time, with frames ahead.
         first: painting people not seen before: the generator, then as `paint`.
         paint: renderer and mask, in every frame.
@@ -129,7 +130,11 @@ def measure_faces(settings: Settings) -> list[FaceCost]:
         face = _largest(engines.detector.detect(image, min_score=_LEAST_SCORE))
         # YUV as decoded, so that blending costs what it costs in a run.
         decoded = _yuv_of(picture)
-        return [_measured(engines, swap, search, decoded, face, count) for count in _COUNTS]
+        return [
+            _measured(engines, swap, search, decoded, face, count, size)
+            for size in swap.painter.sizes
+            for count in _COUNTS
+        ]
 
 
 def cost_table(costs: Sequence[FaceCost]) -> str:
@@ -158,14 +163,15 @@ def _measured(
     decoded: Picture,
     face: Face,
     count: int,
+    size: int,
 ) -> FaceCost:
-    painter, size = swap.painter, swap.painter.size
+    painter, reader = swap.painter, ControlReader(swap.painter)
     one = kveil_from_landmarks(face.landmarks_px, size)
     latents = np.ascontiguousarray(swap.donors.latents[:count], np.float32)
     tracks = [Track(n, face, TrackState.DETECTED, 9, True) for n in range(count)]
     crops = np.stack([crop_from_picture(decoded, one, size)] * count)
     control = painter.read(crops)
-    rendered = painter.paint(control, latents)
+    rendered = painter.paint(control, latents, size)
     patches = {
         n: Patch(
             rendered.pixels[n],
@@ -178,27 +184,24 @@ def _measured(
         for n in range(count)
     }
 
-    def reading() -> None:
-        painter.read(np.stack([crop_from_picture(decoded, one, size) for _ in range(count)]))
-
+    frame = Frame(decoded, 0, Fraction(1, 25), 0, "bench")
     hidden = {n: replace(patch, occlusion=_hand(one, size)) for n, patch in patches.items()}
 
     def blending(worn: Mapping[int, Patch]) -> None:
-        frame = Frame(decoded, 0, Fraction(1, 25), 0, "bench")
         compose(frame, tracks, {n: sized_patch(patch) for n, patch in worn.items()})
 
     strangers = iter(range(count, len(swap.donors), count))
 
     def painting_strangers() -> None:
         start = next(strangers)
-        painter.paint(control, swap.donors.latents[start : start + count])
+        painter.paint(control, swap.donors.latents[start : start + count], size)
 
     clock, processor = _medians(
         lambda: engines.detector.detect(search, min_score=_LEAST_SCORE),
-        reading,
+        lambda: reader.looks([(frame, face)] * count),
         _steadying(decoded, control, list(patches.values())),
         painting_strangers,
-        lambda: painter.paint(control, latents),
+        lambda: painter.paint(control, latents, size),
         lambda: blending(patches),
         _steadying(decoded, control, list(hidden.values())),
         lambda: blending(hidden),

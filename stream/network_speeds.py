@@ -17,7 +17,7 @@ from engines.backends.choice import Choice, choose_detector
 from engines.backends.openvino import OpenVino
 from engines.catalogue import centerface_path
 from engines.detectors.loading import detector_from_model
-from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
+from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
 
 __all__ = ["NetworkSpeed", "network_speeds"]
 
@@ -72,6 +72,7 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
     files = (
         ("generator", read_pack(pack).path("generator.onnx"), told),
         ("renderer", read_pack(pack).path("renderer.onnx"), told),
+        ("small renderer", read_pack(pack).path(f"{SMALL_RENDERER}.onnx"), told),
         ("landmarker", read_pack(pack).path("landmarker.onnx"), _ALWAYS_FP32),
         ("embedder", read_pack(embedder).path("embedder.onnx"), _ALWAYS_FP32),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from config.settings import Privacy
-from engines.alignment import crop_from_picture, kveil_from_landmarks
+from engines.alignment import crop_from_picture, kveil_from_landmarks, scale_of
 from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, settled, sized_patch
 from engines.patches import Patch, hides
@@ -149,14 +149,32 @@ class SwapEveryFace:
                 causes[track.id] = _UNFIT
             else:
                 ready.append((track, wearer, latent, steady))
-        if not ready:
-            return
+        sizes = [self._size_for(steady) for *_, steady in ready]
+        for size in sorted(set(sizes)):
+            alike = [one for one, own in zip(ready, sizes, strict=True) if own == size]
+            self._paint(frame, alike, size, patches, causes)
+
+    def _size_for(self, steady: Steady) -> int:
+        """The least size at which a face can be painted without being enlarged, px."""
+        side_px = 1 / scale_of(steady.crop_from_frame(1))
+        return next((size for size in self._painter.sizes if size >= side_px), self._painter.size)
+
+    def _paint(
+        self,
+        frame: Frame,
+        ready: Sequence[tuple[Track, _Wearer, Latent, Steady]],
+        size: int,
+        patches: dict[int, Patch],
+        causes: dict[int, str],
+    ) -> None:
+        """Paints faces at one size; each gets a patch or a cause."""
         rendered = self._painter.paint(
             _joined([steady for *_, steady in ready]),
             np.stack([latent for _, _, latent, _ in ready]),
+            size,
         )
         for row, (track, wearer, _, steady) in enumerate(ready):
-            place = steady.crop_from_frame(self._painter.size)
+            place = steady.crop_from_frame(size)
             patch = Patch(
                 rendered.pixels[row],
                 rendered.alpha[row],

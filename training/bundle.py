@@ -13,6 +13,7 @@ from engines.stylegan.pack import FORMAT, MANIFEST
 FILES: Final = {
     "generator.onnx": "paints a surrogate's texture at rest from its latents, 256 px RGB",
     "renderer.onnx": "moves, warps and lights a texture: the picture, 256 px RGB",
+    "small_renderer.onnx": "the same of 128 px, for faces seen at no more",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
     "shape.npz": "shape model and texture frame",

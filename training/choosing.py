@@ -1,8 +1,11 @@
-"""The choice among donors: people unlike each other, also when they move as others do.
+"""The choice among donors: people who pass for each other as rarely as can be.
 
 A portrait at rest flatters: what the subjects' pose, expression and light do to a face makes
 two of them more alike, or less. So the last choice is made among pictures painted under the
-control of other people.
+control of other people. What is made small is what a pack is measured by, the number of pairs that
+a recogniser takes for one person. Choosing people as far as possible from their nearest like, as
+was done before, takes the odd ones first and then, among the many who are left, hardly chooses;
+and who is alike to many counts no more there than who is alike to one.
 """
 
 from collections.abc import Mapping
@@ -20,15 +23,23 @@ from training.measure import RECOGNISERS, embeddings, landmark_gaps, painted
 from training.people import least
 from training.sources import is_real_adult
 
-CONTROLS: Final = 3
+CONTROLS: Final = 4
 """Subjects whose control every candidate is painted under; more average their own looks out."""
-ROUNDS: Final = ((1536, 0.8), (1280, 0.95), (900, 0.95))
+ROUNDS: Final = ((2400, 0.8), (900, 0.9))
 """People left by every choice under control, and the share, of those before, of the ones that move
 most truly. Each round has other controls: what is chosen by one picture flatters in it."""
+SOFTNESS: Final = 0.04
+"""Cosine about a threshold within which a pair counts in part: with few controls, whether it
+passes is chance."""
+SLIGHT: Final = 1e-4
+"""Less gain than this is rounding."""
+_JUDGED: Final = 4000
+"""People whose pairs tell what share of all pairs exceeds a cosine."""
 _AT_ONCE: Final = 60
 """Candidates; a swapper remembers the textures of so many."""
 
 Float32 = npt.NDArray[np.float32]
+Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Shown:
     """How candidates look and move under other people's control.
 
     Attributes:
-        seen: of each recogniser float32[N, D], unit vectors, means over the controls.
+        seen: of each recogniser float32[C, N, D], unit vectors under each of C controls.
         error: float32[N], mean distance of the landmarks to where they were wanted, as a share
             of the distance between the eyes.
     """
@@ -52,6 +63,13 @@ class Shown:
         """
         return least(self.error, share)
 
+    def mean(self) -> dict[str, Float32]:
+        """Of each recogniser float32[N, D], unit vectors of the means over the controls."""
+        sums = {name: each.sum(axis=0) for name, each in self.seen.items()}
+        return {
+            name: each / np.linalg.norm(each, axis=1, keepdims=True) for name, each in sums.items()
+        }
+
 
 def chosen_under_control(
     swapper: Swapper,
@@ -61,8 +79,8 @@ def chosen_under_control(
     data: Path,
     models: Path,
     seed: int,
-) -> npt.NDArray[np.int64]:
-    """Which people all ROUNDS leave: they move truly, and look unlike each other.
+) -> Int64:
+    """Which people all ROUNDS leave: they move truly, and rarely pass for each other.
 
     Args:
         swapper: of the pack.
@@ -79,9 +97,10 @@ def chosen_under_control(
     left = np.arange(len(latents))
     for turn, (count, share) in enumerate(ROUNDS):
         found = shown(swapper, shape, latents[left], data, models, seed + turn)
-        fits = found.follows(share)
-        left, seen = left[fits], {name: each[fits] for name, each in found.seen.items()}
-        left = left[unlike(seen, [bins[i] for i in left], count)]
+        fits = np.flatnonzero(found.follows(share))
+        passing = passing_pairs({name: each[:, fits] for name, each in found.seen.items()})
+        left = left[fits]
+        left = left[fewest_pairs(passing, [bins[i] for i in left], count)]
     return left
 
 
@@ -111,7 +130,7 @@ def shown(
     slices = [slice(start, start + _AT_ONCE) for start in range(0, len(latents), _AT_ONCE)]
     parts = [_shown(swapper, shape, latents[at], subjects[at], data, models) for at in slices]
     return Shown(
-        {name: np.concatenate([part.seen[name] for part in parts]) for name in RECOGNISERS},
+        {name: np.concatenate([part.seen[name] for part in parts], axis=1) for name in RECOGNISERS},
         np.concatenate([part.error for part in parts]),
     )
 
@@ -120,14 +139,14 @@ def _shown(
     swapper: Swapper,
     shape: ShapeModel,
     latents: Float32,
-    subjects: npt.NDArray[np.int64],
+    subjects: Int64,
     data: Path,
     models: Path,
 ) -> Shown:
     faces = np.load(data / "faces256.npy", mmap_mode="r")
     labels = np.load(data / "points.npy", mmap_mode="r")
     backend = OpenVino()
-    sums: dict[str, Float32] = {}
+    seen: dict[str, list[Float32]] = {name: [] for name in RECOGNISERS}
     error = np.zeros(len(latents), np.float32)
     for people in subjects.T:
         crops, points = np.ascontiguousarray(faces[people][..., ::-1]), np.asarray(labels[people])
@@ -135,41 +154,134 @@ def _shown(
         wanted = shape.swapped(points, latents)
         error += landmark_gaps(swapper.read(pictures).points, wanted) / subjects.shape[1]
         for name, which in RECOGNISERS.items():
-            sums[name] = sums.get(name, np.float32(0)) + embeddings(
-                backend, models, which, blends, wanted
-            )
-    seen = {name: each / np.linalg.norm(each, axis=1, keepdims=True) for name, each in sums.items()}
-    return Shown(seen, error)
+            seen[name].append(embeddings(backend, models, which, blends, wanted))
+    return Shown({name: np.stack(each) for name, each in seen.items()}, error)
 
 
-def unlike(
-    seen: Mapping[str, Float32], bins: list[dict[str, str]], count: int
-) -> npt.NDArray[np.int64]:
-    """Choose people in turn from every combination of bins, each least like those before.
+def passing_pairs(
+    seen: Mapping[str, Float32], thresholds: Mapping[str, float] | None = None
+) -> Float32:
+    """How likely every pair passes for one person, summed over the recognisers: float32[N, N].
 
-    Two people are as alike as they are to the recogniser to which they are more so, measured by
-    the cosine at which it takes them for one.
+    A pair's pictures under all controls are compared with each other, softly: a logistic function
+    of the cosine beyond the threshold, SOFTNESS wide.
 
     Args:
-        seen: of each recogniser float32[N, D], unit vectors.
+        seen: of each recogniser float32[C, N, D], unit vectors.
+        thresholds: cosines at which each recogniser takes two pictures for one person; those of
+            `RECOGNISERS` if left out.
+
+    Returns:
+        Symmetric, the diagonal zero.
+    """
+    chosen = thresholds or {name: which.threshold for name, which in RECOGNISERS.items()}
+    total: Float32 | None = None
+    for name, each in seen.items():
+        controls = len(each)
+        for one in range(controls):
+            for other in range(one, controls):
+                beyond = each[one] @ each[other].T
+                beyond -= np.float32(chosen[name])
+                beyond /= np.float32(-SOFTNESS)
+                np.exp(beyond, out=beyond)
+                beyond += 1.0
+                np.reciprocal(beyond, out=beyond)
+                beyond *= np.float32((1 if one == other else 2) / controls**2)
+                total = beyond if total is None else np.add(total, beyond, out=total)
+    if total is None:
+        raise ValueError("no recogniser has seen anybody")
+    total += total.T.copy()
+    total *= 0.5
+    np.fill_diagonal(total, 0.0)
+    return total
+
+
+def thresholds_at(seen: Mapping[str, Float32], share: float) -> dict[str, float]:
+    """Cosines that a share of all pairs exceeds, by recogniser; `seen` as in `passing_pairs`.
+
+    >>> seen = np.array([[[1, 0], [0, 1], [0.6, 0.8]]], np.float32)
+    >>> round(thresholds_at({"edgeface": seen}, 0.34)["edgeface"], 2)
+    0.66
+    """
+    found = {}
+    for name, each in seen.items():
+        rows = each[0][:_JUDGED]
+        upper = np.triu_indices(len(rows), 1)
+        found[name] = float(np.quantile((rows @ rows.T)[upper], 1 - share))
+    return found
+
+
+def fewest_pairs(passing: Float32, bins: list[dict[str, str]], count: int) -> Int64:
+    """Choose people among whom as few pairs pass for one person as can be found.
+
+    Whoever passes for most of those who are left goes, until every combination of bins has its
+    share; then people are exchanged, one for one within their bins, as long as that lowers the sum.
+
+    Args:
+        passing: float32[N, N], how likely each pair passes.
         bins: of the N people.
         count: wanted.
 
-    >>> seen = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
-    >>> unlike({"edgeface": seen}, [{}, {}, {}], 2).tolist()
+    Returns:
+        Indices, ascending.
+
+    >>> passing = np.array([[0, 1, 0], [1, 0, 0.1], [0, 0.1, 0]], np.float32)
+    >>> fewest_pairs(passing, [{}, {}, {}], 2).tolist()
     [0, 2]
     """
-    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for index, person in enumerate(bins):
-        groups.setdefault(tuple(sorted(person.items())), []).append(index)
-    likeness = np.full(len(bins), -np.inf, np.float32)
-    chosen: list[int] = []
-    while len(chosen) < min(count, len(bins)):
-        for members in groups.values():
-            if members and len(chosen) < count:
-                best = members.pop(int(np.argmin(likeness[members])))
-                chosen.append(best)
-                for name, each in seen.items():
-                    new = each @ each[best] / np.float32(RECOGNISERS[name].threshold)
-                    np.maximum(likeness, new, out=likeness)
-    return np.sort(np.array(chosen, np.int64))
+    group = _groups(bins)
+    wanted = _shares(np.bincount(group), count)
+    inside = np.ones(len(bins), np.bool_)
+    cost = passing.sum(axis=1)
+    surplus = np.bincount(group) - wanted
+    while surplus.any():
+        last = int(np.argmax(np.where(inside & (surplus > 0)[group], cost, -np.inf)))
+        inside[last] = False
+        surplus[group[last]] -= 1
+        cost -= passing[last]
+    for own in range(len(wanted)):
+        _exchange(passing, inside, cost, np.flatnonzero(group == own))
+    return np.flatnonzero(inside)
+
+
+def _exchange(
+    passing: Float32, inside: npt.NDArray[np.bool_], cost: Float32, members: Int64
+) -> None:
+    """Exchange members of one combination of bins while the sum falls; changes `inside`, `cost`.
+
+    Args:
+        passing: float32[N, N].
+        inside: bool[N], who is chosen.
+        cost: float32[N], of everybody with those chosen.
+        members: int64[M].
+    """
+    for _ in range(len(members)):
+        ins, outs = members[inside[members]], members[~inside[members]]
+        if not len(ins) or not len(outs):
+            return
+        gains = cost[ins][:, None] - cost[outs] + passing[np.ix_(ins, outs)]
+        leaves, comes = np.unravel_index(int(np.argmax(gains)), gains.shape)
+        if gains[leaves, comes] <= SLIGHT:
+            return
+        inside[ins[leaves]], inside[outs[comes]] = False, True
+        cost += passing[outs[comes]] - passing[ins[leaves]]
+
+
+def _groups(bins: list[dict[str, str]]) -> Int64:
+    """Number every combination of bins, int64[N]."""
+    names = [tuple(sorted(person.items())) for person in bins]
+    numbers = {name: number for number, name in enumerate(sorted(set(names)))}
+    return np.array([numbers[name] for name in names], np.int64)
+
+
+def _shares(available: Int64, count: int) -> Int64:
+    """Deal `count` places evenly among groups of so many people; small ones give all they have.
+
+    >>> _shares(np.array([2, 9, 9]), 10).tolist()
+    [2, 4, 4]
+    """
+    wanted = np.zeros_like(available)
+    for _ in range(min(count, int(available.sum()))):
+        room = np.where(wanted < available, wanted, np.iinfo(np.int64).max)
+        wanted[int(np.argmin(room))] += 1
+    return wanted

@@ -2,8 +2,8 @@
 
 Of the people that `training.people` mixes, those are kept whose landmarks are easily found and to
 whom no training face is as near as real strangers' faces are to each other. Among these, people
-who look unlike each other to the same two recognisers are chosen, in equal numbers over age band
-and gender presentation: first at rest, then under other people's control, where they must also
+who rarely pass for each other to the same two recognisers are chosen, in equal numbers over age
+band and gender presentation: first at rest, then under other people's control, where they must also
 move truly.
 """
 
@@ -27,7 +27,12 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.attributes import fit_attributes
 from training.axes import LATENT
-from training.choosing import chosen_under_control, unlike
+from training.choosing import (
+    chosen_under_control,
+    fewest_pairs,
+    passing_pairs,
+    thresholds_at,
+)
 from training.glasses import read_labels
 from training.nearest import Nearness, nearness
 from training.people import LAYERS, is_source, layered, least, load_people, people_drawn
@@ -35,8 +40,10 @@ from training.portraits import BATCH, portraits, sheet
 from training.sources import is_real_adult
 
 CANDIDATES: Final = 6144
-"""Chosen at rest, to choose donors from under control. Fewer donors are more unlike each other;
-more serve more people before a surrogate comes again."""
+"""Chosen at rest, to choose donors from under control."""
+RESTING_PAIRS: Final = 0.01
+"""Of the pairs painted at rest in one light, which are more alike than pictures of people are, the
+share that counts as passing for one person."""
 EASY_SHARE: Final = 0.85
 """Share of the pool kept for the surest landmarks; a smaller one makes people alike, a larger one
 lets faces through that are odd to look at."""
@@ -73,8 +80,10 @@ def write(
     near = nearness(pictures, points, data, models, is_real_adult(data) & ~held)
     bins = model.bins(latents)
     usable = np.flatnonzero(_are_usable(swapper, pictures, near, bins))
-    seen = {name: each.seen[usable] for name, each in near.items()}
-    chosen = usable[unlike(seen, [bins[i] for i in usable], CANDIDATES)]
+    seen = {name: each.seen[usable][None] for name, each in near.items()}
+    passing = passing_pairs(seen, thresholds_at(seen, RESTING_PAIRS))
+    chosen = usable[fewest_pairs(passing, [bins[i] for i in usable], CANDIDATES)]
+    del passing
     log.info("%d usable, %d at rest", len(usable), len(chosen))
     own_bins = [bins[i] for i in chosen]
     chosen = chosen[

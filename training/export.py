@@ -22,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.stylegan.pack import MANIFEST, bundled_pack
+from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
     LIGHT_SIZE,
@@ -272,6 +272,11 @@ def export(
         "renderer": (
             Renderer(torch.from_numpy(moving_from_texture(arrays))),
             renderer_probe(generator.size, len(arrays["movement"])),
+            ["image"],
+        ),
+        SMALL_RENDERER: (
+            Renderer(torch.from_numpy(moving_from_texture(arrays))),
+            renderer_probe(generator.size // 2, len(arrays["movement"])),
             ["image"],
         ),
         "encoder": (

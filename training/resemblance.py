@@ -71,7 +71,7 @@ def main() -> None:
     latents = donor_latents(pack, len(arrays["latents"]))
     shape = load_shape_model(pack.path("shape.npz"))
     painted = shown(swapper, shape, latents, args.data, args.models, args.seed, CONTROLS)
-    arrays["alike"] = alike_pairs(painted.seen, SHARE)
+    arrays["alike"] = alike_pairs(painted.mean(), SHARE)
     np.savez_compressed(args.out / "donors.npz", allow_pickle=False, **arrays)
     log.info("%d pairs of look-alikes", len(arrays["alike"]))
 

@@ -47,15 +47,18 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class Painting:
-    """The two networks that paint: textures of people, and pictures of textures."""
+    """The networks that paint: textures of people, and pictures of textures, also small ones."""
 
     generator: Session
     renderer: Session
+    small: Session | None = None
 
     def close(self) -> None:
         """Let both go."""
         self.generator.close()
         self.renderer.close()
+        if self.small is not None:
+            self.small.close()
 
 
 def compare_sessions(
@@ -79,13 +82,22 @@ def compare_sessions(
 
 
 def _painted(networks: Painting, latents: Float32) -> Float32:
-    """Everybody at rest, facing the camera in even light, float32[N, pixels]."""
-    count = len(latents)
+    """Everybody at rest, facing the camera in even light, float32[N, pixels of all renderers]."""
     fed = np.ascontiguousarray(latents, np.float32)
-    shapes = {spec.name: spec.shape for spec in networks.renderer.inputs}
-    image = networks.renderer.run(
+    texture = networks.generator.run({"latents": fed})["texture"]
+    both = (networks.renderer, networks.small)
+    pictures = [_rendered(one, texture) for one in both if one is not None]
+    return np.concatenate(pictures, axis=1)
+
+
+def _rendered(renderer: Session, texture: Float32) -> Float32:
+    """Pictures float32[N, pixels] of textures float32[N, 3, S, S], reduced for a small one."""
+    count = len(texture)
+    shapes = {spec.name: spec.shape for spec in renderer.inputs}
+    step = texture.shape[-1] // (shapes["texture"][-1] or texture.shape[-1])
+    image = renderer.run(
         {
-            "texture": networks.generator.run({"latents": fed})["texture"],
+            "texture": np.ascontiguousarray(texture[..., ::step, ::step]),
             "movement": np.zeros((count, shapes["movement"][1] or 0), np.float32),
             "oval": np.zeros((count, 1, SOFT_SIZE, SOFT_SIZE), np.float32),
             "light": np.zeros((count, 6, LIGHT_SIZE, LIGHT_SIZE), np.float32),

@@ -113,12 +113,11 @@ def contrast_from_field(field: Float32) -> Float32:
 
 def _cells(picture: Float32, weight: Float32) -> Float32:
     total = _pooled(picture * weight[:, :, None])
-    share = _pooled(weight[:, :, None])
+    share = _pooled(weight)[:, :, None]
     mean = total.sum(axis=(0, 1)) / (share.sum() + 1e-6)
     return np.asarray((total + LIGHT_SPREAD * mean) / (share + LIGHT_SPREAD), np.float32)
 
 
 def _pooled(picture: Float32) -> Float32:
-    side = picture.shape[0] // LIGHT_SIZE
-    grid = picture.reshape(LIGHT_SIZE, side, LIGHT_SIZE, side, picture.shape[2])
-    return np.asarray(grid.mean(axis=(1, 3)), np.float32)
+    cells = cv2.resize(picture, (LIGHT_SIZE, LIGHT_SIZE), interpolation=cv2.INTER_AREA)
+    return np.asarray(cells, np.float32).reshape(LIGHT_SIZE, LIGHT_SIZE, *picture.shape[2:])

@@ -17,10 +17,20 @@ from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 
-__all__ = ["Pack", "bundled_pack", "donor_latents", "load_role", "read_pack", "swapper_from_pack"]
+__all__ = [
+    "SMALL_RENDERER",
+    "Pack",
+    "bundled_pack",
+    "donor_latents",
+    "load_role",
+    "read_pack",
+    "swapper_from_pack",
+]
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "kveil pack 1"
+SMALL_RENDERER: Final = "small_renderer"
+"""Role of the renderer for faces seen at few pixels; a pack may do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +94,12 @@ def read_pack(folder: Path) -> Pack:
 def swapper_from_pack(
     backend: Backend, folder: Path | None = None, *, precision: Precision = "fp32"
 ) -> tuple[Swapper, GateResult | None]:
-    """Load landmark network, generator, renderer and shape model; gate a reduced precision.
+    """Load landmark network, generator, renderers and shape model; gate a reduced precision.
 
     Args:
         backend: the runtime.
         folder: of the pack; the bundled one by default.
-        precision: of the two that paint. The landmark network always runs in fp32: it is small,
+        precision: of those that paint. The landmark network always runs in fp32: it is small,
             and its errors would shake the face.
 
     Returns:
@@ -106,18 +116,28 @@ def swapper_from_pack(
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
+
+    def swapper(chosen: Painting) -> Swapper:
+        return Swapper(
+            landmarker, chosen.generator, chosen.renderer, shape, frame, relief, chosen.small
+        )
+
     if precision == "fp32":
-        return Swapper(landmarker, exact.generator, exact.renderer, shape, frame, relief), None
+        return swapper(exact), None
     reduced = _painting(backend, pack, precision)
     result = compare_sessions(exact, reduced, donor_latents(pack, 8), precision)
     chosen, spare = (reduced, exact) if result.is_passed else (exact, reduced)
     spare.close()
-    return Swapper(landmarker, chosen.generator, chosen.renderer, shape, frame, relief), result
+    return swapper(chosen), result
 
 
 def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
-    generator = load_role(backend, pack, "generator", precision)
-    return Painting(generator, load_role(backend, pack, "renderer", precision))
+    small = f"{SMALL_RENDERER}.onnx" in pack.sha256
+    return Painting(
+        load_role(backend, pack, "generator", precision),
+        load_role(backend, pack, "renderer", precision),
+        load_role(backend, pack, SMALL_RENDERER, precision) if small else None,
+    )
 
 
 def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float32]:

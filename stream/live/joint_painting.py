@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +32,31 @@ class JointPainter:
     def __init__(self, painter: Painter, wait_s: float, deadline_s: float) -> None:
         self._painter = painter
         self._reads = BatchingSession(_Step(self._read), _MOST_FACES, wait_s, deadline_s)
-        self._paints = BatchingSession(_Step(self._paint), _MOST_FACES, wait_s, deadline_s)
+        self._paints = {
+            size: BatchingSession(
+                _Step(partial(self._paint, size=size)), _MOST_FACES, wait_s, deadline_s
+            )
+            for size in painter.sizes
+        }
 
     @property
     def size(self) -> int:
-        """Side of the crops and patches, px."""
+        """Side of the crops, and of the largest patches, px."""
         return self._painter.size
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sides that patches can have, px, ascending."""
+        return self._painter.sizes
 
     @property
     def faces_per_run(self) -> float:
         """Mean number of faces painted together; 0 before the first."""
-        return self._paints.rows / self._paints.runs if self._paints.runs else 0.0
+        rows, runs = (
+            sum(counts)
+            for counts in zip(*((one.rows, one.runs) for one in self._paints.values()), strict=True)
+        )
+        return rows / runs if runs else 0.0
 
     def read(self, crops: NDArray[np.uint8]) -> Control:
         """Control of uint8 N×S×S×3 BGR crops.
@@ -58,13 +73,15 @@ class JointPainter:
             told.get("contrast"),
         )
 
-    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
-        """Surrogates under that control.
+    def paint(
+        self, control: Control, latents: NDArray[np.float32], size: int | None = None
+    ) -> Rendered:
+        """Surrogates under that control, of one of the sizes; of the largest by default.
 
         Raises:
             EngineFault: the joint run failed or took too long.
         """
-        painted = self._paints.run(
+        painted = self._paints[size or self.size].run(
             {
                 "points": control.points,
                 "light": control.light,
@@ -92,13 +109,13 @@ class JointPainter:
         }
         return told if control.occlusion is None else told | {"occlusion": control.occlusion}
 
-    def _paint(self, tensors: Tensors) -> Outputs:
+    def _paint(self, tensors: Tensors, size: int) -> Outputs:
         points, light, doubt, contrast, latents = (
             np.asarray(tensors[name], np.float32)
             for name in ("points", "light", "doubt", "contrast", "latents")
         )
         control = Control(points, light, doubt, contrast=contrast)
-        rendered = self._painter.paint(control, latents)
+        rendered = self._painter.paint(control, latents, size)
         usable = rendered.is_usable.astype(np.float32)
         return {
             "pixels": rendered.pixels,

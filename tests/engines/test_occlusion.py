@@ -102,7 +102,7 @@ class Reading:
         light = np.zeros((1, 2, 4, 4, 3), np.float32)
         return Control(points[None], light, np.zeros(1, np.float32), self.sure[None])
 
-    def paint(self, control: Control, latents: Float32) -> Rendered:
+    def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         raise NotImplementedError
 
 

@@ -94,7 +94,7 @@ def test_cost_of_a_face_is_that_of_its_steps() -> None:
 @pytest.mark.slow
 def test_steps_of_the_swap_are_timed() -> None:
     costs = measure_faces(load_settings(environment={}))
-    assert [cost.faces for cost in costs] == [1, 4]
+    assert [(cost.size, cost.faces) for cost in costs] == [(128, 1), (128, 4), (256, 1), (256, 4)]
     for spent in (times for cost in costs for times in (cost.clock, cost.processor)):
         assert min(astuple(spent)) > 0
 
@@ -103,7 +103,14 @@ def test_steps_of_the_swap_are_timed() -> None:
 def test_every_network_is_timed_with_its_gate() -> None:
     found = list(network_speeds(OpenVino()))
     names = [one.name for one in found]
-    assert names == ["detector", "generator", "renderer", "landmarker", "embedder"]
+    assert names == [
+        "detector",
+        "generator",
+        "renderer",
+        "small renderer",
+        "landmarker",
+        "embedder",
+    ]
     assert all(one.fp32_ms > 0 and one.gate for one in found)
 
 

@@ -36,6 +36,7 @@ class NoisePainter:
     """Paints textured squares whose tone is the latent's first number."""
 
     size = SIZE
+    sizes: tuple[int, ...] = (SIZE,)
 
     def __init__(self, usable: bool = True, doubts: Sequence[float] = ()) -> None:
         self.usable = usable
@@ -57,13 +58,15 @@ class NoisePainter:
             np.array(doubt, np.float32),
         )
 
-    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+    def paint(
+        self, control: Control, latents: NDArray[np.float32], size: int | None = None
+    ) -> Rendered:
         self.latents.append(latents)
-        count = len(latents)
+        side, count = size or self.size, len(latents)
         rng = np.random.default_rng(0)
-        pixels = rng.uniform(0, 60, (count, SIZE, SIZE, 3)).astype(np.float32)
+        pixels = rng.uniform(0, 60, (count, side, side, 3)).astype(np.float32)
         pixels += latents[:, 0, 0].reshape(-1, 1, 1, 1)
-        alpha = np.repeat(identity_mask(SIZE)[None].astype(np.float32), count, axis=0)
+        alpha = np.repeat(identity_mask(side)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
         head = np.repeat(MIDDLING[None], count, axis=0)
         return Rendered(pixels, alpha, outline, outline, head, np.full(count, self.usable))
@@ -267,8 +270,10 @@ class TremblingPainter(NoisePainter):
 
     painted = 0
 
-    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
-        rendered = super().paint(control, latents)
+    def paint(
+        self, control: Control, latents: NDArray[np.float32], size: int | None = None
+    ) -> Rendered:
+        rendered = super().paint(control, latents, size)
         self.painted += 1
         across = np.arange(SIZE, dtype=np.float32) + 0.5 * (self.painted % 2)
         lines = (120 + 40 * np.sin(across / 3))[None, None, :, None]
@@ -288,9 +293,33 @@ def test_painted_lines_do_not_tremble_on_a_face_that_holds_still() -> None:
     assert steps < 0.3 * trembling
 
 
+def test_faces_are_painted_at_the_least_size_that_shows_them_whole() -> None:
+    class TwoSizes(NoisePainter):
+        sizes = (SIZE // 2, SIZE)
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.painted: dict[float, int | None] = {}
+
+        def paint(
+            self, control: Control, latents: NDArray[np.float32], size: int | None = None
+        ) -> Rendered:
+            self.painted |= dict.fromkeys(latents[:, 0, 0].tolist(), size)
+            return super().paint(control, latents, size)
+
+    painter = TwoSizes()
+    seen = [track(1, side=100.0), track(2, side=21.0, left=200.0), track(3, side=22.0, left=240.0)]
+    patches = swap(painter).replace(frame(), seen).patches
+    assert set(patches) == {1, 2, 3}
+    sizes = {number: painter.painted[90.0 + 40 * number] for number in patches}
+    assert sizes == {1: SIZE, 2: SIZE // 2, 3: SIZE // 2}
+
+
 def test_painter_fault_reaches_the_caller() -> None:
     class Faulty(NoisePainter):
-        def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+        def paint(
+            self, control: Control, latents: NDArray[np.float32], size: int | None = None
+        ) -> Rendered:
             raise EngineFault("planted")
 
     with pytest.raises(EngineFault):

@@ -9,7 +9,7 @@ import pytest
 
 from training import choosing
 from training.axes import axes
-from training.choosing import Shown, chosen_under_control, unlike
+from training.choosing import Shown, chosen_under_control, fewest_pairs, passing_pairs
 from training.mixtures import STRETCH, mixtures
 
 pytestmark = pytest.mark.unit
@@ -29,24 +29,51 @@ def test_mixtures_are_as_spread_as_they_should_be() -> None:
     assert np.array_equal(made, mixtures(people, 2000, 1))
 
 
-def test_lookalikes_are_chosen_last_and_rare_bins_first() -> None:
-    random = np.random.default_rng(0)
-    seen = random.standard_normal((100, 16)).astype(np.float32)
-    seen /= np.linalg.norm(seen, axis=1, keepdims=True)
-    seen[1] = seen[0]
+def _passing(*pairs: tuple[int, int], people: int) -> Float32:
+    found = np.zeros((people, people), np.float32)
+    for one, other in pairs:
+        found[one, other] = found[other, one] = 1.0
+    return found
+
+
+def test_who_passes_for_many_goes_first_and_rare_bins_stay_whole() -> None:
+    passing = _passing(*((0, other) for other in range(1, 90)), (1, 2), people=100)
     bins = [{"gender": "female"}] * 90 + [{"gender": "male"}] * 10
-    chosen = unlike({"edgeface": seen}, bins, 20)
+    chosen = fewest_pairs(passing, bins, 20)
     assert (chosen >= 90).sum() == 10
-    assert not {0, 1} <= set(chosen.tolist())
+    assert passing[np.ix_(chosen, chosen)].sum() == 0
+
+
+def test_people_are_exchanged_where_going_one_by_one_chose_badly() -> None:
+    random = np.random.default_rng(0)
+    chance = random.random((60, 60)).astype(np.float32) ** 8
+    passing = np.triu(chance, 1) + np.triu(chance, 1).T
+    chosen = fewest_pairs(passing, [{}] * 60, 20)
+    cost = passing[:, chosen].sum(axis=1)
+    others = np.setdiff1d(np.arange(60), chosen)
+    gains = cost[chosen][:, None] - cost[others] + passing[np.ix_(chosen, others)]
+    assert gains.max() <= 1e-3
 
 
 def test_who_is_alike_to_one_recogniser_alone_is_alike() -> None:
     other, same = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[[0, 0, 2]]
-    for seen in (
-        {"edgeface": same, "mobilefacenet": other},
-        {"edgeface": other, "mobilefacenet": same},
-    ):
-        assert unlike(seen, [{}, {}, {}], 2).tolist() == [0, 2]
+    for first, second in ((same, other), (other, same)):
+        passing = passing_pairs({"edgeface": first[None], "mobilefacenet": second[None]})
+        assert np.allclose(passing, passing.T)
+        assert passing[0, 1] > 0.9
+        assert passing[0, 2] < 0.01
+        assert np.allclose(np.diag(passing), 0.0)
+
+
+def test_pictures_under_all_controls_are_compared() -> None:
+    here, there = np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[::-1]
+    passing = passing_pairs({"edgeface": np.stack([here, there])})
+    assert passing[0, 1] == pytest.approx(0.5, abs=0.01)
+
+
+def test_without_a_recogniser_nobody_is_chosen() -> None:
+    with pytest.raises(ValueError, match="no recogniser"):
+        passing_pairs({})
 
 
 def test_every_round_has_other_controls_and_leaves_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +84,7 @@ def test_every_round_has_other_controls_and_leaves_fewer(monkeypatch: pytest.Mon
     def shown(_: object, __: object, latents: Float32, *rest: object) -> Shown:
         seeds.append(int(str(rest[-1])))
         rows = latents[:, 0].astype(int)
-        return Shown({"edgeface": people[rows]}, (rows == 9).astype(np.float32))
+        return Shown({"edgeface": people[rows][None]}, (rows == 9).astype(np.float32))
 
     monkeypatch.setattr(choosing, "shown", shown)
     monkeypatch.setattr(choosing, "ROUNDS", ((9, 0.9), (5, 1.0)))

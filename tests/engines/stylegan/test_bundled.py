@@ -64,6 +64,7 @@ def test_reduced_precision_passes_the_gate_or_is_refused_aloud() -> None:
     assert gate.is_passed == (gate.cosine >= COSINE_FLOOR and gate.max_error <= 0.35)
     assert ("refused" in gate.told()) != gate.is_passed
     assert swapper.size == 256
+    assert swapper.sizes == (128, 256)
 
 
 def test_batch_gives_what_single_crops_give() -> None:
@@ -72,6 +73,21 @@ def test_batch_gives_what_single_crops_give() -> None:
     both = swapper.render(CROPS, latents).pixels
     one = swapper.render(CROPS[1:], latents[1:]).pixels
     assert np.abs(both[1] - one[0]).max() < 2.0
+
+
+def test_small_pictures_show_what_large_ones_show() -> None:
+    swapper, _ = swapper_from_pack(OpenVino())
+    control = swapper.read(CROPS)
+    control.points[:] = drawn_face()
+    large, small = (swapper.paint(control, donors(2), size) for size in (256, 128))
+    assert small.pixels.shape == (2, 128, 128, 3)
+    assert small.alpha.shape == (2, 128, 128)
+    assert np.array_equal(small.outline, large.outline)
+    reduced = large.pixels.reshape(2, 128, 2, 128, 2, 3).mean(axis=(2, 4))
+    apart = np.abs(reduced - small.pixels)
+    assert apart.mean() < 2.0
+    others = np.abs(reduced - small.pixels[::-1])
+    assert apart.mean() < 0.2 * others.mean()
 
 
 def test_gallery_reads_the_donors() -> None:
@@ -125,22 +141,25 @@ def _neutral(mean: Float32) -> Float32:
 )
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 @pytest.mark.parametrize("capability", ["7.5", "8.6", "8.9", "12.0"])
-@pytest.mark.parametrize("role", ["generator", "renderer", "landmarker", "encoder"])
+@pytest.mark.parametrize(
+    "role", ["generator", "renderer", "small_renderer", "landmarker", "encoder"]
+)
 def test_tensorrt_builds_every_network(role: str, capability: str, precision: Precision) -> None:
     content = read_pack(bundled_pack()).path(f"{role}.onnx").read_bytes()
     assert len(build_engine(content, BuildRequest(precision, capability, ranges(role)))) > 100_000
 
 
 def ranges(role: str) -> dict[str, ShapeRange]:
-    shapes: dict[str, dict[str, tuple[int, ...]]] = {
+    control: dict[str, tuple[int, ...]] = {
+        "movement": (28,),
+        "oval": (1, 64, 64),
+        "light": (6, 4, 4),
+        "grid": (2, 128, 128),
+    }
+    shapes = {
         "generator": {"latents": (12, 512)},
-        "renderer": {
-            "texture": (3, 256, 256),
-            "movement": (28,),
-            "oval": (1, 64, 64),
-            "light": (6, 4, 4),
-            "grid": (2, 128, 128),
-        },
+        "renderer": control | {"texture": (3, 256, 256)},
+        "small_renderer": control | {"texture": (3, 128, 128)},
         "landmarker": {"image": (3, 128, 128)},
         "encoder": {"image": (3, 128, 128), "place": (128, 128, 2), "shape": (24,)},
     }

@@ -38,6 +38,24 @@ def test_small_rounding_passes() -> None:
     assert "used" in result.told()
 
 
+def test_a_fault_of_the_small_renderer_alone_is_refused() -> None:
+    def with_small(answer: Answer) -> Painting:
+        return Painting(
+            generator_session(), renderer_session(faithful), renderer_session(answer, size=32)
+        )
+
+    def small(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        assert tensors["texture"].shape[2:] == (32, 32)
+        return {"image": person(tensors)[:, : 3 * 32 * 32].reshape(-1, 3, 32, 32)}
+
+    def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        return {"image": small(tensors)["image"][:, ::-1]}
+
+    assert compare_sessions(with_small(small), with_small(small), LATENTS, "fp16").is_passed
+    result = compare_sessions(with_small(small), with_small(broken), LATENTS, "fp16")
+    assert not result.is_passed
+
+
 def test_precision_that_changes_the_person_is_refused_aloud() -> None:
     def stranger(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
         mixed = person(tensors) * 0.7 + person(tensors)[::-1] * 0.3

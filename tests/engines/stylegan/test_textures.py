@@ -41,6 +41,16 @@ def test_a_person_is_painted_once() -> None:
     assert np.allclose(again[:, 0, 0, 0], LATENTS[[2, 0, 3], 0, 0])
 
 
+def test_reduced_textures_are_means_of_the_whole_and_painted_with_them() -> None:
+    generator = CountingGenerator()
+    slopes = np.arange(8, dtype=np.float32) * np.ones((3, 8, 1), np.float32)
+    textures = Textures(FakeSession(generator), lambda texture: texture + slopes, small=4)
+    whole, small = textures.of_latents(LATENTS[:2]), textures.of_latents(LATENTS[:2], 4)
+    assert generator.painted == 2
+    assert np.allclose(small, whole.reshape(2, 3, 4, 2, 4, 2).mean(axis=(3, 5)), atol=1e-5)
+    assert np.array_equal(textures.of_latents(LATENTS[:2], 8), whole)
+
+
 def test_people_forgotten_are_painted_again_the_same() -> None:
     generator = CountingGenerator()
     textures = Textures(FakeSession(generator), kept=2)

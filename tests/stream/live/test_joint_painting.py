@@ -17,6 +17,7 @@ class Palette:
     """Paints each face in the shade of its latent, and notes how many came together."""
 
     size = 4
+    sizes = (2, 4)
 
     def __init__(self) -> None:
         self.together: list[int] = []
@@ -29,13 +30,16 @@ class Palette:
         occlusion = np.broadcast_to(shade[:, None, None], (len(crops), 8, 8)).copy()
         return Control(points, light, shade, occlusion, contrast=shade / 100)
 
-    def paint(self, control: Control, latents: NDArray[np.float32]) -> Rendered:
+    def paint(
+        self, control: Control, latents: NDArray[np.float32], size: int | None = None
+    ) -> Rendered:
+        side = size or self.size
         self.together.append(len(latents))
         assert control.contrast is not None
         self.contrasts = control.contrast
         shade = latents[:, 0, 0]
-        pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), 4, 4, 3)).copy()
-        alpha = np.ones((len(latents), 4, 4), np.float32)
+        pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), side, side, 3)).copy()
+        alpha = np.ones((len(latents), side, side), np.float32)
         outline = np.zeros((len(latents), 3, 2), np.float32)
         head = np.repeat(shade[:, None], HEAD_TRAITS, axis=1)
         return Rendered(pixels, alpha, outline, outline, head, control.doubt < 100)
@@ -70,3 +74,15 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
     assert (results[7].head == 7).all()
     assert (results[200].head == 200).all()
     assert not results[200].is_usable.any()
+    assert results[7].pixels.shape == (8, 4, 4, 3)
+
+
+def test_small_faces_are_painted_small() -> None:
+    palette = Palette()
+    painter = JointPainter(palette, wait_s=0.0, deadline_s=10.0)
+    assert painter.sizes == (2, 4)
+    control = painter.read(np.full((3, 4, 4, 3), 9, np.uint8))
+    made = painter.paint(control, np.full((3, 2, 512), 9, np.float32), 2)
+    assert made.pixels.shape == (3, 2, 2, 3)
+    painter.paint(control, np.full((3, 2, 512), 9, np.float32))
+    assert painter.faces_per_run == 3
