@@ -92,6 +92,7 @@ class Reading:
     """A painter whose network is sure of whatever it is told."""
 
     size = SIZE
+    sizes = (SIZE,)
 
     def __init__(self, sure: Float32) -> None:
         self.sure = sure

@@ -156,7 +156,7 @@ def ranges(role: str) -> dict[str, ShapeRange]:
         "light": (6, 4, 4),
         "grid": (2, 128, 128),
     }
-    shapes = {
+    shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "generator": {"latents": (12, 512)},
         "renderer": control | {"texture": (3, 256, 256)},
         "small_renderer": control | {"texture": (3, 128, 128)},
