@@ -23,6 +23,7 @@ from engines.backends.openvino import OpenVino
 from engines.stylegan.attributes import AttributeModel
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
+from engines.stylegan.usual import load_usual
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.attributes import fit_attributes
@@ -114,8 +115,16 @@ def _are_usable(
     return fits & np.array(known, np.bool_)
 
 
-def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:
-    """Write the packs; a latent is the same in every layer and kept once, float32[N, 512]."""
+def donor_arrays(
+    latents: Float32, bins: list[dict[str, str]], model: AttributeModel
+) -> dict[str, npt.NDArray[np.generic]]:
+    """What `donors.npz` holds of people; a latent is the same in every layer and kept once.
+
+    Args:
+        latents: float32[N, 512].
+        bins: of the N people.
+        model: names the bins.
+    """
     arrays: dict[str, npt.NDArray[np.generic]] = {
         "format": np.array("kveil donors 1"),
         "latents": latents[:, None].astype(np.float16),
@@ -127,6 +136,11 @@ def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: Attrib
             [values.index(value) if value else -1 for value in found], np.int16
         )
         arrays[f"values.{name}"] = np.array(values)
+    return arrays
+
+
+def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:
+    arrays = donor_arrays(latents, bins, model)
     np.savez_compressed(out / "donors.npz", allow_pickle=False, **arrays)
     parts = {f"weights.{k}": v for k, v in model.weights.items()}
     parts |= {f"values.{k}": np.array(v) for k, v in model.values.items()}
@@ -143,6 +157,7 @@ def unlisted_swapper(backend: Backend, folder: Path) -> Swapper:
         load_shape_model(geometry),
         load_texture_frame(geometry),
         load_relief(geometry),
+        usual=load_usual(geometry),
     )
 
 

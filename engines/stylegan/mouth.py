@@ -51,9 +51,9 @@ _DARK: Final = np.array([0.16, 0.17, 0.32], np.float32)
 _TONGUE: Final = np.array([0.42, 0.38, 0.68], np.float32)
 _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
 """Colours, BGR, as a share of the skin's."""
-_WHITENESS, _WHITEST = 1.2, 228.0
+_WHITENESS, _WHITEST = 1.1, 225.0
 """How much brighter than the skin teeth are, and how bright at most."""
-_WARMTH: Final = 0.6
+_WARMTH: Final = 0.75
 """How much of the skin's hue the teeth have."""
 _SEAM_SHARE: Final = 0.75
 _SOFT_PX: Final = 1.1
@@ -194,7 +194,7 @@ def _teeth(mouth: _Mouth) -> Float32:
     turn = np.arcsin(0.98 * mouth.side) * np.float32(np.pi / _TOOTH_TURN)
     lines = np.clip(1 - 1.6 * np.abs(np.sin(turn)), 0, 1) ** 1.5
     below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
-    shade = (1 - _LINES * lines) * (0.72 + 0.28 * _arch(mouth.side)) * (0.75 + 0.25 * below_lip)
+    shade = (1 - _LINES * lines) * (0.5 + 0.5 * _arch(mouth.side)) * (0.6 + 0.4 * below_lip)
     return np.asarray(np.minimum(white * shade[..., None], _WHITEST), np.float32)
 
 
@@ -210,7 +210,7 @@ def _teeth_share(mouth: _Mouth) -> Float32:
 
 def _arch(side: Float32) -> Float32:
     """How near the front of the dental arch is, in [0, 1]: 0 in the mouth's corners."""
-    return np.asarray(np.clip((0.93 - np.abs(side)) / 0.3, 0, 1), np.float32)
+    return np.asarray(np.clip((0.93 - np.abs(side)) / 0.5, 0, 1), np.float32)
 
 
 def _height_at(way: Float32, lip: Float32) -> Float32:

@@ -2,14 +2,16 @@
 
 A mixture of photographs keeps shreds of its parents' fringes on the forehead, and a generator that
 saw few crops draws specks on cheeks. Neither moves as hair or skin does, and both look painted on.
-Hair next to a face is drawn by itself, see `engines.hair_cap`; so what is darker than the skin of
+So every place is first held within what textures usually show, see `engines.stylegan.usual`. Hair
+next to a face is drawn by itself, see `engines.hair_cap`; so what is darker than the skin of
 the cheeks above the brows is replaced by the skin beside it (normalised convolution, Knutsson and
 Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and mouth.
 Skin runs on over the face's rim, where a texture shows what was behind people. Broad light and hue
-become alike on both sides, and skin that is much brighter than the cheeks, or of another hue, is
-bounded: a mixture has parts of its parents' lamps, and pale chins where others have beards. Broad
-shade stays: bounded to a quarter of the range, twice as many pairs of surrogates passed for one
-person. All this is done once for a person and sees nothing of a subject.
+become alike on both sides, and skin that is much brighter than the cheeks is bounded: a mixture has
+parts of its parents' lamps, and pale chins where others have beards. Broad shade stays: bounded to
+a quarter of the range, twice as many pairs of surrogates passed for one person. Skin, brows and
+beards get one hue, but for what comes with brightness; this costs no pairs, for recognisers hardly
+look at hue. All this is done once for a person and sees nothing of a subject.
 """
 
 from typing import Final
@@ -21,6 +23,7 @@ import numpy.typing as npt
 from engines.crop_regions import filled
 from engines.stylegan import topology
 from engines.stylegan.drawing import rise
+from engines.stylegan.usual import SIDE, UsualTexture
 from engines.stylegan.warp import TextureFrame
 
 __all__ = ["Retouch"]
@@ -35,13 +38,13 @@ _APART: Final = 0.03
 _FEATURE: Final = 0.016
 """How far features are wider than their landmarks' hull."""
 _SEEN: Final = 0.012
-_DARKER: Final = 0.25
+_DARKER: Final = 0.2
 """Deviation of the blur through which hair is told from skin, crop units, and how much darker it
 is, of the texture's range from -1 to 1."""
 _SPREAD: Final = 0.08
 """Deviation of the blur that carries skin to where hair was, crop units."""
 _COARSE: Final = 4
-_CHEEK_WEIGHT: Final = 0.03
+_CHEEK_WEIGHT: Final = 0.1
 """Weight of the cheeks' colour there; what is all fringe takes it."""
 _AS_DARK: Final = 0.1
 _DARKEST: Final = 0.06
@@ -51,7 +54,7 @@ _FINE: Final = 0.01
 """Most that skin differs from its blur, and the deviation of that."""
 _BROAD: Final = 0.03
 _MOST_BRIGHTER: Final = 0.2
-_MOST_HUE: Final = 0.06
+_MOST_HUE: Final = 0.03
 """Deviation of the blur, crop units, that tells broad light and hue, and how much brighter than the
 cheeks and how far from their hue skin may be; mixtures have half of a lamp's glare, and bright
 chins where others have beards."""
@@ -59,6 +62,17 @@ _RIM: Final = 0.025
 _RUN_OUT: Final = 0.03
 """Width of the face's rim, which takes on the skin inside it, and the deviation of the blur that
 carries that: what lies beyond an outline is not skin."""
+_HUE_SOFT: Final = 0.03
+"""Deviation of the blur through which skin's hue is seen; nothing finer is left of it."""
+_HUE_OF_LIGHT: Final = np.array([0.055, -0.013, -0.08], np.float32)
+"""Hue that comes with brightness in textures, RGB: shade is bluer, for it is taken from all colours
+of warm light alike. A line through the skin and brows of the pack's people."""
+_MOUTH_INSIDE: Final = 0.5
+"""Share of what people differ there that is left between lips: what shows there is drawn."""
+_LIPS: Final = 0.8
+_FOREHEAD: Final = 0.6
+_EYES: Final = 0.75
+_SURE: Final = 0.9
 _FAINT: Final = 1e-4
 _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
 _FEATURES: Final = (
@@ -68,6 +82,11 @@ _FEATURES: Final = (
     topology.BROW_LEFT_SLICE,
     topology.BROW_RIGHT_SLICE,
     topology.NOSE_BASE_SLICE,
+)
+_COLOURFUL: Final = (
+    topology.LIPS_OUTER_SLICE,
+    topology.EYE_LEFT_SLICE,
+    topology.EYE_RIGHT_SLICE,
 )
 
 Float32 = npt.NDArray[np.float32]
@@ -80,9 +99,10 @@ class Retouch:
     Args:
         frame: the canonical face that textures are stored on.
         size: height and width S of textures, px.
+        usual: what textures are held within; None for anything.
     """
 
-    def __init__(self, frame: TextureFrame, size: int) -> None:
+    def __init__(self, frame: TextureFrame, size: int, usual: UsualTexture | None = None) -> None:
         points = frame.points[: topology.MESH_POINTS] * np.float32(size)
         face = filled([points[topology.OVAL_SLICE]], size)
         self._size = size
@@ -95,10 +115,22 @@ class Retouch:
         self._skin = np.minimum(_risen(face > 0, _APART * size), _risen(bare, _APART * size))
         self._rim = (1 - _risen(face > 0, _RIM * size)) * _risen(wider, _FEATHER * size)
         self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
+        lips_and_eyes = filled([points[part] for part in _COLOURFUL], size)
+        colourful = cv2.dilate(lips_and_eyes, _disc(_FEATURE * size))
+        self._one_hue = _risen(colourful == 0, _APART * size)[..., None]
+        self._usual = usual
+        self._limits = _limits(frame)
+
+    @property
+    def is_skin(self) -> npt.NDArray[np.bool_]:
+        """Where a texture is skin, apart from features and rim, bool[S, S]."""
+        return np.asarray(self._skin > _SURE, np.bool_)
 
     def __call__(self, texture: Float32) -> Float32:
         """Retouch a texture float32[3, S, S] RGB about [-1, 1]; the answer is a new one."""
         picture = np.ascontiguousarray(texture.transpose(1, 2, 0))
+        if self._usual is not None:
+            picture = self._usual.bounded(picture, self._limits)
         bare = self._bare(picture)
         picture = picture + self._forehead[..., None] * (bare - picture)
         picture += self._rim[..., None] * (self._run_out(picture) - picture)
@@ -106,7 +138,17 @@ class Retouch:
         smooth = cv2.GaussianBlur(picture, (0, 0), _FINE * self._size)
         even = smooth + _within(picture - smooth, _SKIN_DETAIL)
         picture += self._skin[..., None] * (even - picture)
+        picture = self._in_one_hue(picture)
         return np.ascontiguousarray(picture.transpose(2, 0, 1), np.float32)
+
+    def _in_one_hue(self, picture: Float32) -> Float32:
+        """The picture with skin of even hue, as broad as light is; float32[S, S, 3]."""
+        light = (picture @ _LUMA)[..., None]
+        hue = picture - light - _HUE_OF_LIGHT * light
+        own = np.median(hue[self._cheeks], axis=0)
+        soft = self._blurred_widely(np.asarray(hue - own, np.float32), _HUE_SOFT)
+        even = own + _within(soft, _MOST_HUE)
+        return np.asarray(picture + self._one_hue * (even - hue), np.float32)
 
     def _run_out(self, picture: Float32) -> Float32:
         """The picture as the skin of the face runs on over its rim; float32[S, S, 3]."""
@@ -145,6 +187,20 @@ class Retouch:
         small = cv2.resize(parts, (side, side), interpolation=cv2.INTER_AREA)
         small = cv2.GaussianBlur(small, (0, 0), deviation * side)
         return np.asarray(cv2.resize(small, parts.shape[:2]), np.float32)
+
+
+def _limits(frame: TextureFrame) -> Float32:
+    """How far places of a texture may differ from the usual, float32[SIDE, SIDE]."""
+    points = frame.points[: topology.MESH_POINTS] * np.float32(SIDE)
+    lips, inside = (
+        filled([points[part]], SIDE) > 0
+        for part in (topology.LIPS_OUTER_SLICE, topology.LIPS_INNER_SLICE)
+    )
+    limits = np.where(_above_brows(points, SIDE), _FOREHEAD, 1)
+    eyes = filled([points[topology.EYE_LEFT_SLICE], points[topology.EYE_RIGHT_SLICE]], SIDE)
+    limits = np.where(cv2.dilate(eyes, _disc(1)) > 0, _EYES, limits)
+    limits = np.where(inside, _MOUTH_INSIDE, np.where(lips, _LIPS, limits)).astype(np.float32)
+    return np.asarray(cv2.GaussianBlur(limits, (0, 0), 1), np.float32)
 
 
 def _above_brows(points: Float32, size: int) -> npt.NDArray[np.bool_]:
