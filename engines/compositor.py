@@ -21,7 +21,7 @@ from engines.errors import EngineFault
 from engines.foreground import foreground
 from engines.patches import Patch, Placed, defect_of, placed_patch
 from engines.pictures import Layout, Picture
-from engines.surroundings import softened
+from engines.surroundings import continued
 from engines.types import Box, Frame, Track, TrackState
 
 __all__ = [
@@ -276,7 +276,7 @@ def _foregrounds(
 def _soften(picture: Picture, boxes: Mapping[int, Box], patches: Mapping[int, Patch]) -> None:
     """Blurs what is around the swapped faces: by now no bare face can run into it."""
     for number, patch in patches.items():
-        soft = softened(picture, patch, _others(boxes, number))
+        soft = continued(picture, patch, _others(boxes, number))
         if soft is not None:
             picture.lay(soft.top, soft.left, soft.layer)
 

@@ -1,9 +1,7 @@
-"""Makes a painted face look taken by the same camera: its grain, its focus, its colours' edge.
+"""Makes a painted face look taken by the same camera: its grain and its focus.
 
-Grain and focus are two numbers measured in the ring around the patch, never on the face: they
-say something of the camera and nothing of the person. The colours at the patch's rim are taken
-from pixels that the patch does not hide and everybody sees. So the identity channel stays
-empty.
+They are two numbers measured in the ring around the patch, never on the face: they say something of
+the camera and nothing of the person. So the identity channel stays empty.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ from numpy.typing import NDArray
 from engines.alignment import crop_from_picture, identity_mask, scale_of
 from engines.crop_regions import inside_of
 from engines.grain import grain
-from engines.patches import Finish, Patch
+from engines.patches import Patch
 from engines.pictures import BgrImage, Picture
 
-__all__ = ["Retouch", "retouch_of", "retouched", "settled", "sized_patch"]
+__all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
 
 LEAST_SIDE: Final = 32
 MOST_SIDE: Final = 256
@@ -35,13 +33,6 @@ _FIRST_BLUR: Final = 0.7
 _SECOND_BLUR: Final = 1.5
 """Blurs that tell a sharp edge, which they weaken, from a soft one, which they hardly do; px."""
 _LEAST_PIXELS: Final = 64
-_SETTLED_SIDE: Final = 64
-_REACHES_PX: Final = ((2.5, 1.0), (7.0, 0.3))
-"""Deviations, at 64 px, and weights with which the rim's colour spreads into the patch."""
-_FADING: Final = 0.03
-"""Weight of no correction; larger keeps the colours of the rim closer to it."""
-_MOST_SETTLED: Final = 70.0
-_HIDDEN: Final = 0.99
 _SAME_FOCUS: Final = 0.3
 _SAME_GRAIN: Final = 0.5
 
@@ -130,7 +121,7 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         seed: two numbers from 0; the same ones give the same grain.
 
     Returns:
-        A patch with the alpha and the place of the old one, which says what it was given.
+        A patch with the alpha and the place of the old one.
     """
     pixels = patch.pixels
     if retouch.blur > _SAME_FOCUS:
@@ -138,41 +129,6 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     if retouch.grain > _SAME_GRAIN:
         noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + noise[..., None], 0, 255)
-    blur = max(retouch.blur, 0.0) / len(pixels)  # 0 where it is not known
-    return replace(patch, pixels=pixels, finish=Finish(blur, retouch.grain, seed))
-
-
-def settled(picture: Picture, patch: Patch) -> Patch:
-    """Lets a patch's colours run into those around it: no step shows at the rim.
-
-    The difference of picture and patch along the feathered rim is spread into the patch,
-    fading inwards (after Pérez, Gangnet and Blake 2003, with a local mean for the membrane).
-
-    Args:
-        picture: the frame as it came.
-        patch: of any size.
-
-    Raises:
-        EngineFault: the patch is not placed by a similarity.
-    """
-    side, small = patch.alpha.shape[0], _SETTLED_SIDE
-    place = patch.crop_from_frame * np.float32(small / side)
-    around = crop_from_picture(picture, place, small).astype(np.float32)
-    size = (small, small)
-    painted = cv2.resize(patch.pixels, size, interpolation=cv2.INTER_AREA)
-    alpha = np.asarray(cv2.resize(patch.alpha, size, interpolation=cv2.INTER_AREA), np.float32)
-    reduced = Patch(np.asarray(painted, np.float32), alpha, place)
-    # Full weight in the middle of the feather; none where a hidden pixel has a part in a cell.
-    hidden = cv2.dilate((alpha > _HIDDEN).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-    weight = 4 * alpha * (1 - alpha) * (_ring(picture, reduced) & ~hidden)
-    rest = (around - painted) * weight[..., None]
-    total, share = np.zeros_like(rest), np.full_like(weight, _FADING)
-    for reach, part in _REACHES_PX:
-        total += np.float32(part) * cv2.GaussianBlur(rest, (0, 0), reach)
-        share += np.float32(part) * cv2.GaussianBlur(weight, (0, 0), reach)
-    spread = np.clip(total / share[..., None], -_MOST_SETTLED, _MOST_SETTLED)
-    wide = cv2.resize(spread, (side, side), interpolation=cv2.INTER_LINEAR)
-    pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
     return replace(patch, pixels=pixels)
 
 

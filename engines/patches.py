@@ -21,12 +21,12 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
+from engines.head_traits import HEAD_TRAITS
 from engines.occlusion import Occlusion
-from engines.painted_head import HEAD_TRAITS
 from engines.pictures import Picture
 from engines.types import Face
 
-__all__ = ["Finish", "Patch", "Placed", "defect_of", "hides", "placed_patch", "warped_patch"]
+__all__ = ["Patch", "Placed", "defect_of", "hides", "placed_patch", "warped_patch"]
 
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
@@ -39,21 +39,6 @@ _CENTRAL_STEPS: Final = np.linspace(0.25, 0.75, 11)
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
-    """Focus and grain that a patch was given, and that what is drawn around it needs too.
-
-    Attributes:
-        blur: deviation of the blur, a share of the patch's side.
-        grain: deviation of the noise, grey levels.
-        seed: of the noise, two numbers from 0.
-    """
-
-    blur: float
-    grain: float
-    seed: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Patch:
     """A rendered surrogate in the kveil crop.
 
@@ -62,23 +47,18 @@ class Patch:
         alpha: S×S float32, 1 on the whole identity oval, falling to 0 outside it.
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
         outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
-            one, what is around the face is softened, see `engines.surroundings`.
-        rest: (M, 2) float32, the same of the face at rest: where the head is. A jaw that opens
-            moves the outline, and hair and neck do not move with it.
-        head: (HEAD_TRAITS,) float32, what the surrogate gives the head beside its face, 0…1; see
-            `engines.painted_head`.
+            one, what is around is continued up to the face, see `engines.surroundings`.
+        head: (HEAD_TRAITS,) float32, what the surrogate makes of the head around its face, 0…1;
+            see `engines.head_traits`. None leaves the head as it is.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
-        finish: focus and grain that it was given, see `engines.harmony`.
     """
 
     pixels: NDArray[np.float32]
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
     outline: NDArray[np.float32] | None = None
-    rest: NDArray[np.float32] | None = None
     head: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
-    finish: Finish | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +105,7 @@ def defect_of(patch: Patch) -> str:
         return "patch is not finite"
     if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
         return "patch is not placed by a similarity"
-    if not all(_is_outline(one) for one in (patch.outline, patch.rest) if one is not None):
+    if patch.outline is not None and not _is_outline(patch.outline):
         return "patch has no proper outline"
     if patch.head is not None and not _are_traits(patch.head):
         return "patch has no proper head"

@@ -18,15 +18,14 @@ import numpy.typing as npt
 from engines.alignment import EYES
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
-from engines.hair_cap import in_haze
 from engines.stylegan.contrast import calmed, contrast_under_light
 from engines.stylegan.eyes import draw_eyes
 from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
-from engines.stylegan.masks import alpha_from_points, oval_from_points
+from engines.stylegan.masks import alpha_from_outlines, fitted_outline, oval_from_points
 from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
-from engines.stylegan.shape import Pose, ShapeModel, points_from_canonical
+from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
@@ -88,16 +87,14 @@ class Rendered:
     Attributes:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
-        outline: float32[N, M, 2] of the painted faces, crop units.
-        rest: float32[N, M, 2], the same outlines were nobody's face moving: of the head alone.
-        head: float32[N, HEAD_TRAITS] traits of the surrogates' heads as they show here, 0 to 1.
+        outline: float32[N, M, 2] of the painted faces as far as they are shown, crop units.
+        head: float32[N, HEAD_TRAITS] traits of the surrogates' heads, 0 to 1.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
 
     pixels: Float32
     alpha: Float32
     outline: Float32
-    rest: Float32
     head: Float32
     is_usable: npt.NDArray[np.bool_]
 
@@ -210,17 +207,19 @@ class Swapper:
             _relight(picture, wanted, inside)
             if control.contrast is not None:
                 bound = float(control.contrast[row])
-                share = calmed(picture, _levels(picture), wanted, inside, bound)
-                heads[row] = in_haze(heads[row], share)
-        alpha = np.stack(
+                calmed(picture, _levels(picture), wanted, inside, bound)
+        theirs = control.points[:, OVAL_SLICE, :2]
+        ours = np.stack(
             [
-                alpha_from_points(old, new, size)
-                for old, new in zip(control.points, points, strict=True)
+                fitted_outline(one, other)
+                for one, other in zip(points[:, OVAL_SLICE, :2], theirs, strict=True)
             ]
         )
+        alpha = np.stack(
+            [alpha_from_outlines(old, new, size) for old, new in zip(theirs, ours, strict=True)]
+        )
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
-        still = points_from_canonical(rest[:, OVAL_SLICE], pose)[..., :2]
-        return Rendered(pixels, alpha, points[:, OVAL_SLICE, :2], still, heads, is_usable)
+        return Rendered(pixels, alpha, ours, heads, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.

@@ -18,8 +18,8 @@ __all__ = ["CROP", "MARGIN", "PORTRAIT", "Faces", "crop_window", "portrait_from_
 
 CROP: Final = 128
 """Side of the kveil crop inside a portrait, px."""
-MARGIN: Final = 32
-"""Room on each side of it, px: recognisers that align by five points see beyond the crop."""
+MARGIN: Final = 64
+"""Room on each side of it, px: a head has room in it, as in the frames of a video."""
 PORTRAIT: Final = CROP + 2 * MARGIN
 
 

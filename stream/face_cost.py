@@ -178,7 +178,6 @@ def _measured(
             rendered.alpha[n],
             one,
             rendered.outline[n],
-            rendered.rest[n],
             rendered.head[n],
         )
         for n in range(count)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from config.settings import Privacy
 from engines.alignment import crop_from_picture, kveil_from_landmarks, scale_of
 from engines.control_reading import ControlReader, Painter
-from engines.harmony import Retouch, retouch_of, retouched, settled, sized_patch
+from engines.harmony import Retouch, retouch_of, retouched, sized_patch
 from engines.patches import Patch, hides
 from engines.swapper import DOUBT_LIMIT, Control
 from engines.temporal_consistency import TemporalConsistency
@@ -95,7 +95,7 @@ class SwapEveryFace:
         self._embedder = TrackEmbedder(embedder, painter.size)
         self._reader = ControlReader(painter)
         self._source = source
-        self._softens = privacy.surroundings == "soft"
+        self._alters_heads = privacy.surroundings == "altered"
         self._draws_foreground = privacy.foreground == "drawn"
         self._wearers: dict[int, _Wearer] = {}
         self._ahead: FacesAhead | None = None
@@ -179,9 +179,8 @@ class SwapEveryFace:
                 rendered.pixels[row],
                 rendered.alpha[row],
                 place,
-                rendered.outline[row] if self._softens else None,
-                rendered.rest[row],
-                rendered.head[row],
+                rendered.outline[row],
+                rendered.head[row] if self._alters_heads else None,
                 steady.occlusion if self._draws_foreground else None,
             )
             if rendered.is_usable[row] and hides(track.face, patch):
@@ -272,10 +271,10 @@ def _joined(steady: Sequence[Steady]) -> Control:
 
 
 def _retouched(patch: Patch, frame: Frame, track: int, wearer: _Wearer) -> Patch:
-    """The patch with the grain and focus of the picture, and where that stays sharp its colours."""
+    """The patch with the grain and focus of the picture."""
     if not np.isfinite(patch.pixels).all():
         return patch  # for the compositor to refuse
-    patch = sized_patch(patch if patch.outline is not None else settled(frame.picture, patch))
+    patch = sized_patch(patch)
     patch = wearer.painted.steadied(patch, frame.index, wearer.control.flow)
     if wearer.retouch is None or frame.index - wearer.compared_frame >= _COMPARE_FRAMES:
         wearer.compared_frame = frame.index

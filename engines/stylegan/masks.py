@@ -7,15 +7,20 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.alignment import identity_mask
-from engines.stylegan.drawing import filled_outline
+from engines.stylegan.drawing import filled_outline, rise
 from engines.stylegan.topology import OVAL_SLICE
 
-FEATHER: Final = 0.07
-"""Width of the feathered rim as a share of the crop's side; wider hides seams and shows
-more of the original around the face."""
-_GROWTH: Final = 0.05
-"""How far beyond the outlines alpha stays 1, as a share of the side; wider hides the hairline
-and the jaw, which tell people apart, and shows more painted surroundings."""
+FEATHER: Final = 0.03
+"""Width of the feathered rim as a share of the crop's side. What is around the face is drawn over
+it, see `engines.surroundings`."""
+_GROWTH: Final = 0.02
+"""How far beyond the outlines alpha stays 1, as a share of the side: as far as landmarks err.
+Wider hides more of hair and ears, from which what is around is continued."""
+_BROADER: Final = 0.02
+"""By which share of its radius a painted face may be wider than the subject's above the eyes, where
+hair has to go on beside it."""
+_TEMPLES: Final = (0.0, 0.25)
+"""Between which heights above the middle of a face that comes to hold, shares of its height."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -31,30 +36,58 @@ def oval_from_points(points: Float32, size: int) -> Float32:
     return filled_outline(fixed, (size, size)).astype(np.float32) / 255.0
 
 
-def alpha_from_points(subject: Float32, surrogate: Float32, size: int) -> Float32:
+def fitted_outline(surrogate: Float32, subject: Float32) -> Float32:
+    """The outline of a painted face, no wider above the eyes than the face that it hides.
+
+    Args:
+        surrogate: float32[M, 2], outline as painted, crop units.
+        subject: float32[M, 2] of the face to hide.
+
+    Returns:
+        float32[M, 2]; points above the middle that lie farther out are drawn in.
+
+    >>> angles = np.arange(8) * np.pi / 4
+    >>> ring = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    >>> drawn_in = fitted_outline(2 * ring, ring)
+    >>> [round(float(np.hypot(*drawn_in[at])), 2) for at in (2, 6)]  # chin and forehead
+    [2.0, 1.02]
+    """
+    low, high = subject.min(axis=0), subject.max(axis=0)
+    middle, height = (low + high) / 2, max(float(high[1] - low[1]), 1e-3)
+    theirs, ours = subject - middle, surrogate - middle
+    radius = np.hypot(ours[:, 0], ours[:, 1])
+    own, their = (np.arctan2(one[:, 1], one[:, 0]) for one in (ours, theirs))
+    reach = np.hypot(theirs[:, 0], theirs[:, 1])
+    most = np.interp(own, their, reach, period=2 * np.pi) * (1 + _BROADER)
+    share = rise(-ours[:, 1] / np.float32(height), *_TEMPLES)
+    fitted = radius - share * np.maximum(radius - most, 0)
+    scale = (fitted / np.maximum(radius, 1e-6))[:, None]
+    return np.asarray(middle + ours * scale, np.float32)
+
+
+def alpha_from_outlines(subject: Float32, surrogate: Float32, size: int) -> Float32:
     """Alpha of one patch: 1 on the identity oval and on both faces' outlines.
 
     Towards the crop's edge an outline is feathered too, so that no edge shows; the identity
     oval is not.
 
     Args:
-        subject: float32[POINTS, >=2] of the face to hide, crop units.
+        subject: float32[M, 2] outline of the face to hide, crop units.
         surrogate: the same of the face that hides it.
         size: height and width, px.
 
     Returns:
         float32[size, size]; it falls to 0 only outside both outlines.
 
-    >>> from engines.stylegan.topology import POINTS
-    >>> alpha = alpha_from_points(np.full((POINTS, 2), 0.5, np.float32),
-    ...                           np.full((POINTS, 2), 0.5, np.float32), 64)
+    >>> dot = np.full((3, 2), 0.5, np.float32)
+    >>> alpha = alpha_from_outlines(dot, dot, 64)
     >>> float(alpha[32, 32]), float(alpha[0, 0])
     (1.0, 0.0)
     """
     oval = identity_mask(size)
     opaque = oval.astype(np.uint8)
     for points in (subject, surrogate):
-        outline = np.clip(points[OVAL_SLICE, :2], -1.0, 2.0) * size - 0.5
+        outline = np.clip(points, -1.0, 2.0) * size - 0.5
         hull = cv2.convexHull(np.round(outline).astype(np.int32))
         cv2.fillConvexPoly(opaque, hull, 1)
     width = FEATHER * size

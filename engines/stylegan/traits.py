@@ -1,7 +1,7 @@
-"""What hair, neck, ears and eyes a surrogate has: a few numbers that follow from its latent.
+"""What head and eyes a surrogate has: a few numbers that follow from its latent.
 
-The texture ends at hairline and jaw and has no irises, so these are drawn, see `engines.hair_cap`,
-`engines.neck_and_ears` and `engines.stylegan.eyes`. Traits tell one surrogate's from another's:
+The texture ends at hairline and jaw and has no irises, see `engines.reshaping` and
+`engines.stylegan.eyes`. Traits tell one surrogate's from another's:
 without them everybody has the same, and recognisers take a tenth of all people for one another.
 Projections of the latent that nothing else looks at keep them the same wherever the surrogate is
 worn, and apart from its face.
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from engines.painted_head import HEAD_TRAITS
+from engines.head_traits import HEAD_TRAITS
 from engines.stylegan.drawing import rise
 from engines.stylegan.eyes import EYE_TRAITS
 

@@ -84,7 +84,6 @@ def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
         rendered.alpha[row],
         place,
         rendered.outline[row],
-        rendered.rest[row],
         rendered.head[row],
         look.occlusion,
     )

@@ -94,7 +94,6 @@ class JointPainter:
             painted["pixels"],
             painted["alpha"],
             painted["outline"],
-            painted["rest"],
             painted["head"],
             painted["is_usable"] > 0.5,
         )
@@ -121,7 +120,6 @@ class JointPainter:
             "pixels": rendered.pixels,
             "alpha": rendered.alpha,
             "outline": rendered.outline,
-            "rest": rendered.rest,
             "head": rendered.head,
             "is_usable": usable,
         }

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.alignment import identity_mask
-from engines.harmony import MOST_SIDE, Retouch, retouch_of, retouched, settled, sized_patch
+from engines.harmony import MOST_SIDE, Retouch, retouch_of, retouched, sized_patch
 from engines.patches import Patch, defect_of
 from engines.pictures import picture_from_bgr
 
@@ -117,51 +117,3 @@ def test_face_at_the_edge_of_the_frame_is_measured_inside_it() -> None:
         patch.crop_from_frame + np.float32(60) * np.array([[0, 0, 1], [0, 0, 1]], np.float32),
     )
     assert np.isfinite(retouch_of(picture_from_bgr(scene()), outside).grain)
-
-
-def feathered(tone: float) -> Patch:
-    """A patch of one tone with a little texture, feathered over nine pixels."""
-    away = cv2.distanceTransform(1 - identity_mask(SIDE).astype(np.uint8), cv2.DIST_L2, 3)
-    alpha = np.clip(1 - away / 9, 0, 1).astype(np.float32)
-    texture = np.random.default_rng(5).normal(0, 3, (SIDE, SIDE, 3))
-    place = np.array([[1, 0, -64], [0, 1, -64]], np.float32)
-    return Patch((texture + tone).astype(np.float32), alpha, place)
-
-
-def rim_and_middle(patch: Patch) -> tuple[float, float]:
-    alpha = patch.alpha
-    inner = cv2.erode((alpha >= 1).astype(np.uint8), np.ones((5, 5), np.uint8))
-    rim = (alpha >= 1) & (inner == 0)
-    return float(patch.pixels[rim].mean()), float(patch.pixels[60:72, 60:72].mean())
-
-
-def test_step_at_the_rim_is_taken_out_and_the_middle_kept() -> None:
-    picture = picture_from_bgr(np.full((256, 256, 3), 160, np.uint8))
-    rim, middle = rim_and_middle(settled(picture, feathered(110)))
-    assert rim > 145
-    assert middle < 130
-
-
-def test_patch_of_the_right_tone_is_left_alone() -> None:
-    picture = picture_from_bgr(np.full((256, 256, 3), 110, np.uint8))
-    patch = feathered(110)
-    assert np.abs(settled(picture, patch).pixels - patch.pixels).max() < 4
-
-
-def test_hidden_pixels_have_no_part_in_the_rims_colours() -> None:
-    patch = feathered(110)
-    image = np.full((256, 256, 3), 160, np.uint8)
-    other = image.copy()
-    inside = np.zeros((256, 256), bool)
-    inside[64:192, 64:192] = patch.alpha >= 1
-    other[inside] = np.random.default_rng(3).integers(0, 255, (int(inside.sum()), 3))
-    first, second = (settled(picture_from_bgr(one), patch).pixels for one in (image, other))
-    assert np.abs(first - second).max() < 0.1
-
-
-def test_hair_beside_a_face_does_not_darken_all_of_it() -> None:
-    image = np.full((256, 256, 3), 150, np.uint8)
-    image[:, :100] = 10
-    patch = feathered(150)
-    made = settled(picture_from_bgr(image), patch)
-    assert abs(float(made.pixels[40:90, 70:90].mean()) - 150) < 8

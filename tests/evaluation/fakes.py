@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face, Landmarks
-from evaluation.faces import Faces
+from evaluation.faces import CROP, MARGIN, Faces
 
 EYES_NOSE_MOUTH = np.array(
     [[0.30, 0.37], [0.70, 0.37], [0.50, 0.58], [0.35, 0.78], [0.65, 0.78]], np.float32
@@ -78,15 +78,18 @@ class ScriptedFinder:
         return self.faces
 
 
-PORTRAIT_FACE = face_at(32, 32, 128)
+PORTRAIT_FACE = face_at(MARGIN, MARGIN, CROP)
 """Where `write_people` paints every face: the kveil crop of a portrait."""
 
 
 def painted_portrait(person: int, picture: int, noise: float = 6.0) -> NDArray[np.uint8]:
-    """A 192×192×3 portrait: the person's pattern with noise of the picture's own."""
+    """A portrait: the person's pattern with noise of the picture's own."""
     random = np.random.default_rng([person, picture])
-    base = painted_face(person, 192).astype(np.float32)
-    return np.clip(base + random.normal(0, noise, base.shape), 0, 255).astype(np.uint8)
+    inner = painted_face(person, CROP + CROP // 2).astype(np.float32)
+    rim = MARGIN - CROP // 4
+    base = cv2.copyMakeBorder(inner, rim, rim, rim, rim, cv2.BORDER_REFLECT_101)
+    noisy = np.clip(base + random.normal(0, noise, base.shape), 0, 255)
+    return np.asarray(noisy, np.uint8)
 
 
 def painted_people(first: int, people: int, pictures: int = 1, start: int = 0) -> Faces:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from engines.errors import KveilError
 from evaluation import commands
 from evaluation.errors import EvaluationError, RecogniserRejected
+from evaluation.faces import CROP, MARGIN
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, write_people
 from tests.evaluation.test_clips import write_clip
 
@@ -69,7 +70,7 @@ def test_a_sheet_is_written_only_when_asked_for(app: typer.Typer, tmp_path: Path
 def test_a_dataset_with_its_own_donors_is_written(
     app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = ScriptedFinder((face_at(32, 32, 128),))
+    whole = ScriptedFinder((face_at(MARGIN, MARGIN, CROP),))
     monkeypatch.setattr("evaluation.finders.product_finder", lambda backend: whole)
     write_people(tmp_path / "in", people=6, pictures=1)
     write_people(tmp_path / "donors", people=8, pictures=1, first=50)

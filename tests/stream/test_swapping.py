@@ -17,7 +17,7 @@ from engines.compositor import compose
 from engines.covers import cover_named
 from engines.errors import EngineFault
 from engines.face_look import eyes_of
-from engines.painted_head import MIDDLING
+from engines.head_traits import HEAD_TRAITS
 from engines.pictures import picture_from_bgr
 from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Control, Rendered
@@ -68,8 +68,8 @@ class NoisePainter:
         pixels += latents[:, 0, 0].reshape(-1, 1, 1, 1)
         alpha = np.repeat(identity_mask(side)[None].astype(np.float32), count, axis=0)
         outline = control.points[:, OVAL_SLICE, :2]
-        head = np.repeat(MIDDLING[None], count, axis=0)
-        return Rendered(pixels, alpha, outline, outline, head, np.full(count, self.usable))
+        head = np.full((count, HEAD_TRAITS), 0.5, np.float32)
+        return Rendered(pixels, alpha, outline, head, np.full(count, self.usable))
 
 
 class RowEmbedder:

@@ -133,7 +133,7 @@ def test_light_changes_no_detail() -> None:
     assert np.abs(np.diff(ratio, axis=0)).max() < 0.1
 
 
-def test_a_plain_subject_calms_its_surrogate_and_lightens_its_hair() -> None:
+def test_a_plain_subject_calms_its_surrogate() -> None:
     noisy = CROPS // 2 + 64
     plain = np.asarray(cv2.blur(noisy.transpose(1, 2, 3, 0).reshape(64, 64, 6), (9, 9)), np.uint8)
     plain = np.ascontiguousarray(plain.reshape(64, 64, 3, 2).transpose(3, 0, 1, 2))
@@ -141,10 +141,7 @@ def test_a_plain_subject_calms_its_surrogate_and_lightens_its_hair() -> None:
     calm = made_swapper(painting(value=0.6)).render(plain, LATENTS)
     middle = (slice(None), slice(20, 44), slice(20, 44))
     assert calm.pixels[middle].std() < 0.75 * own.pixels[middle].std()
-    dark, fair = calm.head[:, 0] - own.head[:, 0]
-    assert dark > 0.05
-    assert abs(fair) < 0.02
-    assert np.array_equal(calm.head[:, 1:], own.head[:, 1:])
+    assert np.array_equal(calm.head, own.head)
 
 
 def test_doubtful_landmarks_are_not_usable() -> None:

@@ -13,6 +13,7 @@ from engines.backends.onnxruntime import OnnxRuntime
 from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.pack import bundled_pack, read_pack
 from evaluation.errors import EvaluationError, TooFewPeople
+from evaluation.faces import crop_window
 from evaluation.methods.fpsp_fusion import BETAS, FpspFusion, enhanced, lenders
 from evaluation.methods.fusion import FusionNetwork, fusion_inputs, fusion_network
 from evaluation.methods.generated import pack_fingerprint
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.unit
 
 GENERATOR = LinearGenerator()
 FACES = painted_people(0, people=8)
-CROPS = np.ascontiguousarray(FACES.images[:, 32:160, 32:160])
+CROPS = np.ascontiguousarray(FACES.images[:, *crop_window()])
 SECRET = b"s" * 32
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engines.stylegan.latents import LayerWindow
 from evaluation.errors import EvaluationError
+from evaluation.faces import crop_window
 from evaluation.methods.latents import LatentMix, LayerSwap, targets_of
 from evaluation.methods.registry import method_named
 from tests.evaluation.fakes import painted_people
@@ -52,7 +53,7 @@ def test_a_mix_renders_one_person_per_cluster_of_k_people() -> None:
 def test_a_layer_swap_keeps_the_persons_other_layers() -> None:
     method = LayerSwap(Mirror(), LayerWindow(1, 3))
     release = method.anonymize(FACES, b"s" * 32)
-    own = Mirror().encoded(FACES.images[:, 32:160, 32:160])
+    own = Mirror().encoded(FACES.images[:, *crop_window()])
     np.testing.assert_allclose(release.latents[:, 3:], own[:, 3:], atol=1e-4)
     assert not np.allclose(release.latents[:, 1:3], own[:, 1:3])
     assert (release.mixing.diagonal() == 1).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.errors import EvaluationError, TooFewPeople
+from evaluation.faces import crop_window
 from evaluation.methods.attribute_control import corrected, read_values
 from evaluation.methods.channels import ChannelSwap, blocks_of, chosen_channels, rank_blocks
 from evaluation.methods.disentanglement import code_swap, layer_swap, score_swaps
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.unit
 
 GENERATOR = LinearGenerator()
 FACES = painted_people(0, people=10, pictures=2)
-CROPS = np.ascontiguousarray(FACES.images[:, 32:160, 32:160])
+CROPS = np.ascontiguousarray(FACES.images[:, *crop_window()])
 SECRET = b"s" * 32
 
 
@@ -82,10 +83,10 @@ def test_areas_grow_and_nothing_changes_outside_them() -> None:
     assert shares[-1] == 1
     release = MaskSwap(GENERATOR, "eyes").anonymize(FACES, SECRET)
     outside = area_alpha(points, "eyes", 128) == 0
-    kept = release.images[:, 32:160, 32:160][:, outside]
+    kept = release.images[:, *crop_window()][:, outside]
     np.testing.assert_array_equal(kept, CROPS[:, outside])
     inside = area_alpha(points, "eyes", 128) == 1
-    assert (release.images[:, 32:160, 32:160][:, inside] != CROPS[:, inside]).mean() > 0.5
+    assert (release.images[:, *crop_window()][:, inside] != CROPS[:, inside]).mean() > 0.5
 
 
 def test_correction_reaches_the_wanted_values_and_leaves_the_rest() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.painted_head import HEAD_TRAITS
+from engines.head_traits import HEAD_TRAITS
 from engines.swapper import Control, Rendered
 from stream.live.joint_painting import JointPainter
 
@@ -42,7 +42,7 @@ class Palette:
         alpha = np.ones((len(latents), side, side), np.float32)
         outline = np.zeros((len(latents), 3, 2), np.float32)
         head = np.repeat(shade[:, None], HEAD_TRAITS, axis=1)
-        return Rendered(pixels, alpha, outline, outline, head, control.doubt < 100)
+        return Rendered(pixels, alpha, outline, head, control.doubt < 100)
 
 
 def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:

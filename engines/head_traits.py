@@ -1,0 +1,36 @@
+"""By what a surrogate's head is told from other heads, beside its face."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["HEAD_TRAITS", "Trait"]
+
+
+class Trait(IntEnum):
+    """What a surrogate does to the head that wears it, each a number from 0 to 1."""
+
+    HAIR_BRIGHTNESS = 0
+    HAIR_LOW = 1
+    """How low hair comes down on the forehead."""
+    TALL = 2
+    """How high head and hair are."""
+    WIDE = 3
+    LEANING = 4
+    """To which side hair falls."""
+    SQUARE = 5
+    """How far hair stands off beside the forehead."""
+    UNEVEN = 6
+    """On which side it does more so."""
+
+
+HEAD_TRAITS: Final = len(Trait)
+
+
+def centred(traits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Traits of [0, 1] in [-1, 1], 0 for middling ones."""
+    return np.asarray(traits * 2 - 1, np.float32)

@@ -1,0 +1,204 @@
+"""Where what is around a painted face comes from: the map that moves a head's outline.
+
+Under the patch and next to it, where hairline, ears and jaw tell people apart, nothing is taken
+from the picture. What lies farther out is drawn inwards up to the painted face along rays from its
+middle, most next to it and nothing at the end of a ray; so hair, neck and what is behind stay as
+sharp as they were. By how much, differs from surrogate to surrogate and from direction to
+direction: heads become taller, wider or lean. All sources are pixels of the composite beyond the
+patch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.head_traits import Trait, centred
+from engines.polar import DOWN, REACH, SIDE, STEPS, UP, distances, ellipse, smooth_around, wave
+from engines.stylegan.drawing import between, rise
+
+__all__ = ["Rim", "headness", "leaning", "rim_of", "source_distances"]
+
+_ENDS: Final = (1.1, 0.85, 0.72)
+"""Where rays end above, beside and below the middle."""
+_LEAST_WAY: Final = 0.25
+_LEAST_HAIR: Final = 0.03
+"""How far beyond the patch a ray ends at least, and the least width of hair on it."""
+_LEFT_OUT: Final = (0.18, 0.11, 0.10)
+"""How much beyond the patch is left out above, beside and below it: the hairline is above."""
+_MOST_OF_HAIR: Final = 0.9
+"""Share of what is left of hair there that is left out at most."""
+_VARIED: Final = 0.08
+"""How far the outline of hair moves at most, from surrogate to surrogate."""
+_STRETCH: Final = (0.6, 1.3, 5.0)
+_MUCH_HAIR: Final = (0.03, 0.10)
+"""How many times as wide hair may become: at least, and at most where little and where much of it
+is seen beyond the patch."""
+_LOWER: Final = 0.7
+"""By which share less it moves below the face: necks are told apart by little."""
+_FRINGE: Final = (0.0, 0.05)
+_TEMPLES: Final = 0.02
+"""How much of a painted forehead is under hair, of high hairlines and low ones, and beside it."""
+_LEAN: Final = 0.05
+_HEAD: Final = (0.90, 0.60, 0.65)
+_BEYOND_HEAD: Final = (0.9, 1.2)
+"""Where heads with much hair end above, beside and below the middle, and between which shares of
+that nothing counts as head any more."""
+_NEXT: Final = 0.05
+"""How far beyond the patch hair is next to it."""
+_TOLD: Final = 10.0
+"""Difference of colour, grey levels, at which hair is told from what is behind a head."""
+_SPREAD: Final = 3.0
+_FAINT: Final = 1e-3
+
+_STEP: Final = np.float32(REACH / STEPS)
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Rim:
+    """Where a painted face ends and its surroundings begin, float32[RAYS] each.
+
+    Attributes:
+        painted: radius of the painted face.
+        source: radius from which surroundings are taken.
+        outline: radius at which hair is seen to end.
+        drawn: radius at which it shall end.
+        end: radius from which on they stay where they are.
+    """
+
+    painted: Float32
+    source: Float32
+    outline: Float32
+    drawn: Float32
+    end: Float32
+
+
+def headness(around: Float32, hidden: Float32, skin: Float32) -> Float32:
+    """How surely places on the rays belong to the head, by their colour: float32[RAYS, STEPS].
+
+    A ray is on the head from the patch on for as long as its colour is rather that of hair or skin
+    than that of the ray's end.
+
+    Args:
+        around: float32[RAYS, STEPS, 3] BGR.
+        hidden: float32[RAYS], where the patch ends.
+        skin: float32[3] BGR of the painted face.
+    """
+    out = distances()
+    beyond = out - hidden[:, None]
+    behind = smooth_around(around[:, out[0] > max(_ENDS)].mean(axis=1), _SPREAD)[:, None]
+    from_wall = _apart(around, behind)
+    next_to = (beyond > 0) & (beyond < _NEXT)
+    weight = next_to * from_wall * UP[:, None] + np.float32(_FAINT) * next_to
+    hair = (around * weight[..., None]).sum(axis=(0, 1)) / weight.sum()
+    own = smooth_around((around * next_to[..., None]).sum(axis=1), _SPREAD)
+    own /= smooth_around(next_to.sum(axis=1, dtype=np.float32), _SPREAD)[:, None]
+    from_head = np.minimum(_apart(around, hair), _apart(around, skin))
+    from_head = np.minimum(from_head, _apart(around, own[:, None]))
+    wall, mine = from_wall**4, from_head**4
+    told = wall / (wall + mine + np.float32(_TOLD**4))
+    told *= 1 - rise(out / ellipse(*_HEAD)[:, None], *_BEYOND_HEAD)
+    told[beyond < 0] = 1
+    return np.asarray(np.cumprod(told, axis=1), np.float32)
+
+
+def _apart(colours: Float32, others: Float32) -> Float32:
+    """Distance of colours float32[..., 3], grey levels."""
+    return np.asarray(np.abs(colours - others).max(axis=-1), np.float32)
+
+
+def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | None) -> Rim:
+    """What is painted, what is left out and where rays end.
+
+    Args:
+        painted: float32[RAYS], radius of the painted face.
+        hidden: float32[RAYS], radius of the patch.
+        head: float32[RAYS, STEPS], see `headness`.
+        traits: float32[HEAD_TRAITS] of the surrogate; None leaves out nothing but the patch.
+    """
+    painted = smooth_around(painted, 1.0)
+    source = np.maximum(smooth_around(hidden, 1.2), painted)
+    left = smooth_around((head * (distances() > hidden[:, None])).sum(axis=1) * _STEP, 3.0)
+    end = np.maximum(ellipse(*_ENDS), source + np.float32(_LEAST_WAY))
+    outline = np.clip(
+        source + left, source + np.float32(_LEAST_HAIR), end - np.float32(_LEAST_HAIR)
+    )
+    if traits is not None:
+        above, beside, below = _LEFT_OUT
+        wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
+        left_out = np.minimum(wanted, _MOST_OF_HAIR * (outline - source))
+        source = np.asarray(source + left_out, np.float32)
+        low = between(_FRINGE, float(traits[Trait.HAIR_LOW]))
+        under_hair = low * np.sqrt(UP) + 2 * _TEMPLES * UP * SIDE
+        painted = np.asarray(painted - under_hair, np.float32)
+    hair = outline - source
+    wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
+    least, little, much = _STRETCH
+    most = little + (much - little) * rise(left, *_MUCH_HAIR)
+    drawn = painted + np.clip(wished, least * hair, most * hair)
+    end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
+    return Rim(*(one.astype(np.float32) for one in (painted, source, outline, drawn, end)))
+
+
+def source_distances(rim: Rim) -> Float32:
+    """For every place on the rays the distance it is taken from: float32[RAYS, STEPS].
+
+    It grows along a ray: `rim.source` at the painted face, `rim.outline` where hair shall end, and
+    a place's own distance from the ray's end on; between these a monotone cubic (Fritsch and
+    Carlson 1980).
+    """
+    out = distances()
+    painted, source, outline, drawn, end = (
+        one[:, None] for one in (rim.painted, rim.source, rim.outline, rim.drawn, rim.end)
+    )
+    near, far = (outline - source) / (drawn - painted), (end - outline) / (end - drawn)
+    middle = 2 * near * far / (near + far)
+    first, last = (np.clip(1.5 * one - 0.5 * middle, 0, 3 * one) for one in (near, far))
+    hair = _cubic(out, (painted, drawn), (source, outline), (first, middle))
+    behind = _cubic(out, (drawn, end), (outline, end), (middle, last))
+    inside = np.maximum(source + (out - painted) * first, np.float32(0.01))
+    moved = np.where(out < drawn, np.where(out < painted, inside, hair), behind)
+    return np.asarray(np.where(out < end, moved, out), np.float32)
+
+
+def _cubic(
+    at: Float32,
+    ends: tuple[Float32, Float32],
+    values: tuple[Float32, Float32],
+    slopes: tuple[Float32, Float32],
+) -> Float32:
+    """A cubic between two places with given values and slopes there (Hermite)."""
+    width = ends[1] - ends[0]
+    way = np.clip((at - ends[0]) / width, 0, 1)
+    back = 1 - way
+    start = back * back * ((1 + 2 * way) * values[0] + way * width * slopes[0])
+    finish = way * way * ((1 + 2 * back) * values[1] - back * width * slopes[1])
+    return np.asarray(start + finish, np.float32)
+
+
+def leaning(rim: Rim, traits: Float32 | None) -> Float32:
+    """How far to the right what is above a face is taken from: float32[RAYS, STEPS]."""
+    if traits is None:
+        return np.zeros((len(UP), distances().shape[1]), np.float32)
+    way = np.clip((distances() - rim.painted[:, None]) / (rim.end - rim.painted)[:, None], 0, 1)
+    lean = -_LEAN * float(centred(traits)[Trait.LEANING])
+    return np.asarray(lean * 4 * way * (1 - way) * (UP * UP)[:, None], np.float32)
+
+
+def _varied(traits: Float32 | None) -> Float32:
+    if traits is None:
+        return np.zeros(len(UP), np.float32)
+    own = centred(traits)
+    parts = (
+        own[Trait.TALL] * UP
+        + own[Trait.WIDE] * SIDE
+        + own[Trait.LEANING] * wave(1) * (0.3 + UP)
+        + 0.7 * own[Trait.SQUARE] * wave(2, np.pi / 2)
+        + 0.5 * own[Trait.UNEVEN] * wave(3)
+    )
+    return np.asarray(_VARIED * np.clip(parts, -1, 1), np.float32)
