@@ -13,11 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.head_traits import Trait, centred
 from engines.polar import DOWN, REACH, SIDE, STEPS, UP, distances, ellipse, smooth_around, wave
+from engines.seam import farthest
 from engines.stylegan.drawing import between, rise
 
 __all__ = ["Rim", "headness", "leaning", "rim_of", "source_distances"]
@@ -92,24 +94,19 @@ def headness(around: Float32, hidden: Float32, skin: Float32) -> Float32:
     out = distances()
     beyond = out - hidden[:, None]
     behind = smooth_around(around[:, out[0] > max(_ENDS)].mean(axis=1), _SPREAD)[:, None]
-    from_wall = _apart(around, behind)
+    from_wall = farthest(around - behind)
     next_to = (beyond > 0) & (beyond < _NEXT)
     weight = next_to * from_wall * UP[:, None] + np.float32(_FAINT) * next_to
     hair = (around * weight[..., None]).sum(axis=(0, 1)) / weight.sum()
     own = smooth_around((around * next_to[..., None]).sum(axis=1), _SPREAD)
     own /= smooth_around(next_to.sum(axis=1, dtype=np.float32), _SPREAD)[:, None]
-    from_head = np.minimum(_apart(around, hair), _apart(around, skin))
-    from_head = np.minimum(from_head, _apart(around, own[:, None]))
-    wall, mine = from_wall**4, from_head**4
+    from_head = cv2.min(farthest(around - hair), farthest(around - skin))
+    from_head = cv2.min(from_head, farthest(around - own[:, None]))
+    wall, mine = (np.square(np.square(one)) for one in (from_wall, from_head))
     told = wall / (wall + mine + np.float32(_TOLD**4))
     told *= 1 - rise(out / ellipse(*_HEAD)[:, None], *_BEYOND_HEAD)
     told[beyond < 0] = 1
     return np.asarray(np.cumprod(told, axis=1), np.float32)
-
-
-def _apart(colours: Float32, others: Float32) -> Float32:
-    """Distance of colours float32[..., 3], grey levels."""
-    return np.asarray(np.abs(colours - others).max(axis=-1), np.float32)
 
 
 def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | None) -> Rim:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.polar import along, distances, smooth_around
 
-__all__ = ["LUMA", "skin_likeness", "toned"]
+__all__ = ["LUMA", "brightness", "farthest", "skin_likeness", "toned"]
 
 LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _INSIDE: Final = 0.03
@@ -32,6 +33,17 @@ _SPREAD: Final = 2.0
 _FAINT: Final = 0.02
 
 Float32 = NDArray[np.float32]
+
+
+def brightness(picture: Float32) -> Float32:
+    """Luma of a picture float32[H, W, 3] BGR: float32[H, W]."""
+    return np.asarray(cv2.transform(picture, LUMA[None]), np.float32)
+
+
+def farthest(difference: Float32) -> Float32:
+    """Largest magnitude over the channels of float32[H, W, 3]: float32[H, W]."""
+    blue, green, red = cv2.split(np.abs(difference))
+    return np.asarray(cv2.max(cv2.max(blue, green), red), np.float32)
 
 
 def skin_likeness(colours: Float32, skin: Float32) -> Float32:

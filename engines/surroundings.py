@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -48,7 +49,7 @@ from engines.polar import (
     within,
 )
 from engines.reshaping import Rim, headness, leaning, rim_of, source_distances
-from engines.seam import LUMA, toned
+from engines.seam import brightness, toned
 from engines.stylegan.drawing import rise
 from engines.types import Box
 
@@ -63,6 +64,7 @@ _STRAND_WIDTH: Final = 0.02
 them, grey levels, and within what deviation that is told."""
 _NEAR_RIM: Final = 0.05
 _ABOVE: Final = (0.3, 0.7)
+_FAINT: Final = 0.004
 _APART: Final = 2.0
 """Deviation of the blur of other faces' boxes, cells of the grid."""
 
@@ -180,13 +182,23 @@ def _rendered(
     ).astype(np.float32)
     pixels = seen + added[..., :3]
     if tone is not None:
-        pixels += tone.shift(seen, added[..., 3])
-    layer = np.empty((height, width, 4), np.float32)
-    np.clip(pixels, 0, 255, out=layer[..., :3])
-    share = _CELL / np.float32(scale_of(local))  # px of the frame in a patch's side
-    strands = _strands(layer[..., :3], moves[..., 2], _spread(_above(), local, window), share)
-    layer[..., 3] = rise(moves[..., 2] + strands, *_FEATHER) * moves[..., 3]
-    return Placed(top, left, layer)
+        hairy = _rows_with(added[..., 3])
+        pixels[hairy] += tone.shift(seen[hairy], added[hairy, :, 3])
+    beyond = moves[..., 2]
+    above = _spread(_above(), local, window)
+    upper = _rows_with(above)
+    side_px = float(_CELL) / scale_of(local)
+    beyond[upper] += _strands(pixels[upper], beyond[upper], above[upper], side_px)
+    weight = rise(beyond, *_FEATHER) * moves[..., 3]
+    np.clip(pixels, 0, 255, out=pixels)
+    layer = cv2.merge([*cv2.split(pixels), weight])
+    return Placed(top, left, np.asarray(layer, np.float32))
+
+
+def _rows_with(weight: Float32) -> slice:
+    """The rows of float32[H, W] from the first to the last with any weight, one at least."""
+    rows = np.flatnonzero(weight.max(axis=1) > _FAINT)
+    return slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 1)
 
 
 def _shift(outwards: Float32, right: Float32, grid_from_frame: Similarity) -> Float32:
@@ -203,16 +215,25 @@ def _shift(outwards: Float32, right: Float32, grid_from_frame: Similarity) -> Fl
     return np.asarray(cells @ inverse_of(grid_from_frame)[:, :2].T, np.float32)
 
 
-def _strands(pixels: Float32, beyond: Float32, above: Float32, share: np.float32) -> Float32:
-    """How much farther hair reaches over the painted forehead: float32[H, W]."""
-    luma = pixels @ LUMA
-    beside = cv2.GaussianBlur(luma, (0, 0), max(_STRAND_WIDTH * float(share), 0.8))
+def _strands(pixels: Float32, beyond: Float32, above: Float32, side_px: float) -> Float32:
+    """How much farther hair reaches over the painted forehead: float32[H, W].
+
+    Args:
+        pixels: float32[H, W, 3] BGR.
+        beyond: float32[H, W], distance from the rim.
+        above: float32[H, W], 1 above the face.
+        side_px: the patch's side, px of the frame.
+    """
+    luma = brightness(pixels)
+    beside = cv2.GaussianBlur(luma, (0, 0), max(_STRAND_WIDTH * side_px, 0.8))
     darker = np.clip((beside - luma) / np.float32(_STRAND_LEVELS), -1, 1)
-    near = np.exp(-np.square(beyond / np.float32(_NEAR_RIM)))
+    near = cv2.exp(-np.square(beyond / np.float32(_NEAR_RIM)))
     return np.asarray(np.float32(_STRANDS) * darker * near * above, np.float32)
 
 
+@lru_cache(maxsize=1)
 def _above() -> Float32:
+    """1 above a face, falling to 0 beside it: float32[GRID, GRID], shared."""
     field = np.repeat(rise(UP, *_ABOVE)[:, None], distances().shape[1], axis=1)
     return grid_from_rays(np.ascontiguousarray(field))
 

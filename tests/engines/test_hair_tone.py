@@ -51,7 +51,7 @@ def test_pixel_that_is_half_wall_changes_less() -> None:
     around = scene()
     found = tone(1.0, around)
     pixels = np.stack([HAIR, (HAIR + WALL) / 2])
-    change = np.abs(found.shift(pixels, np.ones(2, np.float32))).max(axis=1)
+    change = np.abs(found.shift(pixels[None], np.ones((1, 2), np.float32))).max(axis=2)[0]
     assert change[1] < 0.35 * change[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.painted_head import HEAD_TRAITS
+from engines.head_traits import HEAD_TRAITS
 from engines.stylegan.eyes import EYE_TRAITS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
 
