@@ -19,7 +19,7 @@ from engines.stylegan.drawing import between, rise
 
 __all__ = ["HairTone", "hair_tone"]
 
-_BRIGHTNESS: Final = (0.15, 1.0)
+_BRIGHTNESS: Final = (0.3, 0.8)
 """Brightness of hair as a share of the painted skin's, of the least trait and the greatest."""
 _FAIR: Final = np.array([0.88, 1.08, 0.96], np.float32)
 """Hue of fair hair beside the skin's, BGR."""

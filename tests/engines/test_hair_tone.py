@@ -31,7 +31,7 @@ def tone(bright: float, around: Float32) -> HairTone:
     return hair_tone(around, headness(around, PATCH, SKIN), PATCH, SKIN, traits)
 
 
-@pytest.mark.parametrize(("trait", "share"), [(0.0, 0.15), (0.5, 0.575), (1.0, 1.0)])
+@pytest.mark.parametrize(("trait", "share"), [(0.0, 0.3), (0.5, 0.55), (1.0, 0.8)])
 def test_hair_is_as_bright_beside_the_skin_as_the_surrogates(trait: float, share: float) -> None:
     around = scene()
     made = around + (found := tone(trait, around)).shift(around, found.weight)
