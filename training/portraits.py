@@ -1,6 +1,7 @@
-"""People painted at rest in even light, to compare them by their looks alone.
+"""People painted at rest, in even light to compare them by their looks alone.
 
-`python -m training.portraits --out docs/donors.jpg` writes a contact sheet of a pack's donors.
+`python -m training.portraits --out docs/donors.jpg` writes a contact sheet of a pack's donors, each
+under a lamp and before a wall of its own, as in photographs.
 """
 
 import argparse
@@ -25,31 +26,62 @@ SIDE: Final = 128
 SHEET: Final = (5, 12)
 """Rows and columns of a contact sheet."""
 
+_LAMP_SEED: Final = 3
+_LEVELS: Final = (-0.25, 0.25)
+_WARMTHS: Final = (0.2, 0.28)
+_SLOPE: Final = 0.14
+_WALLS: Final = (-0.5, 0.4)
+_DULL: Final = 0.02
+"""Of lamps: brightness of faces, how much more red and less blue they are, how much one side is
+brighter; brightness of walls and how colourful they are."""
+
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
 
 
-def portraits(swapper: Swapper, shape: ShapeModel, latents: Float32) -> tuple[UInt8, Float32]:
-    """Paint people at rest in even light.
+def portraits(
+    swapper: Swapper, shape: ShapeModel, latents: Float32, light: Float32 | None = None
+) -> tuple[UInt8, Float32]:
+    """Paint people at rest.
 
     Args:
         swapper: of the pack.
         shape: of the pack.
         latents: float32[N, L, 512].
+        light: float32[N, 2, 4, 4, 3] BGR in [-1, 1], of face and surroundings; even if left out.
 
     Returns:
         uint8[N, SIDE, SIDE, 3] BGR, and the points they were painted under, float32[N, POINTS, 3].
     """
     rest = points_at_rest(shape)
+    if light is None:
+        light = np.full((len(latents), 2, LIGHT_SIZE, LIGHT_SIZE, 3), EVEN_LIGHT, np.float32)
     pictures, places = [], []
     for start in range(0, len(latents), BATCH):
         part = latents[start : start + BATCH]
         points = np.repeat(rest, len(part), axis=0)
-        light = np.full((len(part), 2, LIGHT_SIZE, LIGHT_SIZE, 3), EVEN_LIGHT, np.float32)
-        made = swapper.paint(Control(points, light, np.zeros(len(part), np.float32)), part)
+        lamps = light[start : start + BATCH]
+        made = swapper.paint(Control(points, lamps, np.zeros(len(part), np.float32)), part)
         pictures.append(np.stack([_reduced(one) for one in made.pixels]))
         places.append(shape.swapped(points, part))
     return np.concatenate(pictures), np.concatenate(places)
+
+
+def lamps_and_walls(count: int) -> Float32:
+    """Light of everyday photographs, the same at every call: float32[count, 2, 4, 4, 3] BGR.
+
+    Faces from dark to bright, warmer than the wall and lit from one side; walls of dull colours.
+    """
+    random = np.random.default_rng(_LAMP_SEED)
+    level = random.uniform(*_LEVELS, (count, 1, 1, 1))
+    warmth = random.uniform(*_WARMTHS, (count, 1, 1, 1)) * np.array([-1, 0, 1])
+    place = np.linspace(-1, 1, LIGHT_SIZE)
+    across, down = np.meshgrid(place, place)
+    slopes = random.uniform(-_SLOPE, _SLOPE, (2, count, 1, 1))
+    slope = (slopes[0] * across + slopes[1] * down)[..., None]
+    wall = random.uniform(*_WALLS, (count, 1, 1, 1)) + random.normal(0, _DULL, (count, 1, 1, 3))
+    light = np.stack([level + warmth + slope, wall + 0.5 * slope], axis=1)
+    return np.asarray(np.clip(light, -0.95, 0.95), np.float32)
 
 
 def _reduced(picture: Float32) -> UInt8:
@@ -70,7 +102,8 @@ def sheet_of_pack(pack_folder: Path) -> UInt8:
     latents = donor_latents(pack)
     rows, columns = SHEET
     chosen = np.linspace(0, len(latents) - 1, rows * columns).astype(int)
-    pictures, _ = portraits(swapper, load_shape_model(pack.path("shape.npz")), latents[chosen])
+    shape, light = load_shape_model(pack.path("shape.npz")), lamps_and_walls(len(chosen))
+    pictures, _ = portraits(swapper, shape, latents[chosen], light)
     return sheet(pictures, columns)
 
 

@@ -6,6 +6,7 @@ smoothing over time: a photograph has no neighbours.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -28,13 +29,16 @@ _HEAD: Final = np.array([[-1.0, -1.1], [1.0, 1.6]], np.float32)
 """Corners of a face's box from the middle of the eyes, in distances of the eyes."""
 
 
-def dressed(swapper: Swapper, faces: Faces, latents: NDArray[np.float32]) -> NDArray[np.uint8]:
+def dressed(
+    swapper: Swapper, faces: Faces, latents: NDArray[np.float32], *, alters_heads: bool = True
+) -> NDArray[np.uint8]:
     """Portraits with surrogates instead of faces, or covers where a face cannot be followed.
 
     Args:
         swapper: reads and paints.
         faces: N portraits.
         latents: (N, L, 512) float32, one surrogate each.
+        alters_heads: as `privacy.surroundings` is by default.
 
     Returns:
         (N, S, S, 3) uint8 BGR.
@@ -46,12 +50,17 @@ def dressed(swapper: Swapper, faces: Faces, latents: NDArray[np.float32]) -> NDA
     made = []
     for start in range(0, len(faces), _BATCH):
         part = range(start, min(start + _BATCH, len(faces)))
-        made += _dressed(swapper, reader, faces.take(list(part)), latents[part.start : part.stop])
+        own = latents[part.start : part.stop]
+        made += _dressed(swapper, reader, faces.take(list(part)), own, alters_heads)
     return np.stack(made) if made else faces.images.copy()
 
 
 def _dressed(
-    swapper: Swapper, reader: ControlReader, faces: Faces, latents: NDArray[np.float32]
+    swapper: Swapper,
+    reader: ControlReader,
+    faces: Faces,
+    latents: NDArray[np.float32],
+    alters_heads: bool,
 ) -> list[NDArray[np.uint8]]:
     frames = [
         Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), row, "")
@@ -71,6 +80,8 @@ def _dressed(
     made = []
     for row, (frame, face, look) in enumerate(zip(frames, found, looks, strict=True)):
         patches = {0: _patch(frame, look, rendered, row)} if rendered.is_usable[row] else {}
+        if not alters_heads:
+            patches = {number: replace(patch, head=None) for number, patch in patches.items()}
         track = Track(0, face, TrackState.DETECTED, 0)
         made.append(compose(frame, [track], patches).picture.bgr())
     return made

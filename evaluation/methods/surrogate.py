@@ -137,13 +137,25 @@ class DonorSurrogate:
         if not self.renderer.donors:
             message = "there are no donors: call fit with people outside the test"
             raise TooFewPeople(message)
-        self.enrol(faces.persons, secret)
-        chosen = self._donors(faces.persons, secret)
+        chosen = self.chosen_for(faces.persons, secret)
         images = self.renderer.wear(faces, chosen)
         clusters = np.array([self._home[int(person)] for person in faces.persons], np.int64)
         count = len(faces)
         mixing = np.zeros((count, count), np.float32)
         return Release(images, clusters, mixing, self.renderer.latents(chosen))
+
+    def chosen_for(self, persons: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
+        """Whose face everybody gets, (N,), as `SurrogateRenderer.wear` wants it.
+
+        Args:
+            persons: (N,) people; new ones are put into clusters.
+            secret: of the releaser.
+
+        Raises:
+            TooFewPeople: fewer than k new people.
+        """
+        self.enrol(persons, secret)
+        return self._donors(persons, secret)
 
     def enrol(self, persons: NDArray[np.int64], secret: bytes) -> None:
         """Puts new people into clusters of k…2k − 1 in a secret order.

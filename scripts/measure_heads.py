@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""What heads tell of people whose faces are swapped: `scripts/measure_heads.py FACES`.
+
+FACES holds a folder of pictures per person. The same people are released several times, each time
+with surrogates dealt anew, with their heads altered as by default and kept as they are, and looked
+up among other photographs of everybody. Means over the deals are told, and the least and the
+greatest of them: one deal is a draw, and of three hundred people uncertain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.backends.openvino import OpenVino
+from evaluation.attacks.attack import Judge, Subjects
+from evaluation.finders import finder_from_models
+from evaluation.folder import cast_people, people_in_folder, subjects
+from evaluation.methods.dressing import dressed
+from evaluation.methods.generated import GeneratedSurrogates, surrogates_from_pack
+from evaluation.methods.surrogate import DonorSurrogate
+from evaluation.metrics.ranking import ranking_from_scores
+from evaluation.metrics.verification import verification_from_scores
+from evaluation.protocol import judge_from_recogniser
+from evaluation.recognisers import models_folder, recognisers_from_names
+from evaluation.reproduction.markdown import with_figures
+
+Told = tuple[float, float, float]
+"""AUC, mean rank over chance, and the share recognised, of one release by one judge."""
+HEADS = {"altered": True, "kept": False}
+K = 5
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("faces", type=Path)
+    parser.add_argument("--people", type=int, default=300)
+    parser.add_argument("--deals", type=int, default=3)
+    parser.add_argument("--models", type=Path, help="of the recognisers and the detector")
+    parser.add_argument("--recogniser", action="append", default=[])
+    parser.add_argument("--doc", type=Path, help="page whose figures are replaced")
+    chosen = parser.parse_args()
+    models, backend = models_folder(chosen.models), OpenVino()
+    people = people_in_folder(chosen.faces)
+    _, finder = finder_from_models(backend, models)
+    taking_part, _ = subjects(people, cast_people(people, chosen.people), finder, _quietly)
+    judges = [
+        judge_from_recogniser(one, taking_part)
+        for one in recognisers_from_names(chosen.recogniser, backend, models)
+    ]
+    surrogates = surrogates_from_pack(backend)
+    rows = [_row("as they are", [[_told(taking_part, judge, judge.probes) for judge in judges]])]
+    for name, alters in HEADS.items():
+        deals = [_deal(surrogates, taking_part, judges, n, alters) for n in range(chosen.deals)]
+        rows.append(_row(f"face swapped, head {name}", deals))
+        print(rows[-1], file=sys.stderr)
+    head = "".join(f" | {one.name}: AUC | mean rank ÷ chance | recognised" for one in judges)
+    table = "\n".join([f"| people{head} |", f"|---{'|---' * 3 * len(judges)}|", *rows])
+    print(table)
+    if chosen.doc is not None:
+        page = with_figures(chosen.doc.read_text("utf-8"), "heads", table)
+        chosen.doc.write_text(page, "utf-8")
+    return 0
+
+
+def _deal(
+    surrogates: GeneratedSurrogates,
+    taking_part: Subjects,
+    judges: Sequence[Judge],
+    number: int,
+    alters_heads: bool,
+) -> list[Told]:
+    """One release, by every judge."""
+    probes = taking_part.probes
+    chosen = DonorSurrogate(K, surrogates).chosen_for(probes.persons, bytes([number]) * 32)
+    images = dressed(
+        surrogates.swapper, probes, surrogates.latents(chosen), alters_heads=alters_heads
+    )
+    released = probes.showing(images)
+    return [_told(taking_part, judge, released.embed(judge.recogniser)) for judge in judges]
+
+
+def _told(taking_part: Subjects, judge: Judge, seen: NDArray[np.float32]) -> Told:
+    probes, gallery = taking_part.probes.persons, taking_part.gallery.persons
+    inside = np.isin(probes, gallery)
+    scores = seen[inside] @ judge.gallery.T
+    ranking = ranking_from_scores(scores, probes[inside], gallery)
+    checked = verification_from_scores(scores, probes[inside], gallery, judge.threshold)
+    return checked.auc, ranking.mean_rank_over_chance, checked.tar.rate
+
+
+def _row(name: str, deals: Sequence[Sequence[Told]]) -> str:
+    cells = []
+    for own in zip(*deals, strict=True):
+        auc, rank, found = (list(values) for values in zip(*own, strict=True))
+        spread = f" ({min(auc):.3f}–{max(auc):.3f})" if len(auc) > 1 else ""
+        cells.append(f"{fmean(auc):.3f}{spread} | {fmean(rank):.3f} | {fmean(found):.2%}")
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _quietly(stage: str, done: int, total: int) -> None:
+    """No progress is told."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
