@@ -22,7 +22,15 @@ from engines.polar import DOWN, REACH, SIDE, STEPS, UP, distances, ellipse, smoo
 from engines.seam import farthest
 from engines.stylegan.drawing import between, rise
 
-__all__ = ["Rim", "headness", "leaning", "rim_of", "source_distances"]
+__all__ = [
+    "Rim",
+    "forehead_distances",
+    "headness",
+    "is_forehead",
+    "leaning",
+    "rim_of",
+    "source_distances",
+]
 
 _ENDS: Final = (1.1, 0.85, 0.72)
 """Where rays end above, beside and below the middle."""
@@ -41,9 +49,13 @@ _MUCH_HAIR: Final = (0.03, 0.10)
 is seen beyond the patch."""
 _LOWER: Final = 0.7
 """By which share less it moves below the face: necks are told apart by little."""
-_FRINGE: Final = (0.0, 0.05)
-_TEMPLES: Final = 0.02
-"""How much of a painted forehead is under hair, of high hairlines and low ones, and beside it."""
+_HAIRLINE: Final = (0.12, -0.05)
+_TEMPLES: Final = 0.05
+_PARTING: Final = 0.04
+"""How far beyond the painted face hair begins above it, of the highest hairline and the lowest; how
+much more or less so at the temples, and to one side."""
+_FOREHEAD: Final = 0.10
+"""How much of the upper face is drawn up to a high hairline."""
 _LEAN: Final = 0.05
 _HEAD: Final = (0.90, 0.60, 0.65)
 _BEYOND_HEAD: Final = (0.9, 1.2)
@@ -66,13 +78,15 @@ class Rim:
     """Where a painted face ends and its surroundings begin, float32[RAYS] each.
 
     Attributes:
-        painted: radius of the painted face.
+        face: radius of the painted face.
+        painted: radius up to which the face and its forehead reach; surroundings begin there.
         source: radius from which surroundings are taken.
         outline: radius at which hair is seen to end.
         drawn: radius at which it shall end.
         end: radius from which on they stay where they are.
     """
 
+    face: Float32
     painted: Float32
     source: Float32
     outline: Float32
@@ -118,7 +132,7 @@ def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | N
         head: float32[RAYS, STEPS], see `headness`.
         traits: float32[HEAD_TRAITS] of the surrogate; None leaves out nothing but the patch.
     """
-    painted = smooth_around(painted, 1.0)
+    face = painted = smooth_around(painted, 1.0)
     source = np.maximum(smooth_around(hidden, 1.2), painted)
     left = smooth_around((head * (distances() > hidden[:, None])).sum(axis=1) * _STEP, 3.0)
     end = np.maximum(ellipse(*_ENDS), source + np.float32(_LEAST_WAY))
@@ -130,16 +144,14 @@ def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | N
         wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
         left_out = np.minimum(wanted, _MOST_OF_HAIR * (outline - source))
         source = np.asarray(source + left_out, np.float32)
-        low = between(_FRINGE, float(traits[Trait.HAIR_LOW]))
-        under_hair = low * np.sqrt(UP) + 2 * _TEMPLES * UP * SIDE
-        painted = np.asarray(painted - under_hair, np.float32)
+        painted = np.asarray(painted + _hairline(traits), np.float32)
     hair = outline - source
     wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
     least, little, much = _STRETCH
     most = little + (much - little) * rise(left, *_MUCH_HAIR)
     drawn = painted + np.clip(wished, least * hair, most * hair)
     end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
-    return Rim(*(one.astype(np.float32) for one in (painted, source, outline, drawn, end)))
+    return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))
 
 
 def source_distances(rim: Rim) -> Float32:
@@ -161,6 +173,27 @@ def source_distances(rim: Rim) -> Float32:
     inside = np.maximum(source + (out - painted) * first, np.float32(0.01))
     moved = np.where(out < drawn, np.where(out < painted, inside, hair), behind)
     return np.asarray(np.where(out < end, moved, out), np.float32)
+
+
+def forehead_distances(rim: Rim) -> Float32:
+    """The same for the forehead: painted skin is drawn up to a high hairline.
+
+    It grows along a ray, from its own distance some way inside the painted face to the face's rim
+    where hair begins.
+    """
+    inner, out = (rim.face - np.float32(_FOREHEAD))[:, None], distances()
+    raised = np.maximum(rim.painted - rim.face, 0)[:, None]
+    slope = np.float32(_FOREHEAD) / (np.float32(_FOREHEAD) + raised)
+    return np.asarray(np.where(out < inner, out, inner + (out - inner) * slope), np.float32)
+
+
+def is_forehead(rim: Rim) -> Float32:
+    """1 where that shows, under the rim of hair too, 0 elsewhere: float32[RAYS, STEPS]."""
+    out, raised = distances(), (rim.painted - rim.face)[:, None]
+    inside = (out > (rim.face - np.float32(_FOREHEAD))[:, None]) & (
+        out < rim.painted[:, None] + 0.05
+    )
+    return np.asarray(inside * rise(raised, 0.0, 0.01), np.float32)
 
 
 def _cubic(
@@ -185,6 +218,14 @@ def leaning(rim: Rim, traits: Float32 | None) -> Float32:
     way = np.clip((distances() - rim.painted[:, None]) / (rim.end - rim.painted)[:, None], 0, 1)
     lean = -_LEAN * float(centred(traits)[Trait.LEANING])
     return np.asarray(lean * 4 * way * (1 - way) * (UP * UP)[:, None], np.float32)
+
+
+def _hairline(traits: Float32) -> Float32:
+    """How far beyond the painted face hair begins, below 0 for a fringe: float32[RAYS]."""
+    own = centred(traits)
+    high = between(_HAIRLINE, float(traits[Trait.HAIR_LOW]))
+    beside = _TEMPLES * own[Trait.SQUARE] * SIDE + _PARTING * own[Trait.LEANING] * wave(1)
+    return np.asarray(smooth_around((high + beside) * np.sqrt(UP) * (UP > 0), 2.0), np.float32)
 
 
 def _varied(traits: Float32 | None) -> Float32:

@@ -61,15 +61,16 @@ def skin_likeness(colours: Float32, skin: Float32) -> Float32:
     return np.asarray(np.exp(-square), np.float32)
 
 
-def toned(drawn: Float32, painted: Float32, rim: Float32) -> Float32:
+def toned(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Float32:
     """What must be added to surroundings: float32[RAYS, STEPS, 3].
 
     Args:
         drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
         painted: float32[RAYS, STEPS, 3] BGR, the painted face.
-        rim: float32[RAYS], where it ends.
+        face: float32[RAYS], where it ends.
+        rim: float32[RAYS], where surroundings begin: beyond a forehead that it is drawn up to.
     """
-    near = smooth_around(along(painted, rim[:, None] - np.float32(_INSIDE))[:, 0], 1.0)
+    near = smooth_around(along(painted, face[:, None] - np.float32(_INSIDE))[:, 0], 1.0)
     beside = along(drawn, rim[:, None] + np.float32(_OUTSIDE))[:, 0]
     like = skin_likeness(beside, near)[:, None]
     total = smooth_around((near - beside) * like, _SPREAD)

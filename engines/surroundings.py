@@ -48,9 +48,17 @@ from engines.polar import (
     rays_from_grid,
     within,
 )
-from engines.reshaping import Rim, headness, leaning, rim_of, source_distances
+from engines.reshaping import (
+    Rim,
+    forehead_distances,
+    headness,
+    is_forehead,
+    leaning,
+    rim_of,
+    source_distances,
+)
 from engines.seam import brightness, toned
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import laid_over, rise
 from engines.types import Box
 
 __all__ = ["continued"]
@@ -109,7 +117,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         tone = hair_tone(around, head, hidden, skin, patch.head)
         weight = along(tone.weight, source)
         drawn += tone.shift(drawn, weight)
-    seam = toned(drawn, rays_from_grid(_painted(patch)), rim.painted)
+    seam = toned(drawn, rays_from_grid(_painted(patch)), rim.face, rim.painted)
     ends = rise(distances() / rim.end[:, None], 1.0, 0.9)
     fields = _Fields(
         source - distances(),
@@ -118,6 +126,8 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         ends,
         weight,
         seam,
+        forehead_distances(rim) - distances(),
+        is_forehead(rim),
     )
     return _rendered(picture, place, region, fields, tone, others)
 
@@ -133,6 +143,8 @@ class _Fields:
         ends: 1, falling to 0 where rays end.
         hair: how much is hair.
         seam: float32[RAYS, STEPS, 3], what is added to colours.
+        upwards: how much farther out a place on the forehead is taken from.
+        forehead: 1 on the forehead that is drawn up to the hair.
     """
 
     outwards: Float32
@@ -141,6 +153,8 @@ class _Fields:
     ends: Float32
     hair: Float32
     seam: Float32
+    upwards: Float32
+    forehead: Float32
 
 
 def _rendered(
@@ -167,19 +181,14 @@ def _rendered(
     )
     colour = grid_from_rays(np.concatenate([fields.seam, fields.hair[..., None]], axis=2))
     local = shifted(place, left, top)
-    weight = where[..., 3] * _beside(others, place)
+    free = _beside(others, place)
+    weight = where[..., 3] * free
     shift = _shift(where[..., 0], where[..., 1], local)
     window = (width, height)
     moves = _spread(np.dstack([shift, where[..., 2], weight]), local, window)
     added = _spread(colour, local, window)
-    columns, rows = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
-    seen = cv2.remap(
-        picture.region_bgr(top, left, height, width),
-        moves[..., 0] + columns,
-        moves[..., 1] + rows[:, None],
-        cv2.INTER_LINEAR,
-        borderMode=cv2.BORDER_REFLECT_101,
-    ).astype(np.float32)
+    frame = picture.region_bgr(top, left, height, width)
+    seen = _moved(frame, moves, slice(0, height))
     pixels = seen + added[..., :3]
     if tone is not None:
         hairy = _rows_with(added[..., 3])
@@ -191,8 +200,56 @@ def _rendered(
     beyond[upper] += _strands(pixels[upper], beyond[upper], above[upper], side_px)
     weight = rise(beyond, *_FEATHER) * moves[..., 3]
     np.clip(pixels, 0, 255, out=pixels)
+    if fields.forehead.any():
+        _lay_forehead(frame, pixels, weight, fields, local, free)
     layer = cv2.merge([*cv2.split(pixels), weight])
     return Placed(top, left, np.asarray(layer, np.float32))
+
+
+def _lay_forehead(
+    frame: NDArray[np.uint8],
+    pixels: Float32,
+    weight: Float32,
+    fields: _Fields,
+    grid_from_window: Similarity,
+    free: Float32,
+) -> None:
+    """Lays the painted forehead, drawn up to the hair, under a layer; changes it and its weight.
+
+    Args:
+        frame: uint8[H, W, 3] of the window.
+        pixels: float32[H, W, 3] of the layer.
+        weight: float32[H, W] of it.
+        fields: what happens where.
+        grid_from_window: the grid's map.
+        free: float32[GRID, GRID], 0 in other faces' boxes.
+    """
+    where = grid_from_rays(np.stack([fields.upwards, fields.forehead], axis=2))
+    shift = _shift(where[..., 0], np.zeros_like(free), grid_from_window)
+    window = (frame.shape[1], frame.shape[0])
+    moves = _spread(np.dstack([shift, where[..., 1] * free]), grid_from_window, window)
+    rows = _rows_with(moves[..., 2])
+    skin, own = _moved(frame, moves, rows), moves[rows, :, 2]
+    hair = weight[rows]
+    both = hair + own * (1 - hair)
+    share = np.asarray(hair / np.maximum(both, np.float32(_FAINT)), np.float32)
+    pixels[rows] = laid_over(skin, pixels[rows], share)
+    weight[rows] = both
+
+
+def _moved(frame: NDArray[np.uint8], moves: Float32, rows: slice) -> Float32:
+    """Rows of a window with pixels from elsewhere: float32[h, W, 3].
+
+    Args:
+        frame: uint8[H, W, 3] of the window; where it ends it is mirrored.
+        moves: float32[H, W, >=2], from how far right and below pixels are taken, px.
+        rows: which are wanted.
+    """
+    columns = np.arange(frame.shape[1], dtype=np.float32)
+    own = np.arange(rows.start, rows.stop, dtype=np.float32)[:, None]
+    from_x, from_y = moves[rows, :, 0] + columns, moves[rows, :, 1] + own
+    mode = cv2.BORDER_REFLECT_101
+    return cv2.remap(frame, from_x, from_y, cv2.INTER_LINEAR, borderMode=mode).astype(np.float32)
 
 
 def _rows_with(weight: Float32) -> slice:

@@ -64,7 +64,7 @@ def test_bald_head_is_left_as_it_is() -> None:
 def test_neck_takes_on_the_faces_colour_at_the_rim_and_its_own_farther_out() -> None:
     face, neck = np.full((RAYS, STEPS, 3), SKIN), np.full((RAYS, STEPS, 3), SKIN - 20)
     rim = np.full(RAYS, 0.4, np.float32)
-    added = toned(neck.astype(np.float32), face.astype(np.float32), rim)
+    added = toned(neck.astype(np.float32), face.astype(np.float32), rim, rim)
     near, far = (added[:, np.abs(distances()[0] - at).argmin()].mean() for at in (0.42, 1.0))
     assert near > 10
     assert far < 1
@@ -73,5 +73,6 @@ def test_neck_takes_on_the_faces_colour_at_the_rim_and_its_own_farther_out() -> 
 def test_hair_beside_a_face_takes_nothing_from_it() -> None:
     face = np.full((RAYS, STEPS, 3), SKIN).astype(np.float32)
     hair = np.full((RAYS, STEPS, 3), HAIR).astype(np.float32)
-    assert np.abs(toned(hair, face, np.full(RAYS, 0.4, np.float32))).max() < 5
+    rim = np.full(RAYS, 0.4, np.float32)
+    assert np.abs(toned(hair, face, rim, rim)).max() < 5
     assert float(skin_likeness(HAIR, SKIN)) < 0.3
