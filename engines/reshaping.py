@@ -54,6 +54,8 @@ _TEMPLES: Final = 0.05
 _PARTING: Final = 0.04
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest; how
 much more or less so at the temples, and to one side."""
+_SHOWN: Final = 0.06
+"""Hair that is left above the highest forehead at least."""
 _FOREHEAD: Final = 0.10
 """How much of the upper face is drawn up to a high hairline."""
 _LEAN: Final = 0.05
@@ -144,7 +146,8 @@ def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | N
         wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
         left_out = np.minimum(wanted, _MOST_OF_HAIR * (outline - source))
         source = np.asarray(source + left_out, np.float32)
-        painted = np.asarray(painted + _hairline(traits), np.float32)
+        room = np.maximum(outline - np.float32(_SHOWN) - face, 0)
+        painted = np.asarray(face + np.minimum(_hairline(traits), room), np.float32)
     hair = outline - source
     wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
     least, little, much = _STRETCH
@@ -225,7 +228,7 @@ def _hairline(traits: Float32) -> Float32:
     own = centred(traits)
     high = between(_HAIRLINE, float(traits[Trait.HAIR_LOW]))
     beside = _TEMPLES * own[Trait.SQUARE] * SIDE + _PARTING * own[Trait.LEANING] * wave(1)
-    return np.asarray(smooth_around((high + beside) * np.sqrt(UP) * (UP > 0), 2.0), np.float32)
+    return np.asarray(smooth_around((high + beside) * UP * UP, 2.0), np.float32)
 
 
 def _varied(traits: Float32 | None) -> Float32:
