@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.head_memory import HeadMemory
 from engines.head_traits import Trait
 from engines.polar import DOWN, UP, distances
 from engines.seam import LUMA, brightness, farthest, skin_likeness
@@ -75,7 +76,12 @@ class HairTone:
 
 
 def hair_tone(
-    around: Float32, head: Float32, hidden: Float32, skin: Float32, traits: Float32
+    around: Float32,
+    head: Float32,
+    hidden: Float32,
+    skin: Float32,
+    traits: Float32,
+    memory: HeadMemory | None = None,
 ) -> HairTone:
     """Reads hair off the rays, and says what the surrogate makes of it.
 
@@ -85,11 +91,14 @@ def hair_tone(
         hidden: float32[RAYS], where the patch ends; hair is read beyond it, above the face.
         skin: float32[3] BGR of the painted face.
         traits: float32[HEAD_TRAITS] of the surrogate.
+        memory: of the track; what was read before counts too.
     """
     beyond = distances() - hidden[:, None]
     weight = head * (1 - skin_likeness(around, skin))
     seen = weight * ((beyond > 0) & (beyond < _READ)) * (UP * UP)[:, None]
     mean = (around * seen[..., None]).sum(axis=(0, 1)) / (seen.sum() + np.float32(_FAINT))
+    if memory is not None:
+        mean = memory.colour(mean)
     apart = farthest(around - mean) / np.float32(_ALIKE)
     weight = weight * np.exp(-apart * apart) * (1 - rise(DOWN, *_BELOW))[:, None]
     luma, skin_luma = (max(float(one @ LUMA), 1.0) for one in (mean, skin))

@@ -21,6 +21,7 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
+from engines.head_memory import HeadMemory
 from engines.head_traits import HEAD_TRAITS
 from engines.occlusion import Occlusion
 from engines.pictures import Picture
@@ -51,6 +52,7 @@ class Patch:
         head: (HEAD_TRAITS,) float32, what the surrogate makes of the head around its face, 0…1;
             see `engines.head_traits`. None leaves the head as it is.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
+        memory: what was read of this head in the frames before; None for a picture alone.
     """
 
     pixels: NDArray[np.float32]
@@ -59,6 +61,7 @@ class Patch:
     outline: NDArray[np.float32] | None = None
     head: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
+    memory: HeadMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)

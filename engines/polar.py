@@ -107,14 +107,18 @@ def hidden_radii(alpha: Float32) -> Float32:
     >>> inside = np.zeros((64, 64), np.float32)
     >>> inside[20:52, 16:48] = 1
     >>> round(float(hidden_radii(inside)[0]), 2)
-    0.26
+    0.28
     """
     side = (_ALPHA_SIDE, _ALPHA_SIDE)
     small = cv2.resize(alpha, side, interpolation=cv2.INTER_AREA)
     seen = cv2.remap(small, *_patch_places(), cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
     hides = seen > _SEEN
     last = np.where(hides.any(axis=1), STEPS - 1 - np.argmax(hides[:, ::-1], axis=1), 0)
-    return np.asarray(distances()[0, last] + np.float32(_CELL), np.float32)
+    rays = np.arange(RAYS)
+    inside, outside = seen[rays, last], seen[rays, np.minimum(last + 1, STEPS - 1)]
+    # Between two steps, in proportion: whole steps would tremble from frame to frame.
+    part = np.clip((inside - _SEEN) / np.maximum(inside - outside, _SEEN), 0, 1)
+    return np.asarray(distances()[0, last] + part * (REACH / STEPS) + _CELL, np.float32)
 
 
 def rays_from_grid(grid: Float32) -> Float32:

@@ -25,6 +25,7 @@ from engines.stylegan.drawing import between, rise
 __all__ = [
     "Rim",
     "forehead_distances",
+    "hair_width",
     "headness",
     "is_forehead",
     "leaning",
@@ -125,21 +126,30 @@ def headness(around: Float32, hidden: Float32, skin: Float32) -> Float32:
     return np.asarray(np.cumprod(told, axis=1), np.float32)
 
 
-def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | None) -> Rim:
+def hair_width(head: Float32, hidden: Float32) -> Float32:
+    """How wide what is seen of hair is beyond the patch: float32[RAYS].
+
+    Args:
+        head: float32[RAYS, STEPS], see `headness`.
+        hidden: float32[RAYS], radius of the patch.
+    """
+    return smooth_around((head * (distances() > hidden[:, None])).sum(axis=1) * _STEP, 3.0)
+
+
+def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | None) -> Rim:
     """What is painted, what is left out and where rays end.
 
     Args:
         painted: float32[RAYS], radius of the painted face.
         hidden: float32[RAYS], radius of the patch.
-        head: float32[RAYS, STEPS], see `headness`.
+        hair: float32[RAYS], see `hair_width`.
         traits: float32[HEAD_TRAITS] of the surrogate; None leaves out nothing but the patch.
     """
     face = painted = smooth_around(painted, 1.0)
     source = np.maximum(smooth_around(hidden, 1.2), painted)
-    left = smooth_around((head * (distances() > hidden[:, None])).sum(axis=1) * _STEP, 3.0)
     end = np.maximum(ellipse(*_ENDS), source + np.float32(_LEAST_WAY))
     outline = np.clip(
-        source + left, source + np.float32(_LEAST_HAIR), end - np.float32(_LEAST_HAIR)
+        source + hair, source + np.float32(_LEAST_HAIR), end - np.float32(_LEAST_HAIR)
     )
     if traits is not None:
         above, beside, below = _LEFT_OUT
@@ -148,11 +158,11 @@ def rim_of(painted: Float32, hidden: Float32, head: Float32, traits: Float32 | N
         source = np.asarray(source + left_out, np.float32)
         room = np.maximum(outline - np.float32(_SHOWN) - face, 0)
         painted = np.asarray(face + np.minimum(_hairline(traits), room), np.float32)
-    hair = outline - source
+    left = outline - source
     wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
     least, little, much = _STRETCH
-    most = little + (much - little) * rise(left, *_MUCH_HAIR)
-    drawn = painted + np.clip(wished, least * hair, most * hair)
+    most = little + (much - little) * rise(hair, *_MUCH_HAIR)
+    drawn = painted + np.clip(wished, least * left, most * left)
     end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
     return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))
 

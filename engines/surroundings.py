@@ -51,6 +51,7 @@ from engines.polar import (
 from engines.reshaping import (
     Rim,
     forehead_distances,
+    hair_width,
     headness,
     is_forehead,
     leaning,
@@ -106,7 +107,10 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     hidden = hidden_radii(patch.alpha)
     skin = _skin_of(patch)
     head = headness(around, hidden, skin)
-    rim = rim_of(outline_radii(patch.outline), hidden, head, patch.head)
+    hair = hair_width(head, hidden)
+    if patch.memory is not None:
+        hair = patch.memory.hair(hair)
+    rim = rim_of(outline_radii(patch.outline), hidden, hair, patch.head)
     region = _region(picture, place, rim)
     if region is None:
         return None
@@ -114,7 +118,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     drawn = along(around, source)
     tone, weight = None, np.zeros_like(source)
     if patch.head is not None:
-        tone = hair_tone(around, head, hidden, skin, patch.head)
+        tone = hair_tone(around, head, hidden, skin, patch.head, patch.memory)
         weight = along(tone.weight, source)
         drawn += tone.shift(drawn, weight)
     seam = toned(drawn, rays_from_grid(_painted(patch)), rim.face, rim.painted)

@@ -18,6 +18,7 @@ from config.settings import Privacy
 from engines.alignment import crop_from_picture, kveil_from_landmarks, scale_of
 from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, sized_patch
+from engines.head_memory import HeadMemory
 from engines.patches import Patch, hides
 from engines.swapper import DOUBT_LIMIT, Control
 from engines.temporal_consistency import TemporalConsistency
@@ -70,6 +71,7 @@ class _Wearer:
     is_small: bool = False
     control: ControlTrack = field(default_factory=lambda: ControlTrack(DOUBT_LIMIT))
     painted: TemporalConsistency = field(default_factory=TemporalConsistency)
+    head: HeadMemory = field(default_factory=HeadMemory)
     retouch: Retouch | None = None
     compared_frame: int = 0
 
@@ -182,6 +184,7 @@ class SwapEveryFace:
                 rendered.outline[row],
                 rendered.head[row] if self._alters_heads else None,
                 steady.occlusion if self._draws_foreground else None,
+                wearer.head,
             )
             if rendered.is_usable[row] and hides(track.face, patch):
                 patches[track.id] = _retouched(patch, frame, track.id, wearer)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engines.head_traits import HEAD_TRAITS
 from engines.polar import RAYS, STEPS, UP, distances
-from engines.reshaping import headness, leaning, rim_of, source_distances
+from engines.reshaping import hair_width, headness, leaning, rim_of, source_distances
 
 pytestmark = pytest.mark.unit
 
@@ -51,7 +51,7 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
     painted = np.full(RAYS, face, np.float32)
     hidden = painted + np.float32(feather)
     head = headness(hair_up_to(face + feather + hair), hidden, SKIN)
-    rim = rim_of(painted, hidden, head, np.array(traits, np.float32))
+    rim = rim_of(painted, hidden, hair_width(head, hidden), np.array(traits, np.float32))
     source = source_distances(rim)
     assert np.isfinite(source).all()
     assert (np.diff(source, axis=1) > -1e-4).all()
@@ -63,15 +63,15 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
 
 def test_without_traits_only_the_patch_is_left_out() -> None:
     head = headness(hair_up_to(0.7), PATCH, SKIN)
-    kept = rim_of(FACE, PATCH, head, None)
-    altered = rim_of(FACE, PATCH, head, np.full(HEAD_TRAITS, 0.5, np.float32))
+    kept = rim_of(FACE, PATCH, hair_width(head, PATCH), None)
+    altered = rim_of(FACE, PATCH, hair_width(head, PATCH), np.full(HEAD_TRAITS, 0.5, np.float32))
     assert np.abs(kept.source - PATCH).max() < 0.02
     assert (altered.source > kept.source + 0.03).all()
     assert not leaning(kept, None).any()
 
 
 def test_leaning_moves_what_is_above_and_nothing_else() -> None:
-    rim = rim_of(FACE, PATCH, headness(hair_up_to(0.7), PATCH, SKIN), None)
+    rim = rim_of(FACE, PATCH, np.full(RAYS, 0.28, np.float32), None)
     lean = leaning(rim, np.ones(HEAD_TRAITS, np.float32))
     assert np.abs(lean[UP > 0.9]).max() > 0.02
     assert not lean[UP == 0].any()

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from engines import compositor
 from engines.alignment import identity_mask, inverse_of, moved
 from engines.compositor import compose
+from engines.head_memory import HeadMemory
 from engines.head_traits import HEAD_TRAITS
 from engines.patches import Patch
 from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
+from engines.polar import RAYS
 from engines.surroundings import continued
 from engines.types import Frame, Track
 from tests.engines.noisy_scene import (
@@ -278,3 +280,18 @@ def test_planes_of_a_decoder_are_changed_in_place(layout: Layout) -> None:
     frame = Frame(Picture(planes, layout, 8), 0, Fraction(1, 25), 0, "gate")
     made = compose(frame, [track_at(320, 180)], {1: patch_at(320, 180)})
     assert [one.result for one in made.outcomes] == ["swapped"]
+
+
+def test_what_was_read_of_a_head_before_counts_and_is_forgotten_in_time() -> None:
+    image = np.full((HEIGHT, WIDTH, 3), 220, np.uint8)
+    cv2.ellipse(image, (320, 170), (66, 92), 0, 0, 360, (60, 60, 60), -1)
+    alone, memory = altered(patch_at(320, 180)), HeadMemory()
+    memory.hair(np.full(RAYS, 0.4, np.float32))
+    patch = replace(alone, memory=memory)
+    shown = [continued(picture_from_bgr(image), one, []) for one in (alone, *[patch] * 60)]
+    first, *later = [one.pixels for one in shown if one is not None]
+    away = [
+        float(np.abs(one[:100, :100] - first[:100, :100]).mean()) for one in (later[0], later[-1])
+    ]
+    assert away[0] > 1
+    assert away[1] < 0.1 * away[0]
