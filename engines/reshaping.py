@@ -40,11 +40,11 @@ _LEAST_HAIR: Final = 0.03
 """How far beyond the patch a ray ends at least, and the least width of hair on it."""
 _LEFT_OUT: Final = (0.18, 0.11, 0.10)
 """How much beyond the patch is left out above, beside and below it: the hairline is above."""
-_MOST_OF_HAIR: Final = 0.9
+_MOST_OF_HAIR: Final = 0.8
 """Share of what is left of hair there that is left out at most."""
 _VARIED: Final = 0.08
 """How far the outline of hair moves at most, from surrogate to surrogate."""
-_STRETCH: Final = (0.6, 1.3, 5.0)
+_STRETCH: Final = (0.6, 1.3, 7.0)
 _MUCH_HAIR: Final = (0.03, 0.10)
 """How many times as wide hair may become: at least, and at most where little and where much of it
 is seen beyond the patch."""
@@ -69,6 +69,8 @@ _NEXT: Final = 0.05
 _TOLD: Final = 10.0
 """Difference of colour, grey levels, at which hair is told from what is behind a head."""
 _SPREAD: Final = 3.0
+_GAP: Final = 5
+"""Rays to both sides across which a gap in hair is closed."""
 _FAINT: Final = 1e-3
 
 _STEP: Final = np.float32(REACH / STEPS)
@@ -133,7 +135,16 @@ def hair_width(head: Float32, hidden: Float32) -> Float32:
         head: float32[RAYS, STEPS], see `headness`.
         hidden: float32[RAYS], radius of the patch.
     """
-    return smooth_around((head * (distances() > hidden[:, None])).sum(axis=1) * _STEP, 3.0)
+    found = (head * (distances() > hidden[:, None])).sum(axis=1) * _STEP
+    # A gleam that looks like the wall ends a ray early: what both neighbours have is hair too.
+    return smooth_around(_closed(found, _GAP), 3.0)
+
+
+def _closed(values: Float32, rays: int) -> Float32:
+    """Values of the rays without notches of up to twice so many of them (a closing)."""
+    turns = range(-rays, rays + 1)
+    widest = np.max([np.roll(values, turn) for turn in turns], axis=0)
+    return np.asarray(np.min([np.roll(widest, turn) for turn in turns], axis=0), np.float32)
 
 
 def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | None) -> Rim:

@@ -61,6 +61,13 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
     assert np.array_equal(source[beyond], np.broadcast_to(distances(), source.shape)[beyond])
 
 
+def test_gleam_in_hair_leaves_no_notch() -> None:
+    around = hair_up_to(0.6)
+    around[50:54, 22:26] = 200  # the wall's colour, between the patch and where hair ends
+    width = hair_width(headness(around, PATCH, SKIN), PATCH)
+    assert width.min() > 0.8 * width.max()
+
+
 def test_without_traits_only_the_patch_is_left_out() -> None:
     head = headness(hair_up_to(0.7), PATCH, SKIN)
     kept = rim_of(FACE, PATCH, hair_width(head, PATCH), None)
