@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CELL",
     "DOWN",
     "GRID",
     "MIDDLE",
@@ -45,6 +46,8 @@ REACH: Final = 1.2
 """How far rays run, in how many steps."""
 GRID: Final = 96
 """Side of the square grid around `MIDDLE` that reaches as far, cells."""
+CELL: Final = np.float32(GRID / (2 * REACH))
+"""Cells of the grid in a patch's side."""
 _ALPHA_SIDE: Final = 64
 _SEEN: Final = 0.02
 """Alpha from which on a place belongs to the patch."""

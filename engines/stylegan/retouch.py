@@ -3,7 +3,7 @@
 A mixture of photographs keeps shreds of its parents' fringes on the forehead, and a generator that
 saw few crops draws specks on cheeks. Neither moves as hair or skin does, and both look painted on.
 So every place is first held within what textures usually show, see `engines.stylegan.usual`. Hair
-next to a face is drawn by itself, see `engines.hair_cap`; so what is darker than the skin of
+next to a face is the head's own, see `engines.reshaping`; so what is darker than the skin of
 the cheeks above the brows is replaced by the skin beside it (normalised convolution, Knutsson and
 Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and mouth.
 Skin runs on over the face's rim, where a texture shows what was behind people. Broad light and hue
