@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, inverse_of, scale_of, shifted, to_integer_centres
 from engines.crop_regions import within_boxes
-from engines.hair_tone import HairTone
 from engines.patches import Placed
 from engines.pictures import Picture
 from engines.polar import CELL, GRID, UP, distances, grid_from_middle, grid_from_rays
@@ -52,7 +51,6 @@ class Fields:
         right: how much farther right.
         beyond: distance from the painted face's rim, negative inside.
         ends: 1, falling to 0 where rays end.
-        hair: how much is hair.
         seam: float32[RAYS, STEPS, 3], what is added to colours.
         upwards: how much farther out a place on the forehead is taken from.
         forehead: 1 on the forehead that is drawn up to the hair.
@@ -62,7 +60,6 @@ class Fields:
     right: Float32
     beyond: Float32
     ends: Float32
-    hair: Float32
     seam: Float32
     upwards: Float32
     forehead: Float32
@@ -73,7 +70,6 @@ def head_layer(
     place: Similarity,
     region: tuple[int, int, int, int],
     fields: Fields,
-    tone: HairTone | None,
     others: Sequence[Box],
 ) -> Placed:
     """Draws the surroundings in the frame's own pixels.
@@ -83,27 +79,21 @@ def head_layer(
         place: map from the frame to the grid.
         region: top, left, height and width of the window, px of the frame.
         fields: what happens where.
-        tone: of hair; None to leave it as it is.
         others: boxes of other faces.
     """
     top, left, height, width = region
     where = grid_from_rays(
         np.stack([fields.outwards, fields.right, fields.beyond, fields.ends], axis=2)
     )
-    colour = grid_from_rays(np.concatenate([fields.seam, fields.hair[..., None]], axis=2))
     local = shifted(place, left, top)
     free = _beside(others, place)
     weight = where[..., 3] * free
     shift = _shift(where[..., 0], where[..., 1], local)
     window = (width, height)
     moves = _spread(np.dstack([shift, where[..., 2], weight]), local, window)
-    added = _spread(colour, local, window)
     frame = picture.region_bgr(top, left, height, width)
-    seen = _moved(frame, moves, slice(0, height))
-    pixels = seen + added[..., :3]
-    if tone is not None:
-        hairy = _rows_with(added[..., 3])
-        pixels[hairy] += tone.shift(seen[hairy], added[hairy, :, 3])
+    pixels = _moved(frame, moves, slice(0, height))
+    pixels += _spread(grid_from_rays(fields.seam), local, window)
     beyond = moves[..., 2]
     above = _spread(_above(), local, window)
     upper = _rows_with(above)

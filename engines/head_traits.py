@@ -14,17 +14,16 @@ __all__ = ["HEAD_TRAITS", "Trait"]
 class Trait(IntEnum):
     """What a surrogate does to the head that wears it, each a number from 0 to 1."""
 
-    HAIR_BRIGHTNESS = 0
-    HAIR_LOW = 1
+    HAIR_LOW = 0
     """How low hair comes down on the forehead."""
-    TALL = 2
+    TALL = 1
     """How high head and hair are."""
-    WIDE = 3
-    LEANING = 4
+    WIDE = 2
+    LEANING = 3
     """To which side hair falls."""
-    SQUARE = 5
+    SQUARE = 4
     """How far hair stands off beside the forehead."""
-    UNEVEN = 6
+    UNEVEN = 5
     """On which side it does more so."""
 
 

@@ -1,11 +1,11 @@
 """Where what is around a painted face comes from: the map that moves a head's outline.
 
-Under the patch and next to it, where hairline, ears and jaw tell people apart, nothing is taken
-from the picture. What lies farther out is drawn inwards up to the painted face along rays from its
-middle, most next to it and nothing at the end of a ray; so hair, neck and what is behind stay as
-sharp as they were. By how much, differs from surrogate to surrogate and from direction to
-direction: heads become taller, wider or lean. All sources are pixels of the composite beyond the
-patch.
+Nothing is taken from under the patch, nor from the band above it where hair begins: that is what
+tells people apart, while ears, jaw and neck hardly do (`scripts/measure_heads.py`). What lies
+farther out is drawn inwards up to the painted face along rays from its middle, most next to it and
+nothing at the end of a ray. Hair moves rather than being stretched, so that it stays the hair it
+was; by how much, differs from surrogate to surrogate and from direction to direction: heads become
+taller, wider or lean. All sources are pixels of the composite beyond the patch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.head_traits import Trait, centred
-from engines.polar import DOWN, REACH, SIDE, STEPS, UP, distances, ellipse, smooth_around, wave
-from engines.seam import farthest
+from engines.polar import (
+    DOWN,
+    REACH,
+    SIDE,
+    STEPS,
+    UP,
+    along,
+    distances,
+    ellipse,
+    smooth_around,
+    wave,
+)
+from engines.seam import farthest, skin_likeness
 from engines.stylegan.drawing import between, rise
 
 __all__ = [
     "Rim",
+    "filled_radii",
     "forehead_distances",
     "hair_width",
     "headness",
@@ -38,19 +50,28 @@ _ENDS: Final = (1.1, 0.85, 0.72)
 _LEAST_WAY: Final = 0.25
 _LEAST_HAIR: Final = 0.03
 """How far beyond the patch a ray ends at least, and the least width of hair on it."""
-_LEFT_OUT: Final = (0.18, 0.11, 0.10)
+_LEFT_OUT: Final = (0.22, 0.04, 0.02)
 """How much beyond the patch is left out above, beside and below it: the hairline is above."""
-_MOST_OF_HAIR: Final = 0.8
-"""Share of what is left of hair there that is left out at most."""
+_MOST_OF_HAIR: Final = (0.85, 0.4)
+"""Share of what is left of hair there that is left out at most, above the face and beside it."""
+_FULLER: Final = 0.08
+_INSIDE_PATCH: Final = 0.035
+"""How much farther than a surrogate's own outline its face reaches at most, to fill what it hides,
+and how far from the end of the patch it ends: no ear and no hair need be drawn in over cheeks."""
+_INSIDE_FACE: Final = 0.03
+_RUNS_ON: Final = (0.1, 0.5)
+"""How like it must be to what lies so far inside the outline: the likenesses at which it ends, and
+goes on."""
 _VARIED: Final = 0.08
 """How far the outline of hair moves at most, from surrogate to surrogate."""
-_STRETCH: Final = (0.6, 1.3, 7.0)
-_MUCH_HAIR: Final = (0.03, 0.10)
-"""How many times as wide hair may become: at least, and at most where little and where much of it
-is seen beyond the patch."""
+_STRETCH: Final = (0.8, 1.5, 2.5)
+"""How many times as wide what is left of hair may become: at least, and at most above the face and
+beside it. Drawn out farther it looks combed back."""
+_BESIDE: Final = (0.95, 0.6)
+"""How steeply rays rise that are above a face, and beside it."""
 _LOWER: Final = 0.7
 """By which share less it moves below the face: necks are told apart by little."""
-_HAIRLINE: Final = (0.12, -0.05)
+_HAIRLINE: Final = (0.02, -0.13)
 _TEMPLES: Final = 0.05
 _PARTING: Final = 0.04
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest; how
@@ -83,7 +104,7 @@ class Rim:
     """Where a painted face ends and its surroundings begin, float32[RAYS] each.
 
     Attributes:
-        face: radius of the painted face.
+        face: radius of the painted face, the surrogate's own and what fills the patch around it.
         painted: radius up to which the face and its forehead reach; surroundings begin there.
         source: radius from which surroundings are taken.
         outline: radius at which hair is seen to end.
@@ -147,6 +168,25 @@ def _closed(values: Float32, rays: int) -> Float32:
     return np.asarray(np.min([np.roll(widest, turn) for turn in turns], axis=0), np.float32)
 
 
+def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32:
+    """How far a painted face reaches: what runs on beyond its outline fills its patch.
+
+    Args:
+        outline: float32[RAYS], radius of the surrogate's own outline.
+        hidden: float32[RAYS], radius of the patch.
+        painted: float32[RAYS, STEPS, 3] BGR, the patch's pixels.
+    """
+    out, own = distances(), outline[:, None]
+    inside = along(painted, own - np.float32(_INSIDE_FACE))
+    # Nothing here jumps by whole steps: a face's rim would tremble.
+    beyond = np.clip((out - own) / _STEP + np.float32(0.5), 0, 1)
+    runs_on = 1 - beyond * (1 - rise(skin_likeness(painted, inside), *_RUNS_ON))
+    width = (np.cumprod(runs_on, axis=1) * beyond).sum(axis=1) * _STEP
+    room = np.clip(hidden - np.float32(_INSIDE_PATCH) - outline, 0, np.float32(_FULLER))
+    fuller = np.minimum(width, room)
+    return np.asarray(outline + smooth_around(fuller.astype(np.float32), 2.0), np.float32)
+
+
 def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | None) -> Rim:
     """What is painted, what is left out and where rays end.
 
@@ -164,15 +204,16 @@ def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | N
     )
     if traits is not None:
         above, beside, below = _LEFT_OUT
-        wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
-        left_out = np.minimum(wanted, _MOST_OF_HAIR * (outline - source))
+        wanted = above * UP * UP + beside * SIDE * (1 - DOWN) + below * DOWN
+        high, low = _MOST_OF_HAIR
+        left_out = np.minimum(wanted, (low + (high - low) * UP * UP) * (outline - source))
         source = np.asarray(source + left_out, np.float32)
         room = np.maximum(outline - np.float32(_SHOWN) - face, 0)
         painted = np.asarray(face + np.minimum(_hairline(traits), room), np.float32)
     left = outline - source
     wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
-    least, little, much = _STRETCH
-    most = little + (much - little) * rise(hair, *_MUCH_HAIR)
+    least, above, beside = _STRETCH
+    most = above + (beside - above) * rise(UP, *_BESIDE)
     drawn = painted + np.clip(wished, least * left, most * left)
     end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
     return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))

@@ -3,9 +3,9 @@
 A stranger's face on an untouched head is still recognised more often than by chance: hairline,
 ears, jaw and the outline of hair tell people apart. So what lies next to a face is left out, and
 what lies farther out is drawn in up to the painted face, as sharp as it was and in another shape
-for every surrogate, see `engines.reshaping`; hair takes on the surrogate's brightness, see
-`engines.hair_tone`, and skin runs on from the face, see `engines.seam`. Only the composite itself
-is looked at, in which every face has been replaced or covered: nothing can bring one back.
+for every surrogate, see `engines.reshaping`; skin runs on from the face, see `engines.seam`. Only
+the composite itself is looked at, in which every face has been replaced or covered: nothing can
+bring one back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
-from engines.hair_tone import hair_tone
 from engines.head_layer import Fields, head_layer
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
@@ -44,6 +43,7 @@ from engines.polar import (
 )
 from engines.reshaping import (
     Rim,
+    filled_radii,
     forehead_distances,
     hair_width,
     headness,
@@ -89,30 +89,26 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     hair = hair_width(head, hidden)
     if patch.memory is not None:
         hair = patch.memory.hair(hair)
-    rim = rim_of(outline_radii(patch.outline), hidden, hair, patch.head)
+    painted = rays_from_grid(_painted(patch))
+    face = filled_radii(outline_radii(patch.outline), hidden, painted)
+    rim = rim_of(face, hidden, hair, patch.head)
     region = _region(picture, place, rim)
     if region is None:
         return None
     source = source_distances(rim)
     drawn = along(around, source)
-    tone, weight = None, np.zeros_like(source)
-    if patch.head is not None:
-        tone = hair_tone(around, head, hidden, skin, patch.head, patch.memory)
-        weight = along(tone.weight, source)
-        drawn += tone.shift(drawn, weight)
-    seam = toned(drawn, rays_from_grid(_painted(patch)), rim.face, rim.painted)
+    seam = toned(drawn, painted, rim.face, rim.painted)
     ends = rise(distances() / rim.end[:, None], 1.0, 0.9)
     fields = Fields(
         source - distances(),
         leaning(rim, patch.head),
         distances() - rim.painted[:, None],
         ends,
-        weight,
         seam,
         forehead_distances(rim) - distances(),
         is_forehead(rim),
     )
-    return head_layer(picture, place, region, fields, tone, others)
+    return head_layer(picture, place, region, fields, others)
 
 
 def _grid_place(patch: Patch) -> Similarity:

@@ -3,8 +3,9 @@
 
 FACES holds a folder of pictures per person. The same people are released several times, each time
 with surrogates dealt anew, with their heads altered as by default and kept as they are, and looked
-up among other photographs of everybody. Means over the deals are told, and the least and the
-greatest of them: one deal is a draw, and of three hundred people uncertain.
+up among other photographs of everybody. Parts of kept heads are then made grey, to see which of
+them tell. Means over the deals are told, and the least and the greatest of them: one deal is a
+draw, and of three hundred people uncertain.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.alignment import identity_distance
 from engines.backends.openvino import OpenVino
 from evaluation.attacks.attack import Judge, Subjects
+from evaluation.faces import CROP, MARGIN, PORTRAIT
 from evaluation.finders import finder_from_models
 from evaluation.folder import cast_people, people_in_folder, subjects
 from evaluation.methods.dressing import dressed
@@ -33,7 +36,14 @@ from evaluation.reproduction.markdown import with_figures
 
 Told = tuple[float, float, float]
 """AUC, mean rank over chance, and the share recognised, of one release by one judge."""
+Images = NDArray[np.uint8]
+"""(N, S, S, 3) BGR portraits."""
 HEADS = {"altered": True, "kept": False}
+PARTS = ("above the brows", "beside and below", "all around")
+"""Of kept heads, made grey one after the other."""
+BROWS = 0.3
+RIM = 1.1
+"""Height of the brows in the kveil crop, and where a face ends, in radii of the identity oval."""
 K = 5
 
 
@@ -58,8 +68,13 @@ def main() -> int:
     surrogates = surrogates_from_pack(backend)
     rows = [_row("as they are", [[_told(taking_part, judge, judge.probes) for judge in judges]])]
     for name, alters in HEADS.items():
-        deals = [_deal(surrogates, taking_part, judges, n, alters) for n in range(chosen.deals)]
+        released = [_dealt(surrogates, taking_part, n, alters) for n in range(chosen.deals)]
+        deals = [_told_by_all(taking_part, judges, images) for images in released]
         rows.append(_row(f"face swapped, head {name}", deals))
+        print(rows[-1], file=sys.stderr)
+    for part in PARTS:
+        deals = [_told_by_all(taking_part, judges, _greyed(one, part)) for one in released]
+        rows.append(_row(f"kept, grey {part}", deals))
         print(rows[-1], file=sys.stderr)
     head = "".join(f" | {one.name}: AUC | mean rank ÷ chance | recognised" for one in judges)
     table = "\n".join([f"| people{head} |", f"|---{'|---' * 3 * len(judges)}|", *rows])
@@ -70,20 +85,29 @@ def main() -> int:
     return 0
 
 
-def _deal(
-    surrogates: GeneratedSurrogates,
-    taking_part: Subjects,
-    judges: Sequence[Judge],
-    number: int,
-    alters_heads: bool,
-) -> list[Told]:
-    """One release, by every judge."""
+def _dealt(
+    surrogates: GeneratedSurrogates, taking_part: Subjects, number: int, alters_heads: bool
+) -> Images:
+    """One release."""
     probes = taking_part.probes
     chosen = DonorSurrogate(K, surrogates).chosen_for(probes.persons, bytes([number]) * 32)
-    images = dressed(
-        surrogates.swapper, probes, surrogates.latents(chosen), alters_heads=alters_heads
-    )
-    released = probes.showing(images)
+    latents = surrogates.latents(chosen)
+    return dressed(surrogates.swapper, probes, latents, alters_heads=alters_heads)
+
+
+def _greyed(images: Images, part: str) -> Images:
+    """Portraits with a part around the face made grey."""
+    place = np.arange(PORTRAIT, dtype=np.float32) + np.float32(0.5 - MARGIN)
+    x, y = np.meshgrid(place, place)
+    around = identity_distance(np.stack([x.ravel(), y.ravel()], axis=1), CROP) > RIM
+    above = y < BROWS * CROP
+    grey = around.reshape(above.shape) & {PARTS[0]: above, PARTS[1]: ~above}.get(part, True)
+    return np.where(grey[..., None], np.uint8(127), images)
+
+
+def _told_by_all(taking_part: Subjects, judges: Sequence[Judge], images: Images) -> list[Told]:
+    """One release, by every judge."""
+    released = taking_part.probes.showing(images)
     return [_told(taking_part, judge, released.embed(judge.recogniser)) for judge in judges]
 
 

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from engines.head_traits import HEAD_TRAITS
 from engines.polar import RAYS, STEPS, UP, distances
-from engines.reshaping import hair_width, headness, leaning, rim_of, source_distances
+from engines.reshaping import (
+    filled_radii,
+    hair_width,
+    headness,
+    leaning,
+    rim_of,
+    source_distances,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -73,7 +80,9 @@ def test_without_traits_only_the_patch_is_left_out() -> None:
     kept = rim_of(FACE, PATCH, hair_width(head, PATCH), None)
     altered = rim_of(FACE, PATCH, hair_width(head, PATCH), np.full(HEAD_TRAITS, 0.5, np.float32))
     assert np.abs(kept.source - PATCH).max() < 0.02
-    assert (altered.source > kept.source + 0.03).all()
+    more = altered.source - kept.source
+    assert (more[UP > 0.9] > 0.12).all()
+    assert more.min() > 0
     assert not leaning(kept, None).any()
 
 
@@ -82,3 +91,16 @@ def test_leaning_moves_what_is_above_and_nothing_else() -> None:
     lean = leaning(rim, np.ones(HEAD_TRAITS, np.float32))
     assert np.abs(lean[UP > 0.9]).max() > 0.02
     assert not lean[UP == 0].any()
+
+
+def test_face_fills_its_patch_as_far_as_its_skin_runs_on() -> None:
+    outline = np.full(RAYS, 0.34, np.float32)
+    skin = np.broadcast_to(SKIN, (RAYS, STEPS, 3)).copy()
+    fuller = filled_radii(outline, PATCH, skin)
+    assert (fuller > outline + 0.02).all()
+    assert (fuller < PATCH).all()
+    dark_side = np.arange(RAYS // 4, RAYS // 2)
+    skin[dark_side[:, None], np.flatnonzero(distances()[0] > 0.34)] = 20
+    half = filled_radii(outline, PATCH, skin)
+    assert (half[dark_side[4:-4]] < outline[0] + 0.005).all()
+    assert np.abs(half - fuller)[3 * RAYS // 4 :].max() < 0.005

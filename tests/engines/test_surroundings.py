@@ -103,7 +103,7 @@ def test_what_is_farther_out_stays_sharp() -> None:
 def test_heads_of_two_surrogates_differ() -> None:
     image = scene()
     small, tall = (
-        published(image, [track_at(320, 180)], {1: altered(patch_at(320, 180), 0.5, *rest)})
+        published(image, [track_at(320, 180)], {1: altered(patch_at(320, 180), *rest)})
         for rest in ((0, 0, 0, 0, 0, 0), (1, 1, 1, 1, 1, 1))
     )
     near, _ = rings(SIDE_PX)
@@ -112,7 +112,7 @@ def test_heads_of_two_surrogates_differ() -> None:
 
 def test_head_without_traits_is_changed_less() -> None:
     image, patch = np.full((HEIGHT, WIDTH, 3), 120, np.uint8), patch_at(320, 180)
-    image[:, (np.arange(WIDTH) // 30) % 2 == 0] = 150
+    cv2.ellipse(image, (320, 170), (70, 95), 0, 0, 360, (40, 40, 40), -1)
     _, far = rings(SIDE_PX)
     changed = [
         np.abs(published(image, [track_at(320, 180)], {1: one}).astype(int) - image)[~far].mean()
@@ -121,24 +121,12 @@ def test_head_without_traits_is_changed_less() -> None:
     assert changed[0] < changed[1]
 
 
-@pytest.mark.parametrize(("trait", "darker"), [(0.0, True), (1.0, False)])
-def test_hair_takes_on_the_surrogates_brightness(trait: float, darker: bool) -> None:
-    """Grey hair of brightness 60 beside skin of 100, before a wall of 220, which stays."""
-    image = np.full((HEIGHT, WIDTH, 3), 220, np.uint8)
-    cv2.ellipse(image, (320, 170), (70, 95), 0, 0, 360, (60, 60, 60), -1)
-    patch = altered(skinned(patch_at(320, 180)), trait, *(0.5,) * 6)
-    made = published(image, [track_at(320, 180)], {1: patch})
-    above = made[92:100, 310:330].mean()
-    assert above < 45 if darker else above > 75
-    assert abs(made[80:100, 200:230].mean() - 220) < 3
-
-
 def test_skin_runs_on_from_the_face_and_a_wall_does_not() -> None:
     changed = []
     for level in ((62, 77, 112), (160, 160, 160)):
         image = np.full((HEIGHT, WIDTH, 3), level, np.uint8)
         made = published(image, [track_at(320, 180)], {1: skinned(patch_at(320, 180))})
-        changed.append(int(np.abs(made[_at(0.5, 0.97)].astype(int) - level).max()))
+        changed.append(int(np.abs(made[_at(0.5, 1.04)].astype(int) - level).max()))
     assert changed[0] > 4
     assert changed[1] < 4
 
