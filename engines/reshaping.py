@@ -50,9 +50,9 @@ _ENDS: Final = (1.1, 0.85, 0.72)
 _LEAST_WAY: Final = 0.25
 _LEAST_HAIR: Final = 0.03
 """How far beyond the patch a ray ends at least, and the least width of hair on it."""
-_LEFT_OUT: Final = (0.22, 0.04, 0.02)
+_LEFT_OUT: Final = (0.28, 0.05, 0.03)
 """How much beyond the patch is left out above, beside and below it: the hairline is above."""
-_MOST_OF_HAIR: Final = (0.85, 0.4)
+_MOST_OF_HAIR: Final = (0.92, 0.4)
 """Share of what is left of hair there that is left out at most, above the face and beside it."""
 _FULLER: Final = 0.08
 _INSIDE_PATCH: Final = 0.035

@@ -40,17 +40,17 @@ TAUGHT: Final = 3000
 DRAWN: Final = 90_000
 COMPARED: Final = 2500
 """People whom everybody drawn is compared with."""
-EACH: Final = 680
+EACH: Final = 900
 """People of every combination of bins, who are expected to pass most rarely, that are looked at."""
-COMELY: Final = 2600
+COMELY: Final = 3400
 """Of these, by their textures."""
 CONTROLS: Final = 3
 TRUE_SHARE: Final = 0.85
 """Share of them that moves most truly."""
-LEFT: Final = 600
+LEFT: Final = 960
 SPARE: Final = 0.15
 """Share more that is compared with real people: whoever is near to one goes."""
-PULLED: Final = (0.6, 1.1)
+PULLED: Final = (0.65, 1.2)
 """Share of their distance to the average face that people keep, where recognisers tell them apart
 least, and most."""
 BEND: Final = 0.3
