@@ -64,11 +64,13 @@ _RUNS_ON: Final = (0.1, 0.5)
 goes on."""
 _VARIED: Final = 0.08
 """How far the outline of hair moves at most, from surrogate to surrogate."""
-_STRETCH: Final = (0.8, 1.5, 2.5)
+_STRETCH: Final = (0.8, 2.5, 3.0)
 """How many times as wide what is left of hair may become: at least, and at most above the face and
 beside it. Drawn out farther it looks combed back."""
 _BESIDE: Final = (0.95, 0.6)
 """How steeply rays rise that are above a face, and beside it."""
+_SINKS: Final = 0.14
+"""How much lower what is left of hair may end than it would, rather than less be left out."""
 _LOWER: Final = 0.7
 """By which share less it moves below the face: necks are told apart by little."""
 _HAIRLINE: Final = (0.02, -0.13)
@@ -202,21 +204,29 @@ def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | N
     outline = np.clip(
         source + hair, source + np.float32(_LEAST_HAIR), end - np.float32(_LEAST_HAIR)
     )
+    seen = outline - source
     if traits is not None:
-        above, beside, below = _LEFT_OUT
-        wanted = above * UP * UP + beside * SIDE * (1 - DOWN) + below * DOWN
-        high, low = _MOST_OF_HAIR
-        left_out = np.minimum(wanted, (low + (high - low) * UP * UP) * (outline - source))
-        source = np.asarray(source + left_out, np.float32)
         room = np.maximum(outline - np.float32(_SHOWN) - face, 0)
         painted = np.asarray(face + np.minimum(_hairline(traits), room), np.float32)
-    left = outline - source
     wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
     least, above, beside = _STRETCH
     most = above + (beside - above) * rise(UP, *_BESIDE)
-    drawn = painted + np.clip(wished, least * left, most * left)
+    if traits is not None:
+        needed = (wished - np.float32(_SINKS)) / most
+        left_out = smooth_around(np.clip(seen - needed, 0, _left_out(seen)), _SPREAD)
+        source = np.asarray(source + left_out, np.float32)
+    left = outline - source
+    drawn = painted + smooth_around(np.clip(wished, least * left, most * left), _SPREAD)
     end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
     return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))
+
+
+def _left_out(hair: Float32) -> Float32:
+    """How much beyond the patch is left out of what is seen of hair, at most: float32[RAYS]."""
+    above, beside, below = _LEFT_OUT
+    wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
+    high, low = _MOST_OF_HAIR
+    return np.asarray(np.minimum(wanted, (low + (high - low) * UP) * hair), np.float32)
 
 
 def source_distances(rim: Rim) -> Float32:

@@ -80,14 +80,19 @@ def rings(side_px: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 SIDE_PX = EYES_APART / 0.4
 
 
-def test_what_is_next_to_a_face_is_left_out_and_the_far_scene_is_untouched() -> None:
-    """The planted fault: a red mark where ears and hairline are."""
+def test_hairline_is_left_out_and_the_far_scene_is_untouched() -> None:
+    """The planted fault: a red mark around the patch, above it where hair begins."""
     patch, image = altered(patch_at(320, 180)), np.full((HEIGHT, WIDTH, 3), 120, np.uint8)
     near, far = rings(SIDE_PX)
     image[near] = (0, 0, 255)
-    made = published(image, [track_at(320, 180)], {1: patch})
-    red = made[..., 2].astype(int) - made[..., 0]
-    assert (red[near] > 100).mean() < 0.02
+    above = near.copy()
+    above[_at(0.5, 0.3)[0] :] = False
+    made, kept = (
+        published(image, [track_at(320, 180)], {1: one}).astype(int)
+        for one in (patch, replace(patch, head=None))
+    )
+    assert ((made[..., 2] - made[..., 0])[above] > 100).mean() < 0.02
+    assert ((kept[..., 2] - kept[..., 0])[above] > 100).mean() > 0.2
     assert np.array_equal(made[far], image[far])
 
 
