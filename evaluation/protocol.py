@@ -22,7 +22,7 @@ from evaluation.recognisers import Recogniser
 from evaluation.results import MethodResult
 
 __all__ = ["Evaluation", "Laboratory", "Plan", "evaluate_folder", "evaluate_subjects"]
-__all__ += ["judge_from_recogniser"]
+__all__ += ["judge_from_recogniser", "people_and_judges"]
 
 _QUICK_PEOPLE: Final = 120
 _FMR: Final = 1e-3
@@ -111,6 +111,24 @@ def evaluate_subjects(
     labels = laboratory.labeller.source if laboratory.labeller and run.labels else ""
     results = [found[name] for name in names]
     return Evaluation(plan, taking_part, lost, judges, results, over_k, seconds, labels)
+
+
+def people_and_judges(
+    folder: Path,
+    count: int,
+    finder: FaceFinder,
+    recognisers: Sequence[Recogniser],
+    progress: Progress,
+) -> tuple[Subjects, list[Judge]]:
+    """Who of a folder takes part in a test of at most `count` people, and the judges of it.
+
+    Raises:
+        FacesUnreadable: there are no pictures, or one cannot be read.
+        TooFewPeople: too few to split.
+    """
+    people = people_in_folder(folder)
+    taking_part, _ = subjects(people, cast_people(people, count), finder, progress)
+    return taking_part, [judge_from_recogniser(one, taking_part) for one in recognisers]
 
 
 def judge_from_recogniser(recogniser: Recogniser, taking_part: Subjects) -> Judge:

@@ -24,13 +24,12 @@ from engines.backends.openvino import OpenVino
 from evaluation.attacks.attack import Judge, Subjects
 from evaluation.faces import CROP, MARGIN, PORTRAIT
 from evaluation.finders import finder_from_models
-from evaluation.folder import cast_people, people_in_folder, subjects
 from evaluation.methods.dressing import dressed
 from evaluation.methods.generated import GeneratedSurrogates, surrogates_from_pack
 from evaluation.methods.surrogate import DonorSurrogate
 from evaluation.metrics.ranking import ranking_from_scores
 from evaluation.metrics.verification import verification_from_scores
-from evaluation.protocol import judge_from_recogniser
+from evaluation.protocol import people_and_judges
 from evaluation.recognisers import models_folder, recognisers_from_names
 from evaluation.reproduction.markdown import with_figures
 
@@ -58,13 +57,11 @@ def main() -> int:
     parser.add_argument("--doc", type=Path, help="page whose figures are replaced")
     chosen = parser.parse_args()
     models, backend = models_folder(chosen.models), OpenVino()
-    people = people_in_folder(chosen.faces)
     _, finder = finder_from_models(backend, models)
-    taking_part, _ = subjects(people, cast_people(people, chosen.people), finder, _quietly)
-    judges = [
-        judge_from_recogniser(one, taking_part)
-        for one in recognisers_from_names(chosen.recogniser, backend, models)
-    ]
+    recognisers = recognisers_from_names(chosen.recogniser, backend, models)
+    taking_part, judges = people_and_judges(
+        chosen.faces, chosen.people, finder, recognisers, _quietly
+    )
     surrogates = surrogates_from_pack(backend)
     rows = [_row("as they are", [[_told(taking_part, judge, judge.probes) for judge in judges]])]
     for name, alters in HEADS.items():

@@ -26,11 +26,10 @@ from engines.swapper import Control, Rendered, Swapper
 from evaluation.attacks.attack import Judge, Subjects
 from evaluation.faces import Faces, crop_window
 from evaluation.finders import finder_from_models
-from evaluation.folder import cast_people, people_in_folder, subjects
 from evaluation.methods.dressing import dressed
 from evaluation.methods.generated import surrogates_from_pack
 from evaluation.metrics.verification import verification_from_scores
-from evaluation.protocol import judge_from_recogniser
+from evaluation.protocol import people_and_judges
 from evaluation.recognisers import models_folder, recognisers_from_names
 from evaluation.reproduction.markdown import with_figures
 
@@ -97,13 +96,9 @@ def main() -> int:
     parser.add_argument("--doc", type=Path, help="page whose figures are replaced")
     chosen = parser.parse_args()
     models, backend = models_folder(chosen.models), OpenVino()
-    people = people_in_folder(chosen.faces)
     _, finder = finder_from_models(backend, models)
-    taking_part, _ = subjects(people, cast_people(people, chosen.people), finder, _told)
-    judges = [
-        judge_from_recogniser(one, taking_part)
-        for one in recognisers_from_names(chosen.recogniser, backend, models)
-    ]
+    recognisers = recognisers_from_names(chosen.recogniser, backend, models)
+    taking_part, judges = people_and_judges(chosen.faces, chosen.people, finder, recognisers, _told)
     surrogates = surrogates_from_pack(backend)
     probes = taking_part.probes
     free = free_faces(surrogates.swapper, probes.joined(taking_part.gallery))
