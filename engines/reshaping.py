@@ -50,9 +50,9 @@ _ENDS: Final = (1.1, 0.85, 0.72)
 _LEAST_WAY: Final = 0.25
 _LEAST_HAIR: Final = 0.03
 """How far beyond the patch a ray ends at least, and the least width of hair on it."""
-_LEFT_OUT: Final = (0.28, 0.05, 0.03)
+_LEFT_OUT: Final = (0.28, 0.05, 0.08)
 """How much beyond the patch is left out above, beside and below it: the hairline is above."""
-_MOST_OF_HAIR: Final = (0.92, 0.4)
+_MOST_OF_HAIR: Final = (0.95, 0.7)
 """Share of what is left of hair there that is left out at most, above the face and beside it."""
 _FULLER: Final = 0.08
 _INSIDE_PATCH: Final = 0.035
@@ -69,7 +69,7 @@ _STRETCH: Final = (0.8, 2.5, 3.0)
 beside it. Drawn out farther it looks combed back."""
 _BESIDE: Final = (0.95, 0.6)
 """How steeply rays rise that are above a face, and beside it."""
-_SINKS: Final = 0.14
+_SINKS: Final = 0.2
 """How much lower what is left of hair may end than it would, rather than less be left out."""
 _LOWER: Final = 0.7
 """By which share less it moves below the face: necks are told apart by little."""
