@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HeadMemory"]
+__all__ = ["HeadMemory", "Reading"]
 
 _NEW: Final = 0.12
 """Share of the new reading in a frame: larger follows a turning head sooner, and trembles more."""
@@ -15,21 +16,30 @@ _NEW: Final = 0.12
 Float32 = NDArray[np.float32]
 
 
+class Reading(Enum):
+    """What is read of a head, distances over the rays."""
+
+    HAIR = "how wide hair is beyond the patch"
+    PATCH = "how far the patch reaches beyond the surrogate's outline"
+    FILLED = "how far the painted face does"
+
+
 class HeadMemory:
-    """Running mean of where hair ends; one for each track."""
+    """Running means of what was read of a head; one for each track."""
 
     def __init__(self) -> None:
-        self._hair: Float32 | None = None
+        self._means: dict[Reading, Float32] = {}
 
-    def hair(self, width: Float32) -> Float32:
-        """How wide hair is beyond the patch, float32[RAYS], as of all frames so far.
+    def steadied(self, what: Reading, found: Float32) -> Float32:
+        """A reading, float32[RAYS], as of all frames so far.
 
         >>> memory = HeadMemory()
-        >>> [round(float(memory.hair(np.float32([one]))[0]), 2) for one in (1, 1, 2)]
+        >>> readings = [memory.steadied(Reading.HAIR, np.float32([one])) for one in (1, 1, 2)]
+        >>> [round(float(one[0]), 2) for one in readings]
         [1.0, 1.0, 1.12]
         """
-        known = self._hair
+        known = self._means.get(what)
         if known is not None and np.isfinite(known).all():
-            width = np.asarray(known + np.float32(_NEW) * (width - known), np.float32)
-        self._hair = width
-        return width
+            found = np.asarray(known + np.float32(_NEW) * (found - known), np.float32)
+        self._means[what] = found
+        return found

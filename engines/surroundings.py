@@ -27,6 +27,7 @@ from engines.alignment import (
 )
 from engines.crop_regions import inside_of
 from engines.head_layer import Fields, head_layer
+from engines.head_memory import Reading
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
 from engines.polar import (
@@ -58,6 +59,8 @@ from engines.types import Box
 
 __all__ = ["continued"]
 
+_TREMBLES: Final = 0.01
+"""How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
 _MIDDLE: Final = np.array(MIDDLE, np.float32)
 
 Float32 = NDArray[np.float32]
@@ -83,14 +86,16 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     place = _grid_place(patch)
     crop = crop_from_picture(picture, place, GRID).astype(np.float32)
     around = within(rays_from_grid(crop), inside_of(picture, place, GRID))
-    hidden = hidden_radii(patch.alpha)
+    outline = outline_radii(patch.outline)
+    hidden = _hidden(patch, outline)
     skin = _skin_of(patch)
     head = headness(around, hidden, skin)
     hair = hair_width(head, hidden)
-    if patch.memory is not None:
-        hair = patch.memory.hair(hair)
     painted = rays_from_grid(_painted(patch))
-    face = filled_radii(outline_radii(patch.outline), hidden, painted)
+    face = filled_radii(outline, hidden, painted)
+    if patch.memory is not None:
+        hair = patch.memory.steadied(Reading.HAIR, hair)
+        face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
     rim = rim_of(face, hidden, hair, patch.head)
     region = _region(picture, place, rim)
     if region is None:
@@ -116,6 +121,15 @@ def _grid_place(patch: Patch) -> Similarity:
     place = patch.crop_from_frame * np.float32(CELL / patch.alpha.shape[0])
     place[:, 2] += np.float32(GRID / 2) - CELL * _MIDDLE
     return np.asarray(place, np.float32)
+
+
+def _hidden(patch: Patch, outline: Float32) -> Float32:
+    """How far the patch reaches, and a little farther: its rim trembles with the landmarks."""
+    hidden = hidden_radii(patch.alpha)
+    if patch.memory is None:
+        return hidden
+    steady = outline + patch.memory.steadied(Reading.PATCH, hidden - outline)
+    return np.asarray(np.maximum(hidden, steady + np.float32(_TREMBLES)), np.float32)
 
 
 def _painted(patch: Patch) -> Float32:

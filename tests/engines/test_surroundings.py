@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engines import compositor
 from engines.alignment import identity_mask, inverse_of, moved
 from engines.compositor import compose
-from engines.head_memory import HeadMemory
+from engines.head_memory import HeadMemory, Reading
 from engines.head_traits import HEAD_TRAITS
 from engines.patches import Patch
 from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
@@ -279,7 +279,7 @@ def test_what_was_read_of_a_head_before_counts_and_is_forgotten_in_time() -> Non
     image = np.full((HEIGHT, WIDTH, 3), 220, np.uint8)
     cv2.ellipse(image, (320, 170), (66, 92), 0, 0, 360, (60, 60, 60), -1)
     alone, memory = altered(patch_at(320, 180)), HeadMemory()
-    memory.hair(np.full(RAYS, 0.4, np.float32))
+    memory.steadied(Reading.HAIR, np.full(RAYS, 0.4, np.float32))
     patch = replace(alone, memory=memory)
     shown = [continued(picture_from_bgr(image), one, []) for one in (alone, *[patch] * 60)]
     first, *later = [one.pixels for one in shown if one is not None]
@@ -288,3 +288,19 @@ def test_what_was_read_of_a_head_before_counts_and_is_forgotten_in_time() -> Non
     ]
     assert away[0] > 1
     assert away[1] < 0.1 * away[0]
+
+
+def test_patch_whose_rim_trembles_leaves_the_surroundings_steady() -> None:
+    """The planted fault: a patch that is now wider and now narrower by a hundredth of its side."""
+    image, rims = scene(), []
+    for memory in (HeadMemory(), None):
+        drawn = []
+        for turn in range(24):
+            patch = altered(patch_at(320, 180))
+            wider = np.asarray(cv2.dilate(patch.alpha, np.ones((3, 3))), np.float32)
+            trembling = replace(patch, alpha=wider if turn % 2 else patch.alpha, memory=memory)
+            shown = continued(picture_from_bgr(image), trembling, [])
+            assert shown is not None
+            drawn.append(shown.pixels[shown.pixels.shape[0] // 6].mean())
+        rims.append(np.abs(np.diff(drawn[12:])).mean())
+    assert rims[0] < 0.5 * rims[1]
