@@ -52,7 +52,7 @@ _LEAST_HAIR: Final = 0.03
 """How far beyond the patch a ray ends at least, and the least width of hair on it."""
 _LEFT_OUT: Final = (0.28, 0.05, 0.08)
 """How much beyond the patch is left out above, beside and below it: the hairline is above."""
-_MOST_OF_HAIR: Final = (0.95, 0.7)
+_MOST_OF_HAIR: Final = (0.95, 0.45)
 """Share of what is left of hair there that is left out at most, above the face and beside it."""
 _FULLER: Final = 0.08
 _INSIDE_PATCH: Final = 0.035
@@ -214,9 +214,12 @@ def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | N
     if traits is not None:
         needed = (wished - np.float32(_SINKS)) / most
         left_out = smooth_around(np.clip(seen - needed, 0, _left_out(seen)), _SPREAD)
+        # Blurred, it would leave out more than there is where hair is narrow beside wide hair.
+        left_out = np.minimum(left_out, _MOST_OF_HAIR[0] * seen)
         source = np.asarray(source + left_out, np.float32)
     left = outline - source
-    drawn = painted + smooth_around(np.clip(wished, least * left, most * left), _SPREAD)
+    width = smooth_around(np.clip(wished, least * left, most * left), _SPREAD)
+    drawn = painted + np.maximum(width, least * left)
     end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
     return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))
 

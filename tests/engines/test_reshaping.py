@@ -68,6 +68,16 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
     assert np.array_equal(source[beyond], np.broadcast_to(distances(), source.shape)[beyond])
 
 
+@given(st.lists(st.floats(0.0, 0.5), min_size=RAYS, max_size=RAYS), st.integers(0, 2**16))
+@settings(max_examples=60, deadline=None)
+def test_sources_grow_where_hair_is_wide_beside_narrow(hair: list[float], seed: int) -> None:
+    traits = np.random.default_rng(seed).random(HEAD_TRAITS, np.float32)
+    rim = rim_of(FACE, PATCH, np.array(hair, np.float32), traits)
+    assert (rim.source < rim.outline).all()
+    assert (rim.painted < rim.drawn).all()
+    assert (np.diff(source_distances(rim), axis=1) > -1e-4).all()
+
+
 def test_gleam_in_hair_leaves_no_notch() -> None:
     around = hair_up_to(0.6)
     around[50:54, 22:26] = 200  # the wall's colour, between the patch and where hair ends
