@@ -1,11 +1,11 @@
 """Where what is around a painted face comes from: the map that moves a head's outline.
 
-Nothing is taken from under the patch, nor from the band above it where hair begins: that is what
-tells people apart, while ears, jaw and neck hardly do (`scripts/measure_heads.py`). What lies
+Nothing is taken from under the patch, and little from the band above it where hair begins: that is
+what tells people apart, while ears, jaw and neck hardly do (`scripts/measure_heads.py`). What lies
 farther out is drawn inwards up to the painted face along rays from its middle, most next to it and
-nothing at the end of a ray. Hair moves rather than being stretched, so that it stays the hair it
-was; by how much, differs from surrogate to surrogate and from direction to direction: heads become
-taller, wider or lean. All sources are pixels of the composite beyond the patch.
+nothing at the end of a ray. Hair is stretched by a bounded factor and sinks by a bounded way; how
+far, differs from surrogate to surrogate and from direction to direction: heads become taller, wider
+or lean. All sources are pixels of the composite beyond the patch.
 """
 
 from __future__ import annotations
@@ -212,11 +212,7 @@ def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | N
     least, above, beside = _STRETCH
     most = above + (beside - above) * rise(UP, *_BESIDE)
     if traits is not None:
-        needed = (wished - np.float32(_SINKS)) / most
-        left_out = smooth_around(np.clip(seen - needed, 0, _left_out(seen)), _SPREAD)
-        # Blurred, it would leave out more than there is where hair is narrow beside wide hair.
-        left_out = np.minimum(left_out, _MOST_OF_HAIR[0] * seen)
-        source = np.asarray(source + left_out, np.float32)
+        source = source + _left_out(seen, (wished - np.float32(_SINKS)) / most)
     left = outline - source
     width = smooth_around(np.clip(wished, least * left, most * left), _SPREAD)
     drawn = painted + np.maximum(width, least * left)
@@ -224,12 +220,20 @@ def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | N
     return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))
 
 
-def _left_out(hair: Float32) -> Float32:
-    """How much beyond the patch is left out of what is seen of hair, at most: float32[RAYS]."""
+def _left_out(hair: Float32, needed: Float32) -> Float32:
+    """How much beyond the patch is left out: float32[RAYS].
+
+    Args:
+        hair: float32[RAYS], how much is seen of hair.
+        needed: float32[RAYS], how much of it must be left to be drawn out.
+    """
     above, beside, below = _LEFT_OUT
     wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
     high, low = _MOST_OF_HAIR
-    return np.asarray(np.minimum(wanted, (low + (high - low) * UP) * hair), np.float32)
+    most = np.minimum(wanted, (low + (high - low) * UP) * hair)
+    left_out = smooth_around(np.clip(hair - needed, 0, most), _SPREAD)
+    # Blurred, it would be more than there is where hair is narrow beside wide hair.
+    return np.asarray(np.minimum(left_out, high * hair), np.float32)
 
 
 def source_distances(rim: Rim) -> Float32:

@@ -1,11 +1,10 @@
 """Continues what is around a swapped face up to it, and makes it a surrogate's head.
 
-A stranger's face on an untouched head is still recognised more often than by chance: hairline,
-ears, jaw and the outline of hair tell people apart. So what lies next to a face is left out, and
-what lies farther out is drawn in up to the painted face, as sharp as it was and in another shape
-for every surrogate, see `engines.reshaping`; skin runs on from the face, see `engines.seam`. Only
-the composite itself is looked at, in which every face has been replaced or covered: nothing can
-bring one back.
+A stranger's face on an untouched head is still recognised more often than by chance: where hair
+begins tells people apart. So that is left out, and what lies farther out is drawn in up to the
+painted face, as sharp as it was and in another shape for every surrogate, see `engines.reshaping`;
+skin runs on from the face, see `engines.seam`. Only the composite itself is looked at, in which
+every face has been replaced or covered: nothing can bring one back.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -37,7 +37,6 @@ Told = tuple[float, float, float]
 """AUC, mean rank over chance, and the share recognised, of one release by one judge."""
 Images = NDArray[np.uint8]
 """(N, S, S, 3) BGR portraits."""
-HEADS = {"altered": True, "kept": False}
 PARTS = ("above the brows", "beside and below", "all around")
 """Of kept heads, made grey one after the other."""
 BROWS = 0.3
@@ -64,15 +63,17 @@ def main() -> int:
     )
     surrogates = surrogates_from_pack(backend)
     rows = [_row("as they are", [[_told(taking_part, judge, judge.probes) for judge in judges]])]
-    for name, alters in HEADS.items():
-        released = [_dealt(surrogates, taking_part, n, alters) for n in range(chosen.deals)]
-        deals = [_told_by_all(taking_part, judges, images) for images in released]
-        rows.append(_row(f"face swapped, head {name}", deals))
+
+    def add(name: str, released: Iterable[Images]) -> None:
+        rows.append(_row(name, [_told_by_all(taking_part, judges, one) for one in released]))
         print(rows[-1], file=sys.stderr)
+
+    deals = range(chosen.deals)
+    add("face swapped, head altered", (_dealt(surrogates, taking_part, n, True) for n in deals))
+    kept = [_dealt(surrogates, taking_part, n, False) for n in deals]
+    add("face swapped, head kept", kept)
     for part in PARTS:
-        deals = [_told_by_all(taking_part, judges, _greyed(one, part)) for one in released]
-        rows.append(_row(f"kept, grey {part}", deals))
-        print(rows[-1], file=sys.stderr)
+        add(f"kept, grey {part}", (_greyed(one, part) for one in kept))
     head = "".join(f" | {one.name}: AUC | mean rank ÷ chance | recognised" for one in judges)
     table = "\n".join([f"| people{head} |", f"|---{'|---' * 3 * len(judges)}|", *rows])
     print(table)
