@@ -30,7 +30,6 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import OVAL_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
-from engines.stylegan.usual import UsualTexture
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
 __all__ = [
@@ -116,7 +115,6 @@ class Swapper:
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
         small: a renderer of fewer pixels, for faces that are seen at no more.
-        usual: what textures are held within; None for anything.
 
     Raises:
         ModelRejected: the networks' inputs or outputs have other names or shapes.
@@ -131,7 +129,6 @@ class Swapper:
         frame: TextureFrame,
         relief: ReliefModel = FLAT,
         small: Session | None = None,
-        usual: UsualTexture | None = None,
     ) -> None:
         self._landmarker = landmarker
         self._shape = shape
@@ -142,7 +139,7 @@ class Swapper:
         if small is not None:
             self._renderers[_side_of(small)] = small
         reduced = self.sizes[0] if small is not None else None
-        self._textures = Textures(generator, Retouch(frame, self.size, usual), small=reduced)
+        self._textures = Textures(generator, Retouch(frame, self.size), small=reduced)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ FILES: Final = {
     "small_renderer.onnx": "the same of 128 px, for faces seen at no more",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
-    "shape.npz": "shape model, texture frame, and what textures usually look like",
+    "shape.npz": "shape model, texture frame, relief and faces at rest",
     "donors.npz": "synthetic people to mix surrogates from",
     "attributes.npz": "age band and gender presentation of a latent",
 }

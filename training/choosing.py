@@ -24,18 +24,11 @@ from training.measure import BATCH, RECOGNISERS, embeddings, landmark_gaps
 from training.people import least
 from training.sources import is_real_adult
 
-CONTROLS: Final = 4
-"""Subjects whose control every candidate is painted under; more average their own looks out."""
-ROUNDS: Final = ((2400, 0.8), (900, 0.9))
-"""People left by every choice under control, and the share, of those before, of the ones that move
-most truly. Each round has other controls: what is chosen by one picture flatters in it."""
 SOFTNESS: Final = 0.04
 """Cosine about a threshold within which a pair counts in part: with few controls, whether it
 passes is chance."""
 SLIGHT: Final = 1e-4
 """Less gain than this is rounding."""
-_JUDGED: Final = 4000
-"""People whose pairs tell what share of all pairs exceeds a cosine."""
 _AT_ONCE: Final = 60
 """Candidates; a swapper remembers the textures of so many."""
 
@@ -73,39 +66,6 @@ class Shown:
         }
 
 
-def chosen_under_control(
-    swapper: Swapper,
-    shape: ShapeModel,
-    latents: Float32,
-    bins: list[dict[str, str]],
-    data: Path,
-    models: Path,
-    seed: int,
-) -> Int64:
-    """Which people all ROUNDS leave: they move truly, and rarely pass for each other.
-
-    Args:
-        swapper: of the pack.
-        shape: of the pack.
-        latents: float32[N, L, 512] of the candidates.
-        bins: of the candidates.
-        data: folder of prepared crops.
-        models: folder of the recognisers.
-        seed: decides whose control it is.
-
-    Returns:
-        Indices of candidates, ascending.
-    """
-    left = np.arange(len(latents))
-    for turn, (count, share) in enumerate(ROUNDS):
-        found = shown(swapper, shape, latents[left], data, models, seed + turn)
-        fits = np.flatnonzero(found.follows(share))
-        passing = passing_pairs({name: each[:, fits] for name, each in found.seen.items()})
-        left = left[fits]
-        left = left[fewest_pairs(passing, [bins[i] for i in left], count)]
-    return left
-
-
 def shown(
     swapper: Swapper,
     shape: ShapeModel,
@@ -113,7 +73,7 @@ def shown(
     data: Path,
     models: Path,
     seed: int,
-    controls: int = CONTROLS,
+    controls: int,
 ) -> Shown:
     """Paint candidates under the control of other people, drawn from the training crops.
 
@@ -124,7 +84,7 @@ def shown(
         data: folder of prepared crops.
         models: folder of the recognisers.
         seed: decides whose control it is.
-        controls: people per candidate.
+        controls: people per candidate; more average their own looks out.
     """
     rows = np.flatnonzero(is_real_adult(data) & ~np.load(data / "split.npy"))
     drawn = np.random.default_rng(seed).integers(0, len(rows), (len(latents), controls))
@@ -186,30 +146,26 @@ def painted_small(swapper: Swapper, crops: UInt8, latents: Float32) -> tuple[UIn
     )
 
 
-def passing_pairs(
-    seen: Mapping[str, Float32], thresholds: Mapping[str, float] | None = None
-) -> Float32:
+def passing_pairs(seen: Mapping[str, Float32]) -> Float32:
     """How likely every pair passes for one person, summed over the recognisers: float32[N, N].
 
     A pair's pictures under all controls are compared with each other, softly: a logistic function
-    of the cosine beyond the threshold, SOFTNESS wide.
+    of the cosine beyond the one at which a recogniser takes two pictures for one person, SOFTNESS
+    wide.
 
     Args:
         seen: of each recogniser float32[C, N, D], unit vectors.
-        thresholds: cosines at which each recogniser takes two pictures for one person; those of
-            `RECOGNISERS` if left out.
 
     Returns:
         Symmetric, the diagonal zero.
     """
-    chosen = thresholds or {name: which.threshold for name, which in RECOGNISERS.items()}
     total: Float32 | None = None
     for name, each in seen.items():
         controls = len(each)
         for one in range(controls):
             for other in range(one, controls):
                 beyond = each[one] @ each[other].T
-                beyond -= np.float32(chosen[name])
+                beyond -= np.float32(RECOGNISERS[name].threshold)
                 beyond /= np.float32(-SOFTNESS)
                 np.exp(beyond, out=beyond)
                 beyond += 1.0
@@ -222,21 +178,6 @@ def passing_pairs(
     total *= 0.5
     np.fill_diagonal(total, 0.0)
     return total
-
-
-def thresholds_at(seen: Mapping[str, Float32], share: float) -> dict[str, float]:
-    """Cosines that a share of all pairs exceeds, by recogniser; `seen` as in `passing_pairs`.
-
-    >>> seen = np.array([[[1, 0], [0, 1], [0.6, 0.8]]], np.float32)
-    >>> round(thresholds_at({"edgeface": seen}, 0.34)["edgeface"], 2)
-    0.66
-    """
-    found = {}
-    for name, each in seen.items():
-        rows = each[0][:_JUDGED]
-        upper = np.triu_indices(len(rows), 1)
-        found[name] = float(np.quantile((rows @ rows.T)[upper], 1 - share))
-    return found
 
 
 def fewest_pairs(passing: Float32, bins: list[dict[str, str]], count: int) -> Int64:

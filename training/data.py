@@ -42,7 +42,8 @@ class Batch:
 class Crops:
     """The prepared crops: `rows` to train on, `held` to look at, `people` to mix.
 
-    `people` is float32[N, CODE], the codes of `rows` without movement.
+    `people` is float32[N, CODE], the codes of `rows` without movement; `parts` float32[P, CODE,
+    CODE], what each part of somebody brings, see `training.parts`.
     """
 
     def __init__(self, folder: Path, texture: Path, size: int, device: torch.device) -> None:
@@ -73,6 +74,7 @@ class Crops:
         with np.load(texture) as file:
             inside = torch.from_numpy(file["inside"]).float()[None, None]
             frame, triangles = file["frame_points"], file["triangles"]
+            self.parts = np.asarray(file["parts"], np.float32)
         self._places = CanonicalPlaces(frame, triangles, size, device)
         self._inside = resized(inside, size).to(device)
         self._ycc = torch.from_numpy(YCC_FROM_RGB)[:, :, None, None].clone().to(device)

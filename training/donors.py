@@ -1,58 +1,174 @@
 """Make the synthetic donors of a pack, and fit the attribute model that bins them.
 
-Of the people that `training.people` mixes, those are kept whose landmarks are easily found and to
-whom no training face is as near as real strangers' faces are to each other. Among these, people
-who rarely pass for each other to the same two recognisers are chosen, in equal numbers over age
-band and gender presentation: first at rest, then under other people's control, where they must also
-move truly.
+`python -m training.donors --models DIR`. People are made of parts of photographed adults
+(`training.people`), drawn a little away from the average face where recognisers tell people apart,
+and their parts exchanged until they are unlike each other, as far as that can be expected before
+anybody is painted (`training.likeness`, `training.spreading`). Those are kept whose textures look
+like photographs' (`training.looks`), who are near to nobody real (`training.nearest`), who move
+truly and who rarely pass for each other.
 """
 
 import argparse
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
 from engines.stylegan.attributes import AttributeModel
 from engines.stylegan.relief import load_relief
-from engines.stylegan.shape import load_shape_model
-from engines.stylegan.usual import load_usual
+from engines.stylegan.shape import ShapeModel, load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
-from training.attributes import fit_attributes
+from training.attributes import age_band, fit_attributes
 from training.axes import LATENT
-from training.choosing import (
-    chosen_under_control,
-    fewest_pairs,
-    passing_pairs,
-    thresholds_at,
-)
-from training.glasses import read_labels
-from training.nearest import Nearness, nearness
-from training.people import LAYERS, is_source, layered, least, load_people, people_drawn
-from training.portraits import BATCH, portraits, sheet
+from training.choosing import fewest_pairs, passing_pairs, shown
+from training.likeness import Likeness, likeness_from
+from training.looks import Critic, best
+from training.mixtures import mixtures
+from training.nearest import nearness
+from training.people import LAYERS, latents_of, layered, load_people, sources_and_filter
+from training.portraits import BATCH, portraits
 from training.sources import is_real_adult
+from training.spreading import spread_out
 
-CANDIDATES: Final = 6144
-"""Chosen at rest, to choose donors from under control."""
-RESTING_PAIRS: Final = 0.01
-"""Of the pairs painted at rest in one light, which are more alike than pictures of people are, the
-share that counts as passing for one person."""
-EASY_SHARE: Final = 0.85
-"""Share of the pool kept for the surest landmarks; a smaller one makes people alike, a larger one
-lets faces through that are odd to look at."""
+TAUGHT: Final = 3000
+"""People painted, each under one control, to learn how likeness follows from codes."""
+FIRST: Final = 2400
+"""People spread out by what was learnt from these. They are painted too, and learnt from: a crowd
+that is spread by a map gathers where the map is wrong."""
+SPREAD: Final = 7200
+"""People spread out by what was learnt from both."""
+USUAL: Final = 600
+"""Of the first, whose textures tell what is usual."""
+COMELY: Final = 3600
+"""Of the clean ones of these, by their textures."""
+CONTROLS: Final = 3
+TRUE_SHARE: Final = 0.85
+"""Share of them that moves most truly."""
+LEFT: Final = 960
+SPARE: Final = 0.15
+"""Share more that is compared with real people: whoever is near to one goes."""
+PULLED: Final = (1.2, 1.56)
+"""Share of their distance to the average face that people get where recognisers tell them apart
+least, and most. A linear texture paints people weaker than they are, and retouching does so too."""
+BEND: Final = 0.3
 
 Float32 = npt.NDArray[np.float32]
-UInt8 = npt.NDArray[np.uint8]
+Int64 = npt.NDArray[np.int64]
+Bins = list[dict[str, str]]
 
 log = logging.getLogger(__name__)
+
+
+def pulled(codes: Float32, likeness: Likeness) -> Float32:
+    """Draw codes float32[N, C] away from the average face, see PULLED."""
+    columns, strength = likeness.directions()
+    grown = strength**BEND
+    share = (grown - grown[-1]) / (grown[0] - grown[-1])
+    kept = np.float32(PULLED[0]) + np.float32(PULLED[1] - PULLED[0]) * share
+    away = codes - likeness.centre
+    return np.asarray(likeness.centre + (away @ columns * kept) @ columns.T, np.float32)
+
+
+def are_adults(bins: Bins) -> npt.NDArray[np.bool_]:
+    """Who is known to be no child, bool[N].
+
+    >>> are_adults([{"age": "old", "gender": "male"}, {"age": "child", "gender": "male"}, {}])
+    array([ True, False, False])
+    """
+    known = [{"age", "gender"} <= set(one) and one["age"] != "child" for one in bins]
+    return np.array(known, np.bool_)
+
+
+def groups_of(rows: list[dict[str, str]], chosen: Int64) -> Int64:
+    """Age band and gender presentation of some crops by their labels, as numbers int64[N]."""
+    names = [f"{age_band(rows[row]['age'])} {rows[row]['gender']}" for row in chosen]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+class Maker:
+    """Makes and judges people with the networks of one pack.
+
+    Args:
+        folder: of the pack, which has no donors yet.
+        data: folder of prepared crops.
+        models: folder of the recognisers.
+        seed: decides under whose control people are looked at.
+    """
+
+    def __init__(self, folder: Path, data: Path, models: Path, seed: int) -> None:
+        backend, geometry = OpenVino(), folder / "shape.npz"
+        self._generator = backend.load(folder / "generator.onnx")
+        self._swapper = Swapper(
+            backend.load(folder / "landmarker.onnx"),
+            self._generator,
+            backend.load(folder / "renderer.onnx"),
+            load_shape_model(geometry),
+            load_texture_frame(geometry),
+            load_relief(geometry),
+        )
+        self._frame = load_texture_frame(geometry)
+        self._data, self._models, self._seed = data, models, seed
+        self.shape: ShapeModel = load_shape_model(geometry)
+
+    def seen(self, codes: Float32) -> dict[str, Float32]:
+        """What recognisers see of people float32[N, C], each under one control: float32[N, D]."""
+        latents = layered(latents_of(codes))
+        found = shown(self._swapper, self.shape, latents, self._data, self._models, self._seed, 1)
+        return found.mean()
+
+    def comely(self, codes: Float32, usual: Float32, count: int) -> Int64:
+        """Whose textures look most like photographs': at most `count` indices.
+
+        Args:
+            codes: float32[N, C].
+            usual: people who tell what is usual, float32[M, C].
+            count: wanted.
+        """
+        critic = Critic(self._frame, np.concatenate(list(self._textures(usual))))
+        flaws = [critic.flaws(each) for part in self._textures(codes) for each in part]
+        return best(np.stack(flaws), count)
+
+    def fewest(self, codes: Float32, bins: Bins) -> tuple[Int64, dict[str, float]]:
+        """LEFT people who move truly, rarely pass for others and are nobody: indices, facts."""
+        latents = layered(latents_of(codes))
+        found = shown(
+            self._swapper,
+            self.shape,
+            latents,
+            self._data,
+            self._models,
+            self._seed + 1,
+            CONTROLS,
+        )
+        passing = passing_pairs(found.seen)
+
+        def fewest(among: Int64, count: int) -> Int64:
+            part = passing[np.ix_(among, among)]
+            return among[fewest_pairs(part, [bins[row] for row in among], count)]
+
+        left = fewest(np.flatnonzero(found.follows(TRUE_SHARE)), round(LEFT * (1 + SPARE)))
+        pictures, points = portraits(self._swapper, self.shape, latents[left])
+        trained = is_real_adult(self._data) & ~np.load(self._data / "split.npy")
+        near = nearness(pictures, points, self._data, self._models, trained)
+        nobody = np.flatnonzero(np.all([each.is_nobody() for each in near.values()], axis=0))
+        kept = fewest(left[nobody], LEFT)
+        log.info("%d rarely pass, %d are nobody, %d left", len(left), len(nobody), len(kept))
+        facts: dict[str, float] = {"donors": float(len(kept))}
+        for name, each in near.items():
+            facts |= each.facts(name, np.flatnonzero(np.isin(left, kept)))
+        return kept, facts
+
+    def _textures(self, codes: Float32) -> Iterator[Float32]:
+        """As the generator paints people float32[N, C], in parts float32[n, 3, S, S]."""
+        for part in np.array_split(codes, -(-len(codes) // BATCH)):
+            latents = np.array(layered(latents_of(part)))
+            yield np.asarray(self._generator.run({"latents": latents})["texture"], np.float32)
 
 
 def write(
@@ -69,54 +185,40 @@ def write(
         seed: decides who is mixed, and under whose control people are chosen.
     """
     rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
-    held = np.load(data / "split.npy")
-    people = load_people(data, texture, relief)
-    swapper = unlisted_swapper(OpenVino(), out)
-    shape = load_shape_model(out / "shape.npz")
-    model, facts = fit_attributes(people.codes, rows, held)
-    sources = np.flatnonzero(is_source(data, shape))
-    drawn, told = people_drawn(people, shape, sources, read_labels(data), seed)
-    latents = layered(drawn)
-    pictures, points = portraits(swapper, shape, latents)
-    near = nearness(pictures, points, data, models, is_real_adult(data) & ~held)
-    bins = model.bins(latents)
-    usable = np.flatnonzero(_are_usable(swapper, pictures, near, bins))
-    seen = {name: each.seen[usable][None] for name, each in near.items()}
-    passing = passing_pairs(seen, thresholds_at(seen, RESTING_PAIRS))
-    chosen = usable[fewest_pairs(passing, [bins[i] for i in usable], CANDIDATES)]
-    del passing
-    log.info("%d usable, %d at rest", len(usable), len(chosen))
-    own_bins = [bins[i] for i in chosen]
-    chosen = chosen[
-        chosen_under_control(swapper, shape, latents[chosen], own_bins, data, models, seed)
-    ]
-    _save(out, drawn[chosen], [bins[i] for i in chosen], model)
-    facts |= told
-    for name, each in near.items():
-        facts |= each.facts(name, chosen)
-    shown = pictures[chosen[:: max(1, len(chosen) // 96)]]
-    cv2.imwrite(str(data / "donors.png"), sheet(shown, 16))
-    return facts | {"donors": float(len(chosen))}
+    maker = Maker(out, data, models, seed)
+    people = load_people(data, texture, relief, maker.shape)
+    model, facts = fit_attributes(people.codes, rows, np.load(data / "split.npy"))
+    sources, clean, told = sources_and_filter(people, maker.shape, data)
+    lenders, groups = people.whole[sources], groups_of(rows, sources)
 
+    taught = people.evened(mixtures(lenders, people.parts, TAUGHT, seed, groups))
+    seen = maker.seen(taught)
+    likeness = likeness_from(taught, seen)
+    log.info("%d people lend, %d people taught", len(sources), len(taught))
 
-def _are_usable(
-    swapper: Swapper,
-    pictures: UInt8,
-    near: Mapping[str, Nearness],
-    bins: list[dict[str, str]],
-) -> npt.NDArray[np.bool_]:
-    """Which people have sure landmarks, are near to nobody real, and are known to be adults."""
-    starts = range(0, len(pictures), BATCH)
-    doubt = np.concatenate([swapper.read(pictures[i : i + BATCH]).doubt for i in starts])
-    fits = least(doubt, EASY_SHARE)
-    for each in near.values():
-        fits &= each.is_nobody()
-    known = [{"age", "gender"} <= set(one) and one["age"] != "child" for one in bins]
-    return fits & np.array(known, np.bool_)
+    def finish(sums: Float32) -> Float32:
+        return pulled(people.evened(sums), likeness)
+
+    def spread(by: Likeness, count: int, turn: int) -> Float32:
+        return spread_out(lenders, people.parts, groups, finish, by, count, seed + turn)
+
+    first = spread(likeness, FIRST, 1)
+    also = maker.seen(first)
+    both = {name: np.concatenate([each, also[name]]) for name, each in seen.items()}
+    codes = spread(likeness_from(np.concatenate([taught, first]), both), SPREAD, 2)
+    codes = codes[clean.fits(codes)]
+    bins = model.bins(layered(latents_of(codes)))
+    comely = np.flatnonzero(are_adults(bins))
+    comely = comely[maker.comely(codes[comely], first[:USUAL], COMELY)]
+    log.info("%d of %d are clean, %d look well", len(codes), SPREAD, len(comely))
+    chosen, found = maker.fewest(codes[comely], [bins[row] for row in comely])
+    kept = comely[chosen]
+    _save(out, latents_of(codes[kept]), [bins[row] for row in kept], model)
+    return facts | told | found
 
 
 def donor_arrays(
-    latents: Float32, bins: list[dict[str, str]], model: AttributeModel
+    latents: Float32, bins: Bins, model: AttributeModel
 ) -> dict[str, npt.NDArray[np.generic]]:
     """What `donors.npz` holds of people; a latent is the same in every layer and kept once.
 
@@ -139,26 +241,12 @@ def donor_arrays(
     return arrays
 
 
-def _save(out: Path, latents: Float32, bins: list[dict[str, str]], model: AttributeModel) -> None:
+def _save(out: Path, latents: Float32, bins: Bins, model: AttributeModel) -> None:
     arrays = donor_arrays(latents, bins, model)
     np.savez_compressed(out / "donors.npz", allow_pickle=False, **arrays)
     parts = {f"weights.{k}": v for k, v in model.weights.items()}
     parts |= {f"values.{k}": np.array(v) for k, v in model.values.items()}
     np.savez_compressed(out / "attributes.npz", allow_pickle=False, **parts)
-
-
-def unlisted_swapper(backend: Backend, folder: Path) -> Swapper:
-    """Open the networks of a pack that has no manifest yet."""
-    geometry = folder / "shape.npz"
-    return Swapper(
-        backend.load(folder / "landmarker.onnx"),
-        backend.load(folder / "generator.onnx"),
-        backend.load(folder / "renderer.onnx"),
-        load_shape_model(geometry),
-        load_texture_frame(geometry),
-        load_relief(geometry),
-        usual=load_usual(geometry),
-    )
 
 
 def main() -> None:
@@ -169,7 +257,7 @@ def main() -> None:
     parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--seed", type=int, default=20261125)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     facts = write(args.data, args.texture, args.relief, args.out, args.models, args.seed)

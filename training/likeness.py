@@ -57,15 +57,7 @@ class Likeness:
             latents: float32[N, C].
             others: float32[M, C].
         """
-        own, theirs = self.expected(latents), self.expected(others)
-        total = np.zeros(len(latents), np.float32)
-        for name, each in own.items():
-            for start in range(0, len(latents), _AT_ONCE):
-                part = slice(start, start + _AT_ONCE)
-                short = RECOGNISERS[name].threshold - each[part] @ theirs[name].T
-                steps = np.minimum(short / np.float32(SOFTNESS), _NEVER)
-                total[part] += (1 / (1 + np.exp(steps))).mean(axis=1)
-        return total
+        return passing_of(self.expected(latents), self.expected(others))
 
     def directions(self) -> tuple[Float32, Float32]:
         """Orthonormal columns float32[C, C], and how much people differ along each to recognisers.
@@ -79,6 +71,23 @@ class Likeness:
             np.asarray(columns, np.float32),
             np.asarray(np.pad(strength, (0, missing)), np.float32),
         )
+
+
+def passing_of(own: Mapping[str, Float32], others: Mapping[str, Float32]) -> Float32:
+    """How often people are expected to pass for others, summed over recognisers, float32[N].
+
+    Args:
+        own: of each recogniser float32[N, D], embeddings to expect.
+        others: of each recogniser float32[M, D].
+    """
+    total = np.zeros(len(next(iter(own.values()))), np.float32)
+    for name, each in own.items():
+        for start in range(0, len(each), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            short = RECOGNISERS[name].threshold - each[part] @ others[name].T
+            steps = np.minimum(short / np.float32(SOFTNESS), _NEVER)
+            total[part] += (1 / (1 + np.exp(steps))).mean(axis=1)
+    return total
 
 
 def likeness_from(latents: Float32, seen: Mapping[str, Float32]) -> Likeness:

@@ -1,44 +1,59 @@
-"""How people are mixed into people who do not exist."""
-
-from typing import Final
+"""How people are mixed into people who do not exist, part by part."""
 
 import numpy as np
 import numpy.typing as npt
 
-MIXED: Final = 3
-"""People whose codes make one donor; more make smoother faces that resemble each other."""
-EVENNESS: Final = 3.0
-"""Concentration of the Dirichlet weights of a mixture; larger mixes more evenly."""
-STRETCH: Final = 1.45
-"""Of a donor away from the average face: a linear texture paints people weaker than they are,
-and so more alike. Larger ones have harder features."""
+__all__ = ["mixtures", "parts_drawn"]
 
 Float32 = npt.NDArray[np.float32]
 
 
-def mixtures(codes: Float32, count: int, seed: int) -> Float32:
-    """Mix MIXED people each, stretched: float32[count, C].
+def mixtures(
+    codes: Float32,
+    parts: Float32,
+    count: int,
+    seed: int,
+    groups: npt.NDArray[np.int64] | None = None,
+) -> Float32:
+    """Make people of whom every part mixes two people, in any share: float32[count, C].
 
-    A mean of people lies nearer to the average face than they do; it is stretched back, and by
-    STRETCH beyond.
+    No part is one person's. A mean of two lies nearer to the average than they do; it is stretched
+    back.
 
     Args:
-        codes: float32[N, C] of the people, N >= MIXED.
-        count: of mixtures.
-        seed: decides them.
+        codes: float32[N, C] of people, about 0.
+        parts: float32[P, C, C], what each part of somebody brings; they sum to the identity.
+        count: of people to make.
+        seed: decides who is mixed.
+        groups: int64[N]; somebody's parts are all of one group, and groups lend as much as each
+            other. One group if left out.
     """
     random = np.random.default_rng(seed)
-    weights = random.dirichlet([EVENNESS] * MIXED, count)
-    chosen = np.argsort(random.random((count, len(codes))), axis=1)[:, :MIXED]
-    mixed = np.einsum("nm,nmc->nc", weights, codes[chosen])
-    mixed *= STRETCH / np.linalg.norm(weights, axis=1, keepdims=True)
-    return np.asarray(mixed, np.float32)
+    of = np.zeros(len(codes), np.int64) if groups is None else groups
+    names = np.unique(of)
+    made = np.zeros((count, codes.shape[1]), np.float32)
+    for turn, name in enumerate(names):
+        members = codes[of == name]
+        rows = slice(turn, None, len(names))
+        for part in parts:
+            made[rows] += parts_drawn(members, part, len(made[rows]), random)
+    return made
 
 
-def surrogates(codes: Float32, count: int, seed: int) -> Float32:
-    """Mix two mixtures each, in any share, as a gallery may: float32[count, C]."""
-    random = np.random.default_rng(seed)
-    pairs = mixtures(codes, 2 * count, seed).reshape(count, 2, -1)
-    share = random.random((count, 1)).astype(np.float32)
-    norm = np.sqrt(np.square(share) + np.square(1 - share))
-    return np.asarray((share * pairs[:, 0] + (1 - share) * pairs[:, 1]) / norm, np.float32)
+def parts_drawn(
+    members: Float32, part: Float32, count: int, random: np.random.Generator
+) -> Float32:
+    """Draw what one part of people may bring, each time mixed of two: float32[count, C].
+
+    Args:
+        members: float32[N, C] of those who lend, N >= 2.
+        part: float32[C, C].
+        count: wanted.
+        random: decides who is mixed.
+    """
+    first = random.integers(0, len(members), count)
+    second = (first + random.integers(1, len(members), count)) % len(members)
+    share = random.random((count, 1), np.float32)
+    length = np.sqrt(np.square(share) + np.square(1 - share))
+    mixed = (share * members[first] + (1 - share) * members[second]) / length
+    return np.asarray(mixed @ part, np.float32)

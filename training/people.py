@@ -1,7 +1,8 @@
-"""People to choose donors from: mixed of photographed adults, symmetric, clean and usual.
+"""People to choose donors from: parts of photographed adults, symmetric, clean and usual.
 
-A person mixes the codes of three adults whose textures are clean (even forehead, no glasses, even
-sides), is made more symmetric, and is kept if it is clean itself and no odder in shape than most.
+Every part of a person mixes two adults of one age band and gender presentation whose textures are
+sharp and clean (even forehead, no glasses, even sides). Who is made so is made more symmetric, and
+kept if clean and no odder in shape than most.
 """
 
 import logging
@@ -13,31 +14,33 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.stylegan.shape import ShapeModel
+from engines.stylegan.topology import MESH_POINTS
 from training.axes import axes
-from training.glasses import Labels, edges, fit_glasses, found_and_mistaken
-from training.mixtures import mixtures
+from training.glasses import GlassesModel, edges, fit_glasses, found_and_mistaken, read_labels
+from training.parts import part_masks, relief_parts, shape_parts, side_by_side
 from training.relief import mirrored_codes
-from training.sources import lends
+from training.sources import lends, sharpness_of
 from training.textures import luma_of, mirrored
 
 __all__ = [
     "LAYERS",
+    "Filter",
     "Looks",
     "People",
     "is_clean",
     "is_source",
+    "latents_of",
     "layered",
     "least",
     "load_people",
     "looks_of",
-    "people_drawn",
+    "sources_and_filter",
 ]
 
-DRAWN: Final = 42000
-"""People mixed; what is cheap to see excludes many before the POOL left is painted."""
-POOL: Final = 28000
 SYMMETRY: Final = 0.15
 """Share of the mirrored face in a person: 0 keeps shadows and partings, 0.5 leaves none."""
+SHARP_SHARE: Final = 0.5
+"""Of clean sources, those whose photographs are sharpest; blurred ones make blurred parts."""
 CLEAN_SHARES: Final = (0.95, 0.95)
 """Shares of crops that pass as bare foreheads, and as evenly lit; less makes people alike."""
 DRAWN_SHARES: Final = (0.98, 0.98)
@@ -136,6 +139,8 @@ class People:
         basis: float32[T, LENGTH]; the first T codes count along it.
         encoding: float32[T, LENGTH], its inverse.
         relief: file of the relief model.
+        parts: float32[PARTS, C, C], what each part brings to a person's code and to what is
+            behind it, see `training.parts`.
     """
 
     codes: Float32
@@ -144,6 +149,12 @@ class People:
     basis: Float32
     encoding: Float32
     relief: Path
+    parts: Float32
+
+    @property
+    def whole(self) -> Float32:
+        """Codes and what is behind them, float32[N, C]."""
+        return np.concatenate([self.codes, *self.behind], axis=1)
 
     def luma(self, codes: Float32) -> Float32:
         """Of textures, without what the generator adds, float32[N, S, S]."""
@@ -169,52 +180,77 @@ class People:
         return made
 
 
-def load_people(data: Path, texture: Path, relief: Path) -> People:
+def load_people(data: Path, texture: Path, relief: Path, shape: ShapeModel) -> People:
     """Read everybody.
 
     Args:
         data: folder of prepared crops.
         texture: file of the texture model.
         relief: file of the relief model.
+        shape: of the pack.
     """
     codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
     behind = [np.load(data / name) for name in ("relief.npy", "rest.npy")]
     with np.load(texture) as file:
-        mean, basis, encoding = file["mean"], file["basis"], file["encoding"]
-    return People(codes, behind, mean, basis, encoding, relief)
+        model = {name: np.asarray(file[name], np.float32) for name in file.files}
+    with np.load(relief) as file:
+        shade = file["basis"]
+    places = model["frame_points"][:MESH_POINTS]
+    masks = part_masks(places)
+    rest = shape_parts(masks, places, shape.expression, model["rest_spread"])
+    parts = side_by_side(model["parts"], relief_parts(masks, shade), rest)
+    return People(codes, behind, model["mean"], model["basis"], model["encoding"], relief, parts)
 
 
-def people_drawn(
-    people: People, shape: ShapeModel, sources: npt.NDArray[np.int64], labels: Labels, seed: int
-) -> tuple[Float32, dict[str, float]]:
-    """Mix clean sources; return at most POOL clean, usual people, and how glasses are told.
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Tells people who are clean, without glasses and usual in shape.
+
+    Attributes:
+        people: paints them.
+        shape: of the pack.
+        glasses: tells who wears them.
+        limit: log odds of glasses up to which somebody wears none.
+    """
+
+    people: People
+    shape: ShapeModel
+    glasses: GlassesModel
+    limit: float
+
+    def fits(self, drawn: Float32) -> Bool:
+        """Which people float32[N, C] are, bool[N]."""
+        looks = self.people.looks(drawn)
+        fits = is_clean(looks, DRAWN_SHARES) & (self.glasses.scores(looks.edges) <= self.limit)
+        return fits & least(_oddness(self.shape, latents_of(drawn)), SHAPE_SHARE)
+
+
+def sources_and_filter(
+    people: People, shape: ShapeModel, data: Path
+) -> tuple[npt.NDArray[np.int64], Filter, dict[str, float]]:
+    """Who lends, by what people are refused, and how glasses are told.
 
     Args:
         people: everybody.
         shape: of the pack.
-        sources: int64[S], who may lend.
-        labels: of crops with and without glasses.
-        seed: decides the mixtures.
+        data: folder of prepared crops.
 
     Returns:
-        Latents float32[N, 512] as precise as a pack keeps them, and shares of labelled crops
-        with and without glasses that are refused, held out.
+        Rows of the crops that lend; the filter; and shares of labelled crops with and without
+        glasses that are refused, held out.
     """
+    sources, labels = np.flatnonzero(is_source(data, shape)), read_labels(data)
     looks = people.looks(people.codes[sources])
     seen = people.looks(people.codes[labels.crops]).edges
     found, mistaken = found_and_mistaken(seen, labels, looks.edges, GLASSES_SHARE)
     glasses = fit_glasses(seen, labels.has_glasses, looks.edges)
     scores = glasses.scores(looks.edges)
-    limit = np.quantile(scores, GLASSES_SHARE)
+    limit = float(np.quantile(scores, GLASSES_SHARE))
     clean = sources[is_clean(looks, CLEAN_SHARES) & (scores <= limit)]
-    whole = np.concatenate([people.codes, *people.behind], axis=1)
-    drawn = people.evened(mixtures(whole[clean], DRAWN, seed))
-    latents, looks = _latents(drawn), people.looks(drawn)
-    fits = is_clean(looks, DRAWN_SHARES) & (glasses.scores(looks.edges) <= limit)
-    fits &= least(_oddness(shape, latents), SHAPE_SHARE)
-    log.info("%d clean people; of %d drawn %d", len(clean), len(drawn), fits.sum())
-    told = {"glasses_found": found, "glasses_mistaken": mistaken}
-    return latents[fits][:POOL], told
+    sharpness = sharpness_of(data)[clean]
+    clean = clean[sharpness >= np.quantile(sharpness, 1 - SHARP_SHARE)]
+    told = {"sources": float(len(clean)), "glasses_found": found, "glasses_mistaken": mistaken}
+    return clean, Filter(people, shape, glasses, limit), told
 
 
 def _oddness(shape: ShapeModel, latents: Float32) -> Float32:
@@ -223,7 +259,8 @@ def _oddness(shape: ShapeModel, latents: Float32) -> Float32:
     return np.asarray(np.linalg.norm(away, axis=2).mean(axis=1), np.float32)
 
 
-def _latents(drawn: Float32) -> Float32:
+def latents_of(drawn: Float32) -> Float32:
+    """Latents float32[N, 512] of people float32[N, C], as precise as a pack keeps them."""
     halves = (drawn @ axes(drawn.shape[1]).T).astype(np.float16)
     return np.asarray(halves, np.float32)
 

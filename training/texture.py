@@ -40,6 +40,7 @@ from engines.stylegan.warp import (
     owners,
 )
 from training.networks import CODE, TEXTURE_CODES
+from training.parts import part_masks, shape_parts, side_by_side, texture_parts
 from training.sources import FRONTAL_YAW_DEG, lends, sharpness_of
 from training.textures import LENGTH, LUMA, mirrored, vector_from_texture, weights_from_inside
 
@@ -208,14 +209,20 @@ def fit(data: Path, shape: Path, out: Path) -> None:
     held_part = 1 - np.square(sigma).sum() / (np.square(sample).sum() / len(sample))
     log.info("texture: %.1f %% of the variance left out", held_part * 100)
     del sample
-    own = flat @ arrays["identity"][: CODE - TEXTURE_CODES].T
+    identity = arrays["identity"][: CODE - TEXTURE_CODES]
+    own = flat @ identity.T
     centre, spread = own[good].mean(axis=0), own[good].std(axis=0)
     seen = codes_of(textures, mean, weight, rows, sigma)
     codes = np.clip(np.concatenate([seen, (own - centre) / spread], axis=1), -4.0, 4.0)
     np.save(data / "codes.npy", codes)
     expression = np.asarray(flat @ arrays["expression"].T, np.float32)
     gain = arrays["expression_gain"]
-    basis = rows * sigma[:, None] / weight
+    basis, encoding = rows * sigma[:, None] / weight, rows * weight / sigma[:, None]
+    places = frame.points[:MESH_POINTS]
+    masks = part_masks(places)
+    parts = side_by_side(
+        texture_parts(masks, basis, encoding), shape_parts(masks, places, identity, spread)
+    )
     basis[:, LUMA:] = CHROMA_SHARE * _even(basis)[:, LUMA:]
     even_mean = np.concatenate([mean[:LUMA], _even(mean)[LUMA:]])
     np.savez(
@@ -223,7 +230,8 @@ def fit(data: Path, shape: Path, out: Path) -> None:
         allow_pickle=False,
         mean=even_mean,
         basis=basis,
-        encoding=rows * weight / sigma[:, None],
+        encoding=encoding,
+        parts=parts,
         inside=inside,
         frame_points=frame.points,
         triangles=frame.triangles,

@@ -23,7 +23,7 @@ from training.augment import AdaptiveAugment
 from training.checkpoint import load_full, load_small, save_full, save_small, small_of
 from training.data import Batch, Crops
 from training.losses import discriminator_loss, feature_loss, generator_loss, r1_penalty
-from training.mixtures import surrogates
+from training.mixtures import mixtures
 from training.networks import (
     Discriminator,
     Generator,
@@ -148,9 +148,10 @@ class Trainer:
         return facts, made.detach()[count // 2 :]
 
     def _drawn_codes(self, count: int) -> Tensor:
-        """Surrogates as a gallery mixes them, float[count, CODE]."""
+        """People as donors are made, float[count, CODE]."""
         seed = int(torch.randint(2**31, (), generator=self.random, device=self.random.device))
-        return torch.from_numpy(surrogates(self.data.people, count, seed)).to(self.device)
+        made = mixtures(self.data.people, self.data.parts, count, seed)
+        return torch.from_numpy(made).to(self.device)
 
     def _discriminator_step(self, real: Tensor, made: Tensor) -> dict[str, float]:
         recipe, d = self.recipe, self.nets["d"]
@@ -283,7 +284,8 @@ def _save(trainer: Trainer, out: Path, fixed: Batch) -> None:
     weights = {name: value for name, value in every if ".linear." not in name}
     save_small(out / "small", weights, trainer.facts())
     sheet = out / "sheets" / f"{trainer.crops:09d}.png"
-    drawn = surrogates(trainer.data.people, 2 * len(fixed.codes), SHEET_SEED)
+    people, parts = trainer.data.people, trainer.data.parts
+    drawn = mixtures(people, parts, 2 * len(fixed.codes), SHEET_SEED)
     save_sheet(sheet, trainer.nets, torch.from_numpy(drawn).to(trainer.device), fixed)
     log.info("saved at %d crops", trainer.crops)
 

@@ -14,7 +14,6 @@ from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
-from engines.stylegan.usual import load_usual
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 
@@ -116,18 +115,11 @@ def swapper_from_pack(
     exact = _painting(backend, pack, "fp32")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
-    relief, usual = load_relief(geometry), load_usual(geometry)
+    relief = load_relief(geometry)
 
     def swapper(chosen: Painting) -> Swapper:
         return Swapper(
-            landmarker,
-            chosen.generator,
-            chosen.renderer,
-            shape,
-            frame,
-            relief,
-            chosen.small,
-            usual,
+            landmarker, chosen.generator, chosen.renderer, shape, frame, relief, chosen.small
         )
 
     if precision == "fp32":

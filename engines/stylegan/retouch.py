@@ -1,17 +1,18 @@
 """Retouches a surrogate's texture before it is worn: forehead and rim bare, skin even and clean.
 
-A mixture of photographs keeps shreds of its parents' fringes on the forehead, and a generator that
-saw few crops draws specks on cheeks. Neither moves as hair or skin does, and both look painted on.
-So every place is first held within what textures usually show, see `engines.stylegan.usual`. Hair
-next to a face is the head's own, see `engines.reshaping`; so what is darker than the skin of
-the cheeks above the brows is replaced by the skin beside it (normalised convolution, Knutsson and
-Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and mouth.
-Skin runs on over the face's rim, where a texture shows what was behind people. Broad light and hue
-become alike on both sides, and skin that is much brighter than the cheeks is bounded: a mixture has
-parts of its parents' lamps, and pale chins where others have beards. Broad shade stays: bounded to
-a quarter of the range, twice as many pairs of surrogates passed for one person. Skin, brows and
-beards get one hue, but for what comes with brightness; this costs no pairs, for recognisers hardly
-look at hue. All this is done once for a person and sees nothing of a subject.
+Faces made of photographs keep shreds of their parents' fringes on the forehead, and a generator
+that saw few crops draws specks on cheeks. Neither moves as hair or skin does, and both look painted
+on. Hair next to a face is the head's own, see `engines.reshaping`; so what is darker than the skin
+of the cheeks above the brows is replaced by the skin beside it (normalised convolution, Knutsson
+and Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and
+mouth. Skin runs on over the face's rim, where a texture shows what was behind people. Broad light
+and hue become alike on both sides: a face has the lamp of its subject alone. Skin, brows and beards
+get one hue, but for what comes with brightness. All this is done once for a person and sees nothing
+of a subject.
+
+Retouching costs likeness: without it half as many pairs of surrogates pass for one person, as
+fringes and what stood behind people tell them apart. So it bounds nothing that a photograph may
+show: neither how bright places of a face are, nor how dark.
 """
 
 from typing import Final
@@ -23,7 +24,6 @@ import numpy.typing as npt
 from engines.crop_regions import filled
 from engines.stylegan import topology
 from engines.stylegan.drawing import rise
-from engines.stylegan.usual import SIDE, UsualTexture
 from engines.stylegan.warp import TextureFrame
 
 __all__ = ["Retouch"]
@@ -53,11 +53,9 @@ _SKIN_DETAIL: Final = 0.04
 _FINE: Final = 0.01
 """Most that skin differs from its blur, and the deviation of that."""
 _BROAD: Final = 0.03
-_MOST_BRIGHTER: Final = 0.2
 _MOST_HUE: Final = 0.03
-"""Deviation of the blur, crop units, that tells broad light and hue, and how much brighter than the
-cheeks and how far from their hue skin may be; mixtures have half of a lamp's glare, and bright
-chins where others have beards."""
+"""Deviation of the blur, crop units, that tells broad light, and how far from the cheeks' hue the
+rest of a face may be."""
 _RIM: Final = 0.025
 _RUN_OUT: Final = 0.03
 """Width of the face's rim, which takes on the skin inside it, and the deviation of the blur that
@@ -67,11 +65,6 @@ _HUE_SOFT: Final = 0.03
 _HUE_OF_LIGHT: Final = np.array([0.055, -0.013, -0.08], np.float32)
 """Hue that comes with brightness in textures, RGB: shade is bluer, for it is taken from all colours
 of warm light alike. A line through the skin and brows of the pack's people."""
-_MOUTH_INSIDE: Final = 0.5
-"""Share of what people differ there that is left between lips: what shows there is drawn."""
-_LIPS: Final = 0.8
-_FOREHEAD: Final = 0.6
-_EYES: Final = 0.75
 _SURE: Final = 0.9
 _FAINT: Final = 1e-4
 _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
@@ -99,10 +92,9 @@ class Retouch:
     Args:
         frame: the canonical face that textures are stored on.
         size: height and width S of textures, px.
-        usual: what textures are held within; None for anything.
     """
 
-    def __init__(self, frame: TextureFrame, size: int, usual: UsualTexture | None = None) -> None:
+    def __init__(self, frame: TextureFrame, size: int) -> None:
         points = frame.points[: topology.MESH_POINTS] * np.float32(size)
         face = filled([points[topology.OVAL_SLICE]], size)
         self._size = size
@@ -118,8 +110,6 @@ class Retouch:
         lips_and_eyes = filled([points[part] for part in _COLOURFUL], size)
         colourful = cv2.dilate(lips_and_eyes, _disc(_FEATURE * size))
         self._one_hue = _risen(colourful == 0, _APART * size)[..., None]
-        self._usual = usual
-        self._limits = _limits(frame)
 
     @property
     def is_skin(self) -> npt.NDArray[np.bool_]:
@@ -129,8 +119,6 @@ class Retouch:
     def __call__(self, texture: Float32) -> Float32:
         """Retouch a texture float32[3, S, S] RGB about [-1, 1]; the answer is a new one."""
         picture = np.ascontiguousarray(texture.transpose(1, 2, 0))
-        if self._usual is not None:
-            picture = self._usual.bounded(picture, self._limits)
         bare = self._bare(picture)
         picture = picture + self._forehead[..., None] * (bare - picture)
         picture += self._rim[..., None] * (self._run_out(picture) - picture)
@@ -159,14 +147,9 @@ class Retouch:
         return np.asarray(skin / (spread[..., 3:] + np.float32(_FAINT)), np.float32)
 
     def _evening(self, picture: Float32) -> Float32:
-        """What makes broad light and hue alike on both sides, and bounds them on skin."""
+        """What makes broad light and hue alike on both sides, float32[S, S, 3]."""
         broad = cv2.GaussianBlur(picture, (0, 0), _BROAD * self._size)
-        even = (broad + broad[:, ::-1]) / 2
-        rest = np.asarray(even - np.median(even[self._cheeks], axis=0), np.float32)
-        light = (rest @ _LUMA)[..., None]
-        hue = rest - light
-        bounded = np.minimum(light, _within(light, _MOST_BRIGHTER)) + _within(hue, _MOST_HUE)
-        return np.asarray(even - broad + self._skin[..., None] * (bounded - rest), np.float32)
+        return np.asarray((broad[:, ::-1] - broad) / 2, np.float32)
 
     def _bare(self, picture: Float32) -> Float32:
         """The picture as skin runs on over its forehead; float32[S, S, 3]."""
@@ -187,20 +170,6 @@ class Retouch:
         small = cv2.resize(parts, (side, side), interpolation=cv2.INTER_AREA)
         small = cv2.GaussianBlur(small, (0, 0), deviation * side)
         return np.asarray(cv2.resize(small, parts.shape[:2]), np.float32)
-
-
-def _limits(frame: TextureFrame) -> Float32:
-    """How far places of a texture may differ from the usual, float32[SIDE, SIDE]."""
-    points = frame.points[: topology.MESH_POINTS] * np.float32(SIDE)
-    lips, inside = (
-        filled([points[part]], SIDE) > 0
-        for part in (topology.LIPS_OUTER_SLICE, topology.LIPS_INNER_SLICE)
-    )
-    limits = np.where(_above_brows(points, SIDE), _FOREHEAD, 1)
-    eyes = filled([points[topology.EYE_LEFT_SLICE], points[topology.EYE_RIGHT_SLICE]], SIDE)
-    limits = np.where(cv2.dilate(eyes, _disc(1)) > 0, _EYES, limits)
-    limits = np.where(inside, _MOUTH_INSIDE, np.where(lips, _LIPS, limits)).astype(np.float32)
-    return np.asarray(cv2.GaussianBlur(limits, (0, 0), 1), np.float32)
 
 
 def _above_brows(points: Float32, size: int) -> npt.NDArray[np.bool_]:

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-from pathlib import Path
-from unittest.mock import Mock
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from training import choosing
 from training.axes import axes
-from training.choosing import Shown, chosen_under_control, fewest_pairs, passing_pairs
-from training.mixtures import STRETCH, mixtures
+from training.choosing import fewest_pairs, passing_pairs
+from training.donors import PULLED, groups_of, pulled
+from training.likeness import likeness_from
 
 pytestmark = pytest.mark.unit
+
+CODE = 20
 
 Float32 = npt.NDArray[np.float32]
 
@@ -20,13 +19,6 @@ Float32 = npt.NDArray[np.float32]
 def test_axes_are_orthonormal() -> None:
     found = axes(144)
     assert np.allclose(found.T @ found, np.eye(144), atol=1e-5)
-
-
-def test_mixtures_are_as_spread_as_they_should_be() -> None:
-    people = np.random.default_rng(0).standard_normal((500, 40)).astype(np.float32)
-    made = mixtures(people, 2000, 1)
-    assert made.std() == pytest.approx(STRETCH, rel=0.05)
-    assert np.array_equal(made, mixtures(people, 2000, 1))
 
 
 def _passing(*pairs: tuple[int, int], people: int) -> Float32:
@@ -76,21 +68,22 @@ def test_without_a_recogniser_nobody_is_chosen() -> None:
         passing_pairs({})
 
 
-def test_every_round_has_other_controls_and_leaves_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    people = np.eye(10, dtype=np.float32)
-    people[1] = people[0]
-    seeds: list[int] = []
+def test_people_are_drawn_away_most_where_recognisers_tell_them_apart() -> None:
+    codes = np.random.default_rng(2).standard_normal((4000, CODE)).astype(np.float32)
+    slope = np.diag(np.linspace(1, 0.01, CODE)).astype(np.float32)
+    found = pulled(codes, likeness_from(codes, {"edgeface": codes @ slope}))
+    share = found.std(axis=0) / codes.std(axis=0)
+    assert share[0] == pytest.approx(PULLED[1], abs=0.03)
+    assert share[-1] == pytest.approx(PULLED[0], abs=0.03)
+    assert (np.diff(share) < 0.02).all()
+    assert np.allclose(found.mean(axis=0), codes.mean(axis=0), atol=0.01)
 
-    def shown(_: object, __: object, latents: Float32, *rest: object) -> Shown:
-        seeds.append(int(str(rest[-1])))
-        rows = latents[:, 0].astype(int)
-        return Shown({"edgeface": people[rows][None]}, (rows == 9).astype(np.float32))
 
-    monkeypatch.setattr(choosing, "shown", shown)
-    monkeypatch.setattr(choosing, "ROUNDS", ((9, 0.9), (5, 1.0)))
-    folder, latents = Path(), np.arange(10, dtype=np.float32)[:, None]
-    left = chosen_under_control(Mock(), Mock(), latents, [{}] * 10, folder, folder, 7)
-    assert seeds == [7, 8]
-    assert len(left) == 5
-    assert 9 not in left
-    assert not {0, 1} <= set(left.tolist())
+def test_people_of_one_age_band_and_gender_are_a_group() -> None:
+    rows = [
+        {"age": age, "gender": gender}
+        for age, gender in (("20", "male"), ("70", "male"), ("25", "male"), ("20", "female"))
+    ]
+    found = groups_of(rows, np.array([0, 1, 2, 3]))
+    assert found[0] == found[2]
+    assert len(set(found.tolist())) == 3
