@@ -17,8 +17,8 @@ def mixtures(
 ) -> Float32:
     """Make people of whom every part mixes two people, in any share: float32[count, C].
 
-    No part is one person's. A mean of two lies nearer to the average than they do; it is stretched
-    back.
+    A part may be nearly one person's, a whole face never is. A mean of two lies nearer to the
+    average than they do; it is stretched back.
 
     Args:
         codes: float32[N, C] of people, about 0.
