@@ -14,7 +14,7 @@ from engines.alignment import Similarity, moved
 from engines.pictures import Picture
 from engines.types import Box
 
-__all__ = ["faded", "filled", "inside_of", "within_boxes"]
+__all__ = ["disc", "faded", "filled", "inside_of", "within_boxes"]
 
 _FAR_PX: Final = 2**14
 
@@ -30,6 +30,16 @@ def filled(shapes: Sequence[NDArray[np.floating]], side: int) -> UInt8:
         hull = cv2.convexHull(np.round(near).astype(np.int32))
         cv2.fillConvexPoly(canvas, hull, 1)
     return canvas
+
+
+def disc(radius_px: float) -> UInt8:
+    """Kernel that dilates by a radius, of a pixel at least: uint8[S, S].
+
+    >>> disc(2.2).shape
+    (5, 5)
+    """
+    side = 2 * max(round(radius_px), 1) + 1
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)), np.uint8)
 
 
 def within_boxes(boxes: Sequence[Box], crop_from_frame: Similarity, side: int) -> UInt8:

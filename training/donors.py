@@ -21,12 +21,12 @@ import numpy.typing as npt
 from engines.backends.openvino import OpenVino
 from engines.stylegan.attributes import AttributeModel
 from engines.stylegan.relief import load_relief
-from engines.stylegan.shape import ShapeModel, load_shape_model
+from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 from training.attributes import age_band, fit_attributes
 from training.axes import LATENT
-from training.choosing import fewest_pairs, passing_pairs, shown
+from training.choosing import Shown, fewest_pairs, passing_pairs, shown
 from training.likeness import Likeness, likeness_from
 from training.looks import Critic, best
 from training.mixtures import mixtures
@@ -46,7 +46,7 @@ SPREAD: Final = 7200
 USUAL: Final = 600
 """Of the first, whose textures tell what is usual."""
 COMELY: Final = 3600
-"""Of the clean ones of these, by their textures."""
+"""Of those spread out and clean, by their textures."""
 CONTROLS: Final = 3
 TRUE_SHARE: Final = 0.85
 """Share of them that moves most truly."""
@@ -103,24 +103,22 @@ class Maker:
 
     def __init__(self, folder: Path, data: Path, models: Path, seed: int) -> None:
         backend, geometry = OpenVino(), folder / "shape.npz"
+        self.shape = load_shape_model(geometry)
+        self._frame = load_texture_frame(geometry)
         self._generator = backend.load(folder / "generator.onnx")
         self._swapper = Swapper(
             backend.load(folder / "landmarker.onnx"),
             self._generator,
             backend.load(folder / "renderer.onnx"),
-            load_shape_model(geometry),
-            load_texture_frame(geometry),
+            self.shape,
+            self._frame,
             load_relief(geometry),
         )
-        self._frame = load_texture_frame(geometry)
         self._data, self._models, self._seed = data, models, seed
-        self.shape: ShapeModel = load_shape_model(geometry)
 
     def seen(self, codes: Float32) -> dict[str, Float32]:
         """What recognisers see of people float32[N, C], each under one control: float32[N, D]."""
-        latents = layered(latents_of(codes))
-        found = shown(self._swapper, self.shape, latents, self._data, self._models, self._seed, 1)
-        return found.mean()
+        return self._shown(layered(latents_of(codes)), self._seed, 1).mean()
 
     def comely(self, codes: Float32, usual: Float32, count: int) -> Int64:
         """Whose textures look most like photographs': at most `count` indices.
@@ -137,15 +135,7 @@ class Maker:
     def fewest(self, codes: Float32, bins: Bins) -> tuple[Int64, dict[str, float]]:
         """LEFT people who move truly, rarely pass for others and are nobody: indices, facts."""
         latents = layered(latents_of(codes))
-        found = shown(
-            self._swapper,
-            self.shape,
-            latents,
-            self._data,
-            self._models,
-            self._seed + 1,
-            CONTROLS,
-        )
+        found = self._shown(latents, self._seed + 1, CONTROLS)
         passing = passing_pairs(found.seen)
 
         def fewest(among: Int64, count: int) -> Int64:
@@ -163,6 +153,9 @@ class Maker:
         for name, each in near.items():
             facts |= each.facts(name, np.flatnonzero(np.isin(left, kept)))
         return kept, facts
+
+    def _shown(self, latents: Float32, seed: int, controls: int) -> Shown:
+        return shown(self._swapper, self.shape, latents, self._data, self._models, seed, controls)
 
     def _textures(self, codes: Float32) -> Iterator[Float32]:
         """As the generator paints people float32[N, C], in parts float32[n, 3, S, S]."""

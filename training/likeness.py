@@ -20,8 +20,6 @@ RIDGE: Final = 300.0
 SOFTNESS: Final = 0.05
 """Cosine by which an expected likeness is off."""
 
-_AT_ONCE: Final = 10_000
-"""People."""
 _NEVER: Final = np.float32(50)
 """Steps of SOFTNESS beyond which nobody passes."""
 
@@ -50,15 +48,6 @@ class Likeness:
             for name, slope in self.slope.items()
         }
 
-    def passing(self, latents: Float32, others: Float32) -> Float32:
-        """How often people are expected to pass for others, summed over recognisers, float32[N].
-
-        Args:
-            latents: float32[N, C].
-            others: float32[M, C].
-        """
-        return passing_of(self.expected(latents), self.expected(others))
-
     def directions(self) -> tuple[Float32, Float32]:
         """Orthonormal columns float32[C, C], and how much people differ along each to recognisers.
 
@@ -82,11 +71,9 @@ def passing_of(own: Mapping[str, Float32], others: Mapping[str, Float32]) -> Flo
     """
     total = np.zeros(len(next(iter(own.values()))), np.float32)
     for name, each in own.items():
-        for start in range(0, len(each), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            short = RECOGNISERS[name].threshold - each[part] @ others[name].T
-            steps = np.minimum(short / np.float32(SOFTNESS), _NEVER)
-            total[part] += (1 / (1 + np.exp(steps))).mean(axis=1)
+        short = RECOGNISERS[name].threshold - each @ others[name].T
+        steps = np.minimum(short / np.float32(SOFTNESS), _NEVER)
+        total += (1 / (1 + np.exp(steps))).mean(axis=1)
     return total
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["mixtures", "parts_drawn"]
+__all__ = ["by_group", "crowd_drawn", "mixtures", "parts_drawn"]
 
 Float32 = npt.NDArray[np.float32]
 
@@ -28,15 +28,37 @@ def mixtures(
         groups: int64[N]; somebody's parts are all of one group, and groups lend as much as each
             other. One group if left out.
     """
+    members = [codes] if groups is None else by_group(codes, groups)
     random = np.random.default_rng(seed)
-    of = np.zeros(len(codes), np.int64) if groups is None else groups
-    names = np.unique(of)
-    made = np.zeros((count, codes.shape[1]), np.float32)
-    for turn, name in enumerate(names):
-        members = codes[of == name]
-        rows = slice(turn, None, len(names))
-        for part in parts:
-            made[rows] += parts_drawn(members, part, len(made[rows]), random)
+    return np.asarray(crowd_drawn(members, parts, count, random).sum(axis=0), np.float32)
+
+
+def by_group(codes: Float32, groups: npt.NDArray[np.int64]) -> list[Float32]:
+    """Codes float32[N, C] of each group apart.
+
+    Args:
+        codes: float32[N, C].
+        groups: int64[N].
+    """
+    return [codes[groups == name] for name in np.unique(groups)]
+
+
+def crowd_drawn(
+    members: list[Float32], parts: Float32, count: int, random: np.random.Generator
+) -> Float32:
+    """What each part brings to everybody of a crowd, float32[P, count, C]; groups take turns.
+
+    Args:
+        members: of each group float32[N, C].
+        parts: float32[P, C, C].
+        count: people in the crowd.
+        random: decides who is mixed.
+    """
+    made = np.empty((len(parts), count, parts.shape[1]), np.float32)
+    for turn, lending in enumerate(members):
+        rows = slice(turn, None, len(members))
+        for part, brought in zip(parts, made, strict=True):
+            brought[rows] = parts_drawn(lending, part, len(brought[rows]), random)
     return made
 
 

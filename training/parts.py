@@ -13,9 +13,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.crop_regions import filled
+from engines.crop_regions import disc, filled
 from engines.stylegan import topology
-from engines.stylegan.sizes import CHROMA_SIZE, LIGHT_SIZE, TEXTURE_SIZE
+from engines.stylegan.sizes import LIGHT_SIZE, TEXTURE_SIZE
+from training.textures import vector_from_mask
 
 PARTS: Final = 4
 _EYES_WIDER: Final = 0.035
@@ -66,7 +67,7 @@ def texture_parts(masks: Float32, basis: Float32, encoding: Float32) -> Float32:
         basis: float32[T, LENGTH], directions of textures' vectors.
         encoding: float32[T, LENGTH], their inverse.
     """
-    return np.stack([(basis * _flat(mask)) @ encoding.T for mask in masks])
+    return np.stack([(basis * vector_from_mask(mask)) @ encoding.T for mask in masks])
 
 
 def shape_parts(masks: Float32, points: Float32, rows: Float32, spread: Float32) -> Float32:
@@ -119,19 +120,10 @@ def side_by_side(*matrices: Float32) -> Float32:
     return whole
 
 
-def _flat(mask: Float32) -> Float32:
-    """A mask as a texture's vector lies, float32[LENGTH]."""
-    side = (CHROMA_SIZE, CHROMA_SIZE)
-    chroma = cv2.resize(mask, side, interpolation=cv2.INTER_AREA).ravel()
-    return np.concatenate([mask.ravel(), chroma, chroma])
-
-
 def _hull(places: Float32, wider: float) -> Bool:
     """Convex hull of places float32[N, 2] in px, and what is near it: bool[S, S]."""
     area = filled([places], TEXTURE_SIZE)
-    side = 2 * round(wider * TEXTURE_SIZE) + 1
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
-    return np.asarray(cv2.dilate(area, disc) > 0, np.bool_)
+    return np.asarray(cv2.dilate(area, disc(wider * TEXTURE_SIZE)) > 0, np.bool_)
 
 
 def _soft(mask: npt.NDArray[np.generic], deviation: float) -> Float32:

@@ -5,7 +5,6 @@ sharp and clean (even forehead, no glasses, even sides). Who is made so is made 
 kept if clean and no odder in shape than most.
 """
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -61,8 +60,6 @@ _AT_ONCE: Final = 4000
 
 Float32 = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.likeness import Likeness, passing_of
-from training.mixtures import parts_drawn
+from training.mixtures import by_group, crowd_drawn, parts_drawn
 
 TRIES: Final = 48
 """Parts that somebody chooses from each time."""
@@ -50,8 +50,10 @@ def spread_out(
         seed: decides which parts are drawn.
     """
     random = np.random.default_rng(seed)
-    members = [lenders[groups == name] for name in np.unique(groups)]
-    brought = np.stack([_first(members, part, count, random) for part in parts])
+    members = by_group(lenders, groups)
+    # Part by part, so that a seed draws the people it drew for the bundled pack.
+    first = [crowd_drawn(members, part[None], count, random) for part in parts]
+    brought = np.concatenate(first)
     size = lenders.shape[1]
     none = likeness.expected(finish(np.zeros((1, size), np.float32)))
     alone = likeness.expected(finish(np.eye(size, dtype=np.float32)))
@@ -75,14 +77,3 @@ def spread_out(
                 total += float(cost[best])
         log.info("exchange %d: %.5f expected to pass", turn + 1, total / len(parts) / count)
     return finish(brought.sum(axis=0))
-
-
-def _first(
-    members: list[Float32], part: Float32, count: int, random: np.random.Generator
-) -> Float32:
-    """What a part brings to everybody at first, float32[count, C]; groups take turns."""
-    made = np.empty((count, part.shape[1]), np.float32)
-    for turn, lending in enumerate(members):
-        rows = slice(turn, None, len(members))
-        made[rows] = parts_drawn(lending, part, len(made[rows]), random)
-    return made

@@ -47,11 +47,16 @@ def weights_from_inside(inside: Float32) -> Float32:
     Args:
         inside: float32[S, S] in [0, 1], 1 on the face.
     """
-    luma = OUTSIDE + (1.0 - OUTSIDE) * inside
+    weights = vector_from_mask(OUTSIDE + (1.0 - OUTSIDE) * inside)
+    weights[LUMA:] *= TEXTURE_SIZE / CHROMA_SIZE
+    return weights
+
+
+def vector_from_mask(mask: Float32) -> Float32:
+    """A mask float32[S, S] as a texture's vector lies, float32[LENGTH]: the same for all planes."""
     size = (CHROMA_SIZE, CHROMA_SIZE)
-    chroma = cv2.resize(luma, size, interpolation=cv2.INTER_AREA).ravel()
-    cell = TEXTURE_SIZE / CHROMA_SIZE
-    return np.concatenate([luma.ravel(), chroma * cell, chroma * cell]).astype(np.float32)
+    chroma = cv2.resize(mask, size, interpolation=cv2.INTER_AREA).ravel()
+    return np.concatenate([mask.ravel(), chroma, chroma]).astype(np.float32)
 
 
 def mirrored(vectors: Float32) -> Float32:

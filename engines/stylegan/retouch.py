@@ -10,9 +10,9 @@ and hue become alike on both sides: a face has the lamp of its subject alone. Sk
 get one hue, but for what comes with brightness. All this is done once for a person and sees nothing
 of a subject.
 
-Retouching costs likeness: without it half as many pairs of surrogates pass for one person, as
-fringes and what stood behind people tell them apart. So it bounds nothing that a photograph may
-show: neither how bright places of a face are, nor how dark.
+Retouching makes surrogates alike: without it fewer pairs pass for one person, as fringes and what
+stood behind people tell them apart (docs/training.md). So below the brows it bounds neither how
+bright places of a face are, nor how dark.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.crop_regions import filled
+from engines.crop_regions import disc, filled
 from engines.stylegan import topology
 from engines.stylegan.drawing import rise
 from engines.stylegan.warp import TextureFrame
@@ -83,7 +83,6 @@ _COLOURFUL: Final = (
 )
 
 Float32 = npt.NDArray[np.float32]
-UInt8 = npt.NDArray[np.uint8]
 
 
 class Retouch:
@@ -98,17 +97,17 @@ class Retouch:
         points = frame.points[: topology.MESH_POINTS] * np.float32(size)
         face = filled([points[topology.OVAL_SLICE]], size)
         self._size = size
-        wider = cv2.dilate(face, _disc(_OVER * size)) > 0
+        wider = cv2.dilate(face, disc(_OVER * size)) > 0
         forehead = np.asarray(_above_brows(points, size) & wider, np.bool_)
         self._is_forehead = forehead.astype(np.float32)
         self._forehead = _risen(forehead, _FEATHER * size)
         features = filled([points[part] for part in _FEATURES], size)
-        bare = cv2.dilate(features, _disc(_FEATURE * size)) == 0
+        bare = cv2.dilate(features, disc(_FEATURE * size)) == 0
         self._skin = np.minimum(_risen(face > 0, _APART * size), _risen(bare, _APART * size))
         self._rim = (1 - _risen(face > 0, _RIM * size)) * _risen(wider, _FEATHER * size)
         self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
         lips_and_eyes = filled([points[part] for part in _COLOURFUL], size)
-        colourful = cv2.dilate(lips_and_eyes, _disc(_FEATURE * size))
+        colourful = cv2.dilate(lips_and_eyes, disc(_FEATURE * size))
         self._one_hue = _risen(colourful == 0, _APART * size)[..., None]
 
     @property
@@ -192,11 +191,6 @@ def _risen(area: npt.NDArray[np.bool_], width_px: float) -> Float32:
     """0 outside an area, rising to 1 inside it over a width; float32[S, S]."""
     depth = cv2.distanceTransform(area.astype(np.uint8), cv2.DIST_L2, 5)
     return rise(np.asarray(depth, np.float32), 0, width_px)
-
-
-def _disc(radius_px: float) -> UInt8:
-    side = 2 * max(round(radius_px), 1) + 1
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)), np.uint8)
 
 
 def _within(values: Float32, most: float) -> Float32:

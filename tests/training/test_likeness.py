@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from training.likeness import Likeness, likeness_from
+from training.likeness import Likeness, likeness_from, passing_of
 
 pytestmark = pytest.mark.unit
 
@@ -48,5 +48,8 @@ def test_directions_that_recognisers_see_come_first() -> None:
 def test_who_is_among_his_like_passes_more_often() -> None:
     crowd = np.repeat(people(1, 3), 200, axis=0)
     lonely = -crowd[:1]
-    passing = taught().passing(np.concatenate([crowd[:1], lonely]), crowd)
+    likeness = taught()
+    passing = passing_of(
+        likeness.expected(np.concatenate([crowd[:1], lonely])), likeness.expected(crowd)
+    )
     assert passing[0] > passing[1]
