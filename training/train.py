@@ -148,7 +148,7 @@ class Trainer:
         return facts, made.detach()[count // 2 :]
 
     def _drawn_codes(self, count: int) -> Tensor:
-        """People as donors are made, float[count, CODE]."""
+        """People made of parts, as donors are but of any group, float[count, CODE]."""
         seed = int(torch.randint(2**31, (), generator=self.random, device=self.random.device))
         made = mixtures(self.data.people, self.data.parts, count, seed)
         return torch.from_numpy(made).to(self.device)
