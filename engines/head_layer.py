@@ -54,6 +54,7 @@ class Fields:
         seam: float32[RAYS, STEPS, 3], what is added to colours.
         upwards: how much farther out a place on the forehead is taken from.
         forehead: 1 on the forehead that is drawn up to the hair.
+        shade: how much darker it is, 0 to 1.
     """
 
     outwards: Float32
@@ -63,6 +64,7 @@ class Fields:
     seam: Float32
     upwards: Float32
     forehead: Float32
+    shade: Float32
 
 
 def head_layer(
@@ -125,12 +127,14 @@ def _lay_forehead(
         grid_from_window: the grid's map.
         free: float32[GRID, GRID], 0 in other faces' boxes.
     """
-    where = grid_from_rays(np.stack([fields.upwards, fields.forehead], axis=2))
+    where = grid_from_rays(np.stack([fields.upwards, fields.forehead, fields.shade], axis=2))
     shift = _shift(where[..., 0], np.zeros_like(free), grid_from_window)
     window = (frame.shape[1], frame.shape[0])
-    moves = _spread(np.dstack([shift, where[..., 1] * free]), grid_from_window, window)
+    lit = np.dstack([shift, where[..., 1] * free, 1 - where[..., 2]])
+    moves = _spread(lit, grid_from_window, window)
     rows = _rows_with(moves[..., 2])
     skin, own = _moved(frame, moves, rows), moves[rows, :, 2]
+    skin *= moves[rows, :, 3:]
     hair = weight[rows]
     both = hair + own * (1 - hair)
     share = np.asarray(hair / np.maximum(both, np.float32(_FAINT)), np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
@@ -12,6 +14,10 @@ __all__ = ["HeadMemory", "Reading"]
 
 _NEW: Final = 0.12
 """Share of the new reading in a frame: larger follows a turning head sooner, and trembles more."""
+_EVERY: Final = 6
+_OF: Final = 5
+"""Frames from one costly reading to the next, and of how many readings the median counts: one that
+went wrong has no part in what is drawn."""
 
 Float32 = NDArray[np.float32]
 
@@ -19,7 +25,7 @@ Float32 = NDArray[np.float32]
 class Reading(Enum):
     """What is read of a head, distances over the rays."""
 
-    HAIR = "how wide hair is beyond the patch"
+    HAIR = "where hair begins and ends"
     PATCH = "how far the patch reaches beyond the surrogate's outline"
     FILLED = "how far the painted face does"
 
@@ -29,6 +35,26 @@ class HeadMemory:
 
     def __init__(self) -> None:
         self._means: dict[Reading, Float32] = {}
+        self._frames: Counter[Reading] = Counter()
+        self._read: dict[Reading, deque[Float32]] = {}
+
+    def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
+        """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
+
+        >>> memory, made = HeadMemory(), []
+        >>> def read() -> Float32:
+        ...     made.append(None)
+        ...     return np.zeros(1, np.float32)
+        >>> for _ in range(_EVERY + 1):
+        ...     known = memory.renewed(Reading.HAIR, read)
+        >>> len(made)
+        2
+        """
+        made = self._read.setdefault(what, deque(maxlen=_OF))
+        if self._frames[what] % _EVERY == 0:
+            made.append(read())
+        self._frames[what] += 1
+        return self.steadied(what, np.asarray(np.median(made, axis=0), np.float32))
 
     def steadied(self, what: Reading, found: Float32) -> Float32:
         """A reading, float32[RAYS], as of all frames so far.

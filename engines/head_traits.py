@@ -17,14 +17,15 @@ class Trait(IntEnum):
     HAIR_LOW = 0
     """How low hair comes down on the forehead."""
     TALL = 1
-    """How high head and hair are."""
-    WIDE = 2
+    """How high hair stands."""
+    RECEDING = 2
+    """How far a high hairline recedes at its corners."""
     LEANING = 3
-    """To which side hair falls."""
+    """To which side hair falls, and on which it begins lower."""
     SQUARE = 4
-    """How far hair stands off beside the forehead."""
+    """How far beside the forehead hair begins."""
     UNEVEN = 5
-    """On which side it does more so."""
+    """How the hairline waves."""
 
 
 HEAD_TRAITS: Final = len(Trait)

@@ -1,11 +1,11 @@
-"""Where what is around a painted face comes from: the map that moves a head's outline.
+"""Where what is around a painted face comes from: the map that gives a head another hairline.
 
-Nothing is taken from under the patch, and little from the band above it where hair begins: that is
-what tells people apart, while ears, jaw and neck hardly do (`scripts/measure_heads.py`). What lies
-farther out is drawn inwards up to the painted face along rays from its middle, most next to it and
-nothing at the end of a ray. Hair is stretched by a bounded factor and sinks by a bounded way; how
-far, differs from surrogate to surrogate and from direction to direction: heads become taller, wider
-or lean. All sources are pixels of the composite beyond the patch.
+Where hair begins is what tells people apart, while ears, jaw and neck hardly do
+(`scripts/measure_heads.py`). So the forehead is the surrogate's up to a hairline of its own: what
+was seen between the patch and the subject's hairline is left out, and hair is stretched, or
+narrowed, by a bounded factor until it begins where the surrogate's does. Where hair ends hardly
+moves, and nothing does at the end of a ray or beside a face: a head stays the head it was. All
+sources are pixels of the composite beyond the patch.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.hairline import Hair
 from engines.head_traits import Trait, centred
 from engines.polar import (
-    DOWN,
+    RAYS,
     REACH,
     SIDE,
     STEPS,
@@ -30,30 +30,28 @@ from engines.polar import (
     smooth_around,
     wave,
 )
-from engines.seam import farthest, skin_likeness
+from engines.seam import skin_likeness
 from engines.stylegan.drawing import between, rise
 
 __all__ = [
     "Rim",
     "filled_radii",
     "forehead_distances",
-    "hair_width",
-    "headness",
     "is_forehead",
     "leaning",
     "rim_of",
+    "shading",
     "source_distances",
 ]
 
 _ENDS: Final = (1.1, 0.85, 0.72)
 """Where rays end above, beside and below the middle."""
+_OUTLINE: Final = (0.95, 0.72, 0.6)
+"""Where heads end on most rays."""
 _LEAST_WAY: Final = 0.25
 _LEAST_HAIR: Final = 0.03
-"""How far beyond the patch a ray ends at least, and the least width of hair on it."""
-_LEFT_OUT: Final = (0.28, 0.05, 0.08)
-"""How much beyond the patch is left out above, beside and below it: the hairline is above."""
-_MOST_OF_HAIR: Final = (0.95, 0.45)
-"""Share of what is left of hair there that is left out at most, above the face and beside it."""
+_CLEAR: Final = 0.15
+"""How far beyond the patch, and beyond hair, a ray ends at least, and the least width of hair."""
 _FULLER: Final = 0.08
 _INSIDE_PATCH: Final = 0.035
 """How much farther than a surrogate's own outline its face reaches at most, to fill what it hides,
@@ -62,39 +60,42 @@ _INSIDE_FACE: Final = 0.03
 _RUNS_ON: Final = (0.1, 0.5)
 """How like it must be to what lies so far inside the outline: the likenesses at which it ends, and
 goes on."""
-_VARIED: Final = 0.08
-"""How far the outline of hair moves at most, from surrogate to surrogate."""
-_STRETCH: Final = (0.8, 2.5, 3.0)
-"""How many times as wide what is left of hair may become: at least, and at most above the face and
-beside it. Drawn out farther it looks combed back."""
-_BESIDE: Final = (0.95, 0.6)
-"""How steeply rays rise that are above a face, and beside it."""
-_SINKS: Final = 0.2
-"""How much lower what is left of hair may end than it would, rather than less be left out."""
-_LOWER: Final = 0.7
-"""By which share less it moves below the face: necks are told apart by little."""
-_HAIRLINE: Final = (0.02, -0.13)
-_TEMPLES: Final = 0.05
+_ABOVE: Final = (0.25, 0.65)
+"""How steeply rays rise from which on hairlines are the surrogate's, in part and wholly."""
+_SOME_HAIR: Final = (0.02, 0.06)
+"""Widths of hair between which a head is no longer bald: who has no hair keeps his head."""
+_AS_WIDE: Final = (0.7, 0.95)
+"""How wide a side of the face is, beside the other one, for its hairline to lie high."""
+_ROOTS: Final = 0.55
+_LONGEST_ROOTS: Final = 0.2
+"""Share of the hair next to the subject's hairline that is left out, of so much hair at most:
+larger hides more of where it was read wrongly, and stretches the rest more."""
+_HAIRLINE: Final = (0.14, -0.10)
+"""How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
+_FEW_LOW: Final = 2.0
+"""A power of the trait, 0 high and 1 low: larger makes more of them high. High ones hide more."""
+_ARCH: Final = (0.2, 0.95)
+"""How steeply rays rise from which on a hairline leaves the face, and from which on it is there."""
+_SQUARE: Final = 0.04
 _PARTING: Final = 0.04
-"""How far beyond the painted face hair begins above it, of the highest hairline and the lowest; how
-much more or less so at the temples, and to one side."""
-_SHOWN: Final = 0.06
-"""Hair that is left above the highest forehead at least."""
+_CORNERS: Final = 0.04
+_WAVES: Final = 0.01
+"""How much farther out hair begins at most beside the forehead, to one side, at the corners of a
+high hairline, and here and there."""
+_CORNER_AT: Final = 0.8
+_CORNER_WIDTH: Final = 0.12
+"""How steeply rays rise at these corners, and how much that differs over them."""
+_STRETCH: Final = (0.4, 3.0)
+"""How many times as wide hair may become, at least and at most: drawn out farther it looks combed
+back."""
+_VARIED: Final = 0.06
+"""How far the outline of hair moves at most, from surrogate to surrogate."""
 _FOREHEAD: Final = 0.10
 """How much of the upper face is drawn up to a high hairline."""
 _LEAN: Final = 0.05
-_HEAD: Final = (0.90, 0.60, 0.65)
-_BEYOND_HEAD: Final = (0.9, 1.2)
-"""Where heads with much hair end above, beside and below the middle, and between which shares of
-that nothing counts as head any more."""
-_NEXT: Final = 0.05
-"""How far beyond the patch hair is next to it."""
-_TOLD: Final = 10.0
-"""Difference of colour, grey levels, at which hair is told from what is behind a head."""
-_SPREAD: Final = 3.0
-_GAP: Final = 5
-"""Rays to both sides across which a gap in hair is closed."""
-_FAINT: Final = 1e-3
+_SHADE: Final = 0.16
+_SHADE_WIDTH: Final = 0.06
+"""How much darker skin is at a hairline, and over what distance that fades."""
 
 _STEP: Final = np.float32(REACH / STEPS)
 
@@ -107,11 +108,13 @@ class Rim:
 
     Attributes:
         face: radius of the painted face, the surrogate's own and what fills the patch around it.
-        painted: radius up to which the face and its forehead reach; surroundings begin there.
+        painted: radius up to which face and forehead reach; surroundings begin there. Less than
+            `face` under a fringe.
         source: radius from which surroundings are taken.
         outline: radius at which hair is seen to end.
         drawn: radius at which it shall end.
         end: radius from which on they stay where they are.
+        altered: how much of the hairline is the surrogate's, 0 to 1.
     """
 
     face: Float32
@@ -120,54 +123,7 @@ class Rim:
     outline: Float32
     drawn: Float32
     end: Float32
-
-
-def headness(around: Float32, hidden: Float32, skin: Float32) -> Float32:
-    """How surely places on the rays belong to the head, by their colour: float32[RAYS, STEPS].
-
-    A ray is on the head from the patch on for as long as its colour is rather that of hair or skin
-    than that of the ray's end.
-
-    Args:
-        around: float32[RAYS, STEPS, 3] BGR.
-        hidden: float32[RAYS], where the patch ends.
-        skin: float32[3] BGR of the painted face.
-    """
-    out = distances()
-    beyond = out - hidden[:, None]
-    behind = smooth_around(around[:, out[0] > max(_ENDS)].mean(axis=1), _SPREAD)[:, None]
-    from_wall = farthest(around - behind)
-    next_to = (beyond > 0) & (beyond < _NEXT)
-    weight = next_to * from_wall * UP[:, None] + np.float32(_FAINT) * next_to
-    hair = (around * weight[..., None]).sum(axis=(0, 1)) / weight.sum()
-    own = smooth_around((around * next_to[..., None]).sum(axis=1), _SPREAD)
-    own /= smooth_around(next_to.sum(axis=1, dtype=np.float32), _SPREAD)[:, None]
-    from_head = cv2.min(farthest(around - hair), farthest(around - skin))
-    from_head = cv2.min(from_head, farthest(around - own[:, None]))
-    wall, mine = (np.square(np.square(one)) for one in (from_wall, from_head))
-    told = wall / (wall + mine + np.float32(_TOLD**4))
-    told *= 1 - rise(out / ellipse(*_HEAD)[:, None], *_BEYOND_HEAD)
-    told[beyond < 0] = 1
-    return np.asarray(np.cumprod(told, axis=1), np.float32)
-
-
-def hair_width(head: Float32, hidden: Float32) -> Float32:
-    """How wide what is seen of hair is beyond the patch: float32[RAYS].
-
-    Args:
-        head: float32[RAYS, STEPS], see `headness`.
-        hidden: float32[RAYS], radius of the patch.
-    """
-    found = (head * (distances() > hidden[:, None])).sum(axis=1) * _STEP
-    # A gleam that looks like the wall ends a ray early: what both neighbours have is hair too.
-    return smooth_around(_closed(found, _GAP), 3.0)
-
-
-def _closed(values: Float32, rays: int) -> Float32:
-    """Values of the rays without notches of up to twice so many of them (a closing)."""
-    turns = range(-rays, rays + 1)
-    widest = np.max([np.roll(values, turn) for turn in turns], axis=0)
-    return np.asarray(np.min([np.roll(widest, turn) for turn in turns], axis=0), np.float32)
+    altered: Float32
 
 
 def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32:
@@ -189,51 +145,38 @@ def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32
     return np.asarray(outline + smooth_around(fuller.astype(np.float32), 2.0), np.float32)
 
 
-def rim_of(painted: Float32, hidden: Float32, hair: Float32, traits: Float32 | None) -> Rim:
+def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | None) -> Rim:
     """What is painted, what is left out and where rays end.
 
     Args:
-        painted: float32[RAYS], radius of the painted face.
+        face: float32[RAYS], radius of the painted face.
         hidden: float32[RAYS], radius of the patch.
-        hair: float32[RAYS], see `hair_width`.
+        hair: of the subject; None as without traits.
         traits: float32[HEAD_TRAITS] of the surrogate; None leaves out nothing but the patch.
     """
-    face = painted = smooth_around(painted, 1.0)
-    source = np.maximum(smooth_around(hidden, 1.2), painted)
-    end = np.maximum(ellipse(*_ENDS), source + np.float32(_LEAST_WAY))
-    outline = np.clip(
-        source + hair, source + np.float32(_LEAST_HAIR), end - np.float32(_LEAST_HAIR)
-    )
+    face = smooth_around(face, 1.0)
+    patch = np.maximum(smooth_around(hidden, 1.2), face)
+    least_end = np.maximum(ellipse(*_ENDS), patch + np.float32(_LEAST_WAY))
+    if hair is None or traits is None:
+        outline = np.maximum(ellipse(*_OUTLINE), patch + np.float32(_LEAST_HAIR))
+        end = np.maximum(least_end, outline + np.float32(_CLEAR))
+        return Rim(face, face, patch, outline, outline, end, np.zeros_like(face))
+    begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
+    width = np.maximum(ends - begins, 0)
+    altered = rise(width, *_SOME_HAIR) * rise(UP, *_ABOVE)
+    altered = smooth_around(np.asarray(altered, np.float32), 2.0)
+    roots = np.float32(_ROOTS) * np.minimum(width, np.float32(_LONGEST_ROOTS))
+    source = patch + altered * (np.maximum(begins + roots, patch) - patch)
+    outline = np.maximum(ends, source + np.float32(_LEAST_HAIR))
+    drawn = outline + altered * _varied(traits)
     seen = outline - source
-    if traits is not None:
-        room = np.maximum(outline - np.float32(_SHOWN) - face, 0)
-        painted = np.asarray(face + np.minimum(_hairline(traits), room), np.float32)
-    wished = outline + _varied(traits) * (1 - np.float32(_LOWER) * DOWN) - painted
-    least, above, beside = _STRETCH
-    most = above + (beside - above) * rise(UP, *_BESIDE)
-    if traits is not None:
-        source = source + _left_out(seen, (wished - np.float32(_SINKS)) / most)
-    left = outline - source
-    width = smooth_around(np.clip(wished, least * left, most * left), _SPREAD)
-    drawn = painted + np.maximum(width, least * left)
-    end = np.maximum(end, drawn + np.float32(_LEAST_HAIR))
-    return Rim(*(one.astype(np.float32) for one in (face, painted, source, outline, drawn, end)))
-
-
-def _left_out(hair: Float32, needed: Float32) -> Float32:
-    """How much beyond the patch is left out: float32[RAYS].
-
-    Args:
-        hair: float32[RAYS], how much is seen of hair.
-        needed: float32[RAYS], how much of it must be left to be drawn out.
-    """
-    above, beside, below = _LEFT_OUT
-    wanted = above * UP + beside * SIDE * (1 - DOWN) + below * DOWN
-    high, low = _MOST_OF_HAIR
-    most = np.minimum(wanted, (low + (high - low) * UP) * hair)
-    left_out = smooth_around(np.clip(hair - needed, 0, most), _SPREAD)
-    # Blurred, it would be more than there is where hair is narrow beside wide hair.
-    return np.asarray(np.minimum(left_out, high * hair), np.float32)
+    least, most = (drawn - np.float32(share) * seen for share in _STRETCH[::-1])
+    painted = face + altered * (np.clip(_hairline(face, traits), least, most) - face)
+    painted = smooth_around(np.asarray(painted, np.float32), 1.5)
+    drawn = np.maximum(drawn, painted + np.float32(_LEAST_HAIR))
+    end = np.maximum(least_end, np.maximum(drawn, outline) + np.float32(_CLEAR))
+    parts = (face, painted, source, outline, drawn, end, altered)
+    return Rim(*(one.astype(np.float32) for one in parts))
 
 
 def source_distances(rim: Rim) -> Float32:
@@ -261,9 +204,9 @@ def forehead_distances(rim: Rim) -> Float32:
     """The same for the forehead: painted skin is drawn up to a high hairline.
 
     It grows along a ray, from its own distance some way inside the painted face to the face's rim
-    where hair begins.
+    where hair begins. Under a fringe skin stays where it is.
     """
-    inner, out = (rim.face - np.float32(_FOREHEAD))[:, None], distances()
+    inner, out = _inner(rim), distances()
     raised = np.maximum(rim.painted - rim.face, 0)[:, None]
     slope = np.float32(_FOREHEAD) / (np.float32(_FOREHEAD) + raised)
     return np.asarray(np.where(out < inner, out, inner + (out - inner) * slope), np.float32)
@@ -271,11 +214,20 @@ def forehead_distances(rim: Rim) -> Float32:
 
 def is_forehead(rim: Rim) -> Float32:
     """1 where that shows, under the rim of hair too, 0 elsewhere: float32[RAYS, STEPS]."""
-    out, raised = distances(), (rim.painted - rim.face)[:, None]
-    inside = (out > (rim.face - np.float32(_FOREHEAD))[:, None]) & (
-        out < rim.painted[:, None] + 0.05
-    )
-    return np.asarray(inside * rise(raised, 0.0, 0.01), np.float32)
+    out = distances()
+    inside = (out > _inner(rim)) & (out < rim.painted[:, None] + 0.05)
+    return np.asarray(inside * rise(rim.altered, 0.0, 0.1)[:, None], np.float32)
+
+
+def shading(rim: Rim) -> Float32:
+    """How much darker the forehead is towards its hair, from 0 to 1: float32[RAYS, STEPS]."""
+    away = np.maximum(rim.painted[:, None] - distances(), 0) / np.float32(_SHADE_WIDTH)
+    return np.asarray(np.float32(_SHADE) * rim.altered[:, None] * np.exp(-away), np.float32)
+
+
+def _inner(rim: Rim) -> Float32:
+    """Radius within which a painted face stays as it is, float32[RAYS, 1]."""
+    return (np.minimum(rim.face, rim.painted) - np.float32(_FOREHEAD))[:, None]
 
 
 def _cubic(
@@ -299,26 +251,32 @@ def leaning(rim: Rim, traits: Float32 | None) -> Float32:
         return np.zeros((len(UP), distances().shape[1]), np.float32)
     way = np.clip((distances() - rim.painted[:, None]) / (rim.end - rim.painted)[:, None], 0, 1)
     lean = -_LEAN * float(centred(traits)[Trait.LEANING])
-    return np.asarray(lean * 4 * way * (1 - way) * (UP * UP)[:, None], np.float32)
+    return np.asarray(lean * 4 * way * (1 - way) * (UP * rim.altered)[:, None], np.float32)
 
 
-def _hairline(traits: Float32) -> Float32:
-    """How far beyond the painted face hair begins, below 0 for a fringe: float32[RAYS]."""
+def _hairline(face: Float32, traits: Float32) -> Float32:
+    """Where a surrogate's hair begins above its face, float32[RAYS]; follows how that is turned."""
     own = centred(traits)
-    high = between(_HAIRLINE, float(traits[Trait.HAIR_LOW]))
-    beside = _TEMPLES * own[Trait.SQUARE] * SIDE + _PARTING * own[Trait.LEANING] * wave(1)
-    return np.asarray(smooth_around((high + beside) * UP * UP, 2.0), np.float32)
+    low = float(traits[Trait.HAIR_LOW]) ** _FEW_LOW
+    corners = np.exp(-0.5 * np.square((UP - _CORNER_AT) / _CORNER_WIDTH))
+    away = between(_HAIRLINE, low) + _SQUARE * own[Trait.SQUARE] * SIDE
+    away = away + _CORNERS * (1 - low) * traits[Trait.RECEDING] * corners
+    away = away + _PARTING * own[Trait.LEANING] * wave(1) + _WAVES * own[Trait.UNEVEN] * wave(5)
+    # Behind the far side of a turned head is no room for a forehead.
+    away = np.minimum(away, away * rise(face / _mirrored(face), *_AS_WIDE))
+    return np.asarray(face + away * rise(UP, *_ARCH), np.float32)
 
 
-def _varied(traits: Float32 | None) -> Float32:
-    if traits is None:
-        return np.zeros(len(UP), np.float32)
+def _mirrored(radii: Float32) -> Float32:
+    """Radii float32[RAYS] with left and right exchanged.
+
+    >>> _mirrored(wave(1)).round(3).tolist() == (-wave(1)).round(3).tolist()
+    True
+    """
+    return radii[(RAYS // 2 - np.arange(RAYS)) % RAYS]
+
+
+def _varied(traits: Float32) -> Float32:
     own = centred(traits)
-    parts = (
-        own[Trait.TALL] * UP
-        + own[Trait.WIDE] * SIDE
-        + own[Trait.LEANING] * wave(1) * (0.3 + UP)
-        + 0.7 * own[Trait.SQUARE] * wave(2, np.pi / 2)
-        + 0.5 * own[Trait.UNEVEN] * wave(3)
-    )
+    parts = own[Trait.TALL] * UP + 0.3 * own[Trait.LEANING] * wave(1)
     return np.asarray(_VARIED * np.clip(parts, -1, 1), np.float32)

@@ -1,10 +1,10 @@
-"""Continues what is around a swapped face up to it, and makes it a surrogate's head.
+"""Continues what is around a swapped face up to it, and gives its head the surrogate's hairline.
 
 A stranger's face on an untouched head is still recognised more often than by chance: where hair
-begins tells people apart. So that is left out, and what lies farther out is drawn in up to the
-painted face, as sharp as it was and in another shape for every surrogate, see `engines.reshaping`;
-skin runs on from the face, see `engines.seam`. Only the composite itself is looked at, in which
-every face has been replaced or covered: nothing can bring one back.
+begins tells people apart. So that is read (`engines.hairline`), and hair is drawn up to, or down
+to, where the surrogate's begins, as sharp as it was, see `engines.reshaping`; the rest of the head
+stays as it is, and skin runs on from the face, see `engines.seam`. Only the composite itself is
+looked at, in which every face has been replaced or covered: nothing can bring one back.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
+from engines.hairline import Hair, read_hair
 from engines.head_layer import Fields, head_layer
 from engines.head_memory import Reading
 from engines.patches import Patch, Placed
@@ -45,11 +46,10 @@ from engines.reshaping import (
     Rim,
     filled_radii,
     forehead_distances,
-    hair_width,
-    headness,
     is_forehead,
     leaning,
     rim_of,
+    shading,
     source_distances,
 )
 from engines.seam import toned
@@ -60,6 +60,8 @@ __all__ = ["continued"]
 
 _TREMBLES: Final = 0.01
 """How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
+_FOREHEAD: Final = 0.06
+"""How far inside a painted face its forehead is looked at."""
 _MIDDLE: Final = np.array(MIDDLE, np.float32)
 
 Float32 = NDArray[np.float32]
@@ -87,14 +89,11 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     around = within(rays_from_grid(crop), inside_of(picture, place, GRID))
     outline = outline_radii(patch.outline)
     hidden = _hidden(patch, outline)
-    skin = _skin_of(patch)
-    head = headness(around, hidden, skin)
-    hair = hair_width(head, hidden)
     painted = rays_from_grid(_painted(patch))
     face = filled_radii(outline, hidden, painted)
     if patch.memory is not None:
-        hair = patch.memory.steadied(Reading.HAIR, hair)
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
+    hair = None if patch.head is None else _hair(patch, around, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
     region = _region(picture, place, rim)
     if region is None:
@@ -111,6 +110,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         seam,
         forehead_distances(rim) - distances(),
         is_forehead(rim),
+        shading(rim),
     )
     return head_layer(picture, place, region, fields, others)
 
@@ -143,9 +143,18 @@ def _painted(patch: Patch) -> Float32:
     return np.asarray(cv2.warpAffine(small, place, (GRID, GRID), borderMode=mode), np.float32)
 
 
-def _skin_of(patch: Patch) -> Float32:
-    quarter = patch.pixels.shape[0] // 4
-    return np.array(cv2.mean(patch.pixels[quarter:-quarter, quarter:-quarter])[:3], np.float32)
+def _hair(
+    patch: Patch, around: Float32, hidden: Float32, painted: Float32, outline: Float32
+) -> Hair:
+    """Where the subject's hair is, read now and then and steadied in between."""
+
+    def read() -> Float32:
+        forehead = along(painted, (outline - np.float32(_FOREHEAD))[:, None])[:, 0]
+        found = read_hair(around, hidden, forehead)
+        return np.stack([found.begins, found.ends])
+
+    known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
+    return Hair(known[0], known[1])
 
 
 def _region(picture: Picture, place: Similarity, rim: Rim) -> tuple[int, int, int, int] | None:

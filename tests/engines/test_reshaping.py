@@ -8,48 +8,48 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engines.head_traits import HEAD_TRAITS
-from engines.polar import RAYS, STEPS, UP, distances
+from engines.hairline import Hair, read_hair
+from engines.head_traits import HEAD_TRAITS, Trait
+from engines.polar import RAYS, STEPS, UP, distances, wave
 from engines.reshaping import (
+    Rim,
     filled_radii,
-    hair_width,
-    headness,
+    forehead_distances,
     leaning,
     rim_of,
+    shading,
     source_distances,
 )
+from tests.engines.heads import SKIN, head_on_rays
 
 pytestmark = pytest.mark.unit
 
 Float32 = NDArray[np.float32]
-SKIN = np.array([90, 110, 150], np.float32)
-FACE, PATCH = np.full(RAYS, 0.36, np.float32), np.full(RAYS, 0.42, np.float32)
+FACE, PATCH = np.full(RAYS, 0.42, np.float32), np.full(RAYS, 0.46, np.float32)
+ABOVE = UP > 0.8
 
 
-def hair_up_to(radius: float, wall: float = 200, hair: float = 30) -> Float32:
-    """Rays over hair, and a wall from some distance on: float32[RAYS, STEPS, 3]."""
-    level = np.where(distances() < radius, hair, wall)
-    return np.broadcast_to(level[..., None], (RAYS, STEPS, 3)).astype(np.float32)
+def hair_between(begins: float, ends: float) -> Hair:
+    return Hair(np.full(RAYS, begins, np.float32), np.full(RAYS, ends, np.float32))
 
 
-@pytest.mark.parametrize(("hair", "wall"), [(30, 200), (200, 40), (30, 75)])
-def test_hair_ends_where_the_wall_begins(hair: float, wall: float) -> None:
-    head = headness(hair_up_to(0.6, wall, hair), PATCH, SKIN)
-    step = distances()[0, 1] - distances()[0, 0]
-    ends = head.sum(axis=1) * step
-    assert np.abs(ends - 0.6).max() < 0.04
+def surrogate(**traits: float) -> Float32:
+    own = np.full(HEAD_TRAITS, 0.5, np.float32)
+    for name, value in traits.items():
+        own[Trait[name.upper()]] = value
+    return own
 
 
-def test_wall_of_the_hairs_colour_is_no_head() -> None:
-    head = headness(hair_up_to(0.6, 30, 30), PATCH, SKIN)
-    assert head[:, distances()[0] > 0.5].max() < 0.1
+def is_sound(rim: Rim) -> bool:
+    grows = (np.diff(source_distances(rim), axis=1) > -1e-4).all()
+    return bool(grows and (rim.source < rim.outline).all() and (rim.painted < rim.drawn).all())
 
 
 @given(
     st.lists(st.floats(0, 1), min_size=HEAD_TRAITS, max_size=HEAD_TRAITS),
     st.floats(0.2, 0.5),
     st.floats(0.0, 0.25),
-    st.floats(0.0, 0.7),
+    st.floats(0.0, 0.4),
 )
 @settings(max_examples=60, deadline=None)
 def test_sources_grow_along_rays_and_lie_beyond_the_patch(
@@ -57,11 +57,12 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
 ) -> None:
     painted = np.full(RAYS, face, np.float32)
     hidden = painted + np.float32(feather)
-    head = headness(hair_up_to(face + feather + hair), hidden, SKIN)
-    rim = rim_of(painted, hidden, hair_width(head, hidden), np.array(traits, np.float32))
+    around = head_on_rays(face + feather, face + feather + hair)
+    found = read_hair(around, hidden, np.broadcast_to(SKIN, (RAYS, 3)))
+    rim = rim_of(painted, hidden, found, np.array(traits, np.float32))
     source = source_distances(rim)
     assert np.isfinite(source).all()
-    assert (np.diff(source, axis=1) > -1e-4).all()
+    assert is_sound(rim)
     outside = distances() > rim.painted[:, None]
     assert (source >= hidden[:, None] - 0.01)[outside].all()
     beyond = distances() > rim.end[:, None]
@@ -71,34 +72,72 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
 @given(st.lists(st.floats(0.0, 0.5), min_size=RAYS, max_size=RAYS), st.integers(0, 2**16))
 @settings(max_examples=60, deadline=None)
 def test_sources_grow_where_hair_is_wide_beside_narrow(hair: list[float], seed: int) -> None:
-    traits = np.random.default_rng(seed).random(HEAD_TRAITS, np.float32)
-    rim = rim_of(FACE, PATCH, np.array(hair, np.float32), traits)
-    assert (rim.source < rim.outline).all()
-    assert (rim.painted < rim.drawn).all()
-    assert (np.diff(source_distances(rim), axis=1) > -1e-4).all()
+    drawn = np.random.default_rng(seed)
+    begins = PATCH + drawn.random(RAYS, np.float32) * np.float32(0.2)
+    found = Hair(begins, begins + np.array(hair, np.float32))
+    assert is_sound(rim_of(FACE, PATCH, found, drawn.random(HEAD_TRAITS, np.float32)))
 
 
-def test_gleam_in_hair_leaves_no_notch() -> None:
-    around = hair_up_to(0.6)
-    around[50:54, 22:26] = 200  # the wall's colour, between the patch and where hair ends
-    width = hair_width(headness(around, PATCH, SKIN), PATCH)
-    assert width.min() > 0.8 * width.max()
+@pytest.mark.parametrize("own", [0.5, 0.56, 0.62])
+def test_hair_begins_where_the_surrogates_does_whatever_the_subjects_hairline(own: float) -> None:
+    rim = rim_of(FACE, PATCH, hair_between(own, 0.9), surrogate())
+    middle = rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate())
+    assert np.abs(rim.painted - middle.painted)[ABOVE].max() < 0.01
+    # The roots next to the subject's hairline are left out.
+    assert (rim.source > own + 0.05)[ABOVE].all()
+
+
+def test_hairlines_of_surrogates_differ() -> None:
+    high, low = (
+        rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate(hair_low=value)).painted
+        for value in (0.0, 1.0)
+    )
+    assert (high - low)[ABOVE].min() > 0.18
+    assert (low < FACE)[ABOVE].all()
+    assert np.abs(high - low)[UP < 0.1].max() < 0.01
+
+
+def test_bald_head_keeps_its_shape() -> None:
+    rim = rim_of(FACE, PATCH, hair_between(0.8, 0.8), surrogate(hair_low=0.0))
+    assert np.abs(rim.painted - FACE).max() < 0.01
+    assert not shading(rim).any()
+
+
+def test_far_side_of_a_turned_head_gets_no_forehead() -> None:
+    turned = np.asarray(FACE - 0.08 + 0.08 * wave(1), np.float32)
+    hidden = np.asarray(turned + 0.04, np.float32)
+    rim = rim_of(turned, hidden, hair_between(0.6, 0.9), surrogate(hair_low=0.0))
+    raised = (rim.painted - rim.face)[UP > 0.5]
+    near, far = raised[-4:].mean(), raised[:4].mean()
+    assert near > 0.03
+    assert far < 0.3 * near
+
+
+def test_forehead_reaches_a_high_hairline_and_stays_under_a_fringe() -> None:
+    high, low = (
+        rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate(hair_low=value))
+        for value in (0.0, 1.0)
+    )
+    out = np.broadcast_to(distances(), (RAYS, STEPS))
+    rim = np.abs(out - high.painted[:, None]).argmin(axis=1)
+    drawn = forehead_distances(high)[np.arange(RAYS), rim]
+    assert np.abs(drawn - high.face)[ABOVE].max() < 0.02
+    assert np.allclose(forehead_distances(low)[ABOVE], out[ABOVE])
+    assert shading(low)[ABOVE].max() > 0.1
 
 
 def test_without_traits_only_the_patch_is_left_out() -> None:
-    head = headness(hair_up_to(0.7), PATCH, SKIN)
-    kept = rim_of(FACE, PATCH, hair_width(head, PATCH), None)
-    altered = rim_of(FACE, PATCH, hair_width(head, PATCH), np.full(HEAD_TRAITS, 0.5, np.float32))
+    kept = rim_of(FACE, PATCH, None, None)
+    altered = rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate())
     assert np.abs(kept.source - PATCH).max() < 0.02
-    more = altered.source - kept.source
-    assert (more[UP > 0.9] > 0.12).all()
-    assert more.min() > 0
+    assert ((altered.source - kept.source)[UP > 0.9] > 0.12).all()
+    assert not kept.altered.any()
     assert not leaning(kept, None).any()
 
 
 def test_leaning_moves_what_is_above_and_nothing_else() -> None:
-    rim = rim_of(FACE, PATCH, np.full(RAYS, 0.28, np.float32), None)
-    lean = leaning(rim, np.ones(HEAD_TRAITS, np.float32))
+    rim = rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate())
+    lean = leaning(rim, surrogate(leaning=1.0))
     assert np.abs(lean[UP > 0.9]).max() > 0.02
     assert not lean[UP == 0].any()
 

@@ -17,7 +17,7 @@ from engines.head_memory import HeadMemory, Reading
 from engines.head_traits import HEAD_TRAITS
 from engines.patches import Patch
 from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
-from engines.polar import RAYS
+from engines.polar import MIDDLE, RAYS
 from engines.surroundings import continued
 from engines.types import Frame, Track
 from tests.engines.noisy_scene import (
@@ -80,20 +80,45 @@ def rings(side_px: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 SIDE_PX = EYES_APART / 0.4
 
 
-def test_hairline_is_left_out_and_the_far_scene_is_untouched() -> None:
-    """The planted fault: a red mark around the patch, above it where hair begins."""
-    patch, image = altered(patch_at(320, 180)), np.full((HEIGHT, WIDTH, 3), 120, np.uint8)
-    near, far = rings(SIDE_PX)
-    image[near] = (0, 0, 255)
-    above = near.copy()
-    above[_at(0.5, 0.3)[0] :] = False
+def head(hairline: float, hair: int = 30) -> BgrImage:
+    """A head behind the patch of a face at (320, 180): skin up to a hairline, hair, a wall.
+
+    Args:
+        hairline: how far above the middle of the patch hair begins, shares of its side.
+        hair: its grey level.
+    """
+    image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
+    row, column = _at(*MIDDLE)
+    for radius, level in ((0.86, (hair, hair, hair)), (hairline, (90, 100, 120))):
+        size = round(radius * SIDE_PX)
+        cv2.ellipse(image, (column, row), (round(0.85 * size), size), 0, 0, 360, level, -1)
+    return image
+
+
+def _above(image: BgrImage) -> NDArray[np.float32]:
+    """The window of a frame where hair begins, above the face."""
+    top, bottom = (_at(0.5, MIDDLE[1] - radius)[0] for radius in (0.70, 0.46))
+    left, right = (_at(share, 0.5)[1] for share in (0.35, 0.65))
+    return image[top:bottom, left:right].astype(np.float32)
+
+
+def test_hairline_of_the_subject_is_gone_and_the_far_scene_is_untouched() -> None:
+    """The planted fault: two people who differ by where their hair begins, and in nothing else."""
+    images = [head(0.54), head(0.64)]
+    patch = altered(skinned(patch_at(320, 180)))
     made, kept = (
-        published(image, [track_at(320, 180)], {1: one}).astype(int)
+        [published(image, [track_at(320, 180)], {1: one}) for image in images]
         for one in (patch, replace(patch, head=None))
     )
-    assert ((made[..., 2] - made[..., 0])[above] > 100).mean() < 0.02
-    assert ((kept[..., 2] - kept[..., 0])[above] > 100).mean() > 0.2
-    assert np.array_equal(made[far], image[far])
+    told, before = (
+        float(np.abs(_above(one) - _above(other)).mean()) for one, other in (made, kept)
+    )
+    assert before > 15
+    assert told < 0.25 * before
+    _, far = rings(SIDE_PX)
+    assert all(
+        np.array_equal(one[far], image[far]) for one, image in zip(made, images, strict=True)
+    )
 
 
 def test_what_is_farther_out_stays_sharp() -> None:
@@ -106,13 +131,12 @@ def test_what_is_farther_out_stays_sharp() -> None:
 
 
 def test_heads_of_two_surrogates_differ() -> None:
-    image = scene()
-    small, tall = (
-        published(image, [track_at(320, 180)], {1: altered(patch_at(320, 180), *rest)})
+    image = head(0.58)
+    high, low = (
+        published(image, [track_at(320, 180)], {1: altered(skinned(patch_at(320, 180)), *rest)})
         for rest in ((0, 0, 0, 0, 0, 0), (1, 1, 1, 1, 1, 1))
     )
-    near, _ = rings(SIDE_PX)
-    assert np.abs(small[near].astype(int) - tall[near]).mean() > 20
+    assert np.abs(_above(high) - _above(low)).mean() > 15
 
 
 def test_head_without_traits_is_changed_less() -> None:
