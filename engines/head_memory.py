@@ -14,8 +14,8 @@ __all__ = ["HeadMemory", "Reading"]
 
 _NEW: Final = 0.12
 """Share of the new reading in a frame: larger follows a turning head sooner, and trembles more."""
-_EVERY: Final = 6
-_OF: Final = 5
+_EVERY: Final = 8
+_OF: Final = 3
 """Frames from one costly reading to the next, and of how many readings the median counts: one that
 went wrong has no part in what is drawn."""
 

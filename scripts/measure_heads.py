@@ -38,7 +38,7 @@ Told = tuple[float, float, float]
 Images = NDArray[np.uint8]
 """(N, S, S, 3) BGR portraits."""
 PARTS = ("above the brows", "beside and below", "all around")
-"""Of kept heads, made grey one after the other."""
+"""Of kept heads, made grey one after the other; the first in its mean colour too."""
 BROWS = 0.3
 RIM = 1.1
 """Height of the brows in the kveil crop, and where a face ends, in radii of the identity oval."""
@@ -74,6 +74,7 @@ def main() -> int:
     add("face swapped, head kept", kept)
     for part in PARTS:
         add(f"kept, grey {part}", (_greyed(one, part) for one in kept))
+    add(f"kept, one colour {PARTS[0]}", (_in_one_colour(one, PARTS[0]) for one in kept))
     head = "".join(f" | {one.name}: AUC | mean rank ÷ chance | recognised" for one in judges)
     table = "\n".join([f"| people{head} |", f"|---{'|---' * 3 * len(judges)}|", *rows])
     print(table)
@@ -95,12 +96,24 @@ def _dealt(
 
 def _greyed(images: Images, part: str) -> Images:
     """Portraits with a part around the face made grey."""
+    return np.where(_place_of(part)[..., None], np.uint8(127), images)
+
+
+def _in_one_colour(images: Images, part: str) -> Images:
+    """Portraits with a part around the face made each one's mean colour of it."""
+    place = _place_of(part)
+    means = images[:, place].mean(axis=1).round().astype(np.uint8)
+    return np.where(place[..., None], means[:, None, None], images)
+
+
+def _place_of(part: str) -> NDArray[np.bool_]:
+    """Where that part of a portrait is, bool[PORTRAIT, PORTRAIT]."""
     place = np.arange(PORTRAIT, dtype=np.float32) + np.float32(0.5 - MARGIN)
     x, y = np.meshgrid(place, place)
     around = identity_distance(np.stack([x.ravel(), y.ravel()], axis=1), CROP) > RIM
     above = y < BROWS * CROP
-    grey = around.reshape(above.shape) & {PARTS[0]: above, PARTS[1]: ~above}.get(part, True)
-    return np.where(grey[..., None], np.uint8(127), images)
+    chosen = {PARTS[0]: above, PARTS[1]: ~above}.get(part, np.ones_like(above))
+    return np.asarray(around.reshape(above.shape) & chosen, np.bool_)
 
 
 def _told_by_all(taking_part: Subjects, judges: Sequence[Judge], images: Images) -> list[Told]:

@@ -3,15 +3,16 @@
 `python -m training.donors --models DIR`. People are made of parts of photographed adults
 (`training.people`), drawn a little away from the average face where recognisers tell people apart,
 and their parts exchanged until they are unlike each other, as far as that can be expected before
-anybody is painted (`training.likeness`, `training.spreading`). Those are kept whose textures look
-like photographs' (`training.looks`), who are near to nobody real (`training.nearest`), who move
-truly and who rarely pass for each other.
+anybody is painted (`training.likeness`, `training.spreading`). Those are kept who look like
+photographed people, by what was seen of them or is learnt from that (`training.flaws`), who are
+near to nobody real (`training.nearest`), who move truly and who rarely pass for each other. A
+crowd is drawn anew only where too few of those who were looked at look well.
 """
 
 import argparse
 import json
 import logging
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -27,12 +28,19 @@ from engines.swapper import Swapper
 from training.attributes import age_band, fit_attributes
 from training.axes import LATENT
 from training.choosing import Shown, fewest_pairs, passing_pairs, shown
+from training.flaws import FLAWED, Seen, features, fit_flaws, held_out, read_seen
 from training.likeness import Likeness, likeness_from
-from training.looks import Critic, best
 from training.mixtures import mixtures
 from training.nearest import nearness
-from training.people import LAYERS, latents_of, layered, load_people, sources_and_filter
-from training.portraits import BATCH, portraits
+from training.people import (
+    LAYERS,
+    People,
+    latents_of,
+    layered,
+    load_people,
+    sources_and_filter,
+)
+from training.portraits import portraits
 from training.sources import is_real_adult
 from training.spreading import spread_out
 
@@ -41,22 +49,24 @@ TAUGHT: Final = 3000
 FIRST: Final = 2400
 """People spread out by what was learnt from these. They are painted too, and learnt from: a crowd
 that is spread by a map gathers where the map is wrong."""
-SPREAD: Final = 7200
+SPREAD: Final = 8400
 """People spread out by what was learnt from both."""
-USUAL: Final = 600
-"""Of the first, whose textures tell what is usual."""
-COMELY: Final = 3600
-"""Of those spread out and clean, by their textures."""
+COMELY: Final = 1900
+"""Of those looked at and those spread out and clean, who look most like photographed people."""
 CONTROLS: Final = 3
-TRUE_SHARE: Final = 0.85
+TRUE_SHARE: Final = 0.95
 """Share of them that moves most truly."""
-LEFT: Final = 960
+LEFT: Final = 800
 SPARE: Final = 0.15
 """Share more that is compared with real people: whoever is near to one goes."""
 PULLED: Final = (1.2, 1.56)
 """Share of their distance to the average face that people get where recognisers tell them apart
 least, and most. A linear texture paints people weaker than they are, and retouching does so too."""
 BEND: Final = 0.3
+REFUSED: Final = 0.5
+"""Share of those looked at at whose refusal it is told how well flaws are found."""
+_AT_ONCE: Final = 60
+"""People painted; a swapper remembers the textures of so many."""
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
@@ -104,14 +114,12 @@ class Maker:
     def __init__(self, folder: Path, data: Path, models: Path, seed: int) -> None:
         backend, geometry = OpenVino(), folder / "shape.npz"
         self.shape = load_shape_model(geometry)
-        self._frame = load_texture_frame(geometry)
-        self._generator = backend.load(folder / "generator.onnx")
         self._swapper = Swapper(
             backend.load(folder / "landmarker.onnx"),
-            self._generator,
+            backend.load(folder / "generator.onnx"),
             backend.load(folder / "renderer.onnx"),
             self.shape,
-            self._frame,
+            load_texture_frame(geometry),
             load_relief(geometry),
         )
         self._data, self._models, self._seed = data, models, seed
@@ -120,21 +128,23 @@ class Maker:
         """What recognisers see of people float32[N, C], each under one control: float32[N, D]."""
         return self._shown(layered(latents_of(codes)), self._seed, 1).mean()
 
-    def comely(self, codes: Float32, usual: Float32, count: int) -> Int64:
-        """Whose textures look most like photographs': at most `count` indices.
+    def features(self, latents: Float32) -> Float32:
+        """What tells of flaws of people float32[N, 512]: float32[N, E], see `training.flaws`."""
+        found = []
+        for start in range(0, len(latents), _AT_ONCE):
+            part = layered(latents[start : start + _AT_ONCE])
+            pictures, _ = portraits(self._swapper, self.shape, part)
+            found.append(features(pictures, self._swapper.read(pictures).doubt))
+        return np.concatenate(found)
+
+    def fewest(self, alone: Float32, bins: Bins) -> tuple[Int64, dict[str, float]]:
+        """LEFT people who move truly, rarely pass for others and are nobody: indices, facts.
 
         Args:
-            codes: float32[N, C].
-            usual: people who tell what is usual, float32[M, C].
-            count: wanted.
+            alone: latents float32[N, 512].
+            bins: of the N people.
         """
-        critic = Critic(self._frame, np.concatenate(list(self._textures(usual))))
-        flaws = [critic.flaws(each) for part in self._textures(codes) for each in part]
-        return best(np.stack(flaws), count)
-
-    def fewest(self, codes: Float32, bins: Bins) -> tuple[Int64, dict[str, float]]:
-        """LEFT people who move truly, rarely pass for others and are nobody: indices, facts."""
-        latents = layered(latents_of(codes))
+        latents = layered(alone)
         found = self._shown(latents, self._seed + 1, CONTROLS)
         passing = passing_pairs(found.seen)
 
@@ -157,11 +167,24 @@ class Maker:
     def _shown(self, latents: Float32, seed: int, controls: int) -> Shown:
         return shown(self._swapper, self.shape, latents, self._data, self._models, seed, controls)
 
-    def _textures(self, codes: Float32) -> Iterator[Float32]:
-        """As the generator paints people float32[N, C], in parts float32[n, 3, S, S]."""
-        for part in np.array_split(codes, -(-len(codes) // BATCH)):
-            latents = np.array(layered(latents_of(part)))
-            yield np.asarray(self._generator.run({"latents": latents})["texture"], np.float32)
+
+def comely(seen: Seen, crowd: Float32, scores: tuple[Float32, Float32], count: int) -> Float32:
+    """Who looks most like a photographed person: at most `count` latents, float32[M, 512].
+
+    Whoever was seen to be flawed is left out. Those who pass for photographed come first, then
+    those who may, then those of the crowd who were not looked at; among these by their scores.
+
+    Args:
+        seen: people who were looked at.
+        crowd: latents float32[N, 512].
+        scores: of those seen and of the crowd, float32[S] and float32[N]; more is more flawed.
+        count: wanted.
+    """
+    fine, strange = seen.verdict != FLAWED, seen.row_of(crowd) < 0
+    people = np.concatenate([seen.latents[fine], crowd[strange]])
+    turn = np.concatenate([seen.verdict[fine], np.full(strange.sum(), FLAWED)])
+    order = np.lexsort([np.concatenate([scores[0][fine], scores[1][strange]]), turn])
+    return people[np.sort(order[:count])]
 
 
 def write(
@@ -182,32 +205,71 @@ def write(
     people = load_people(data, texture, relief, maker.shape)
     model, facts = fit_attributes(people.codes, rows, np.load(data / "split.npy"))
     sources, clean, told = sources_and_filter(people, maker.shape, data)
-    lenders, groups = people.whole[sources], groups_of(rows, sources)
+    seen = read_seen()
+    crowd = np.zeros((0, LATENT), np.float32)
+    if (seen.verdict != FLAWED).sum() < COMELY:
+        lenders = Lenders(people.whole[sources], groups_of(rows, sources))
+        codes = drawn_crowd(maker, people, lenders, seed)
+        crowd = latents_of(codes[clean.fits(codes)])
+        crowd = crowd[are_adults(model.bins(layered(crowd)))]
+    latents, judged = _comely(maker, seen, crowd)
+    bins = model.bins(layered(latents))
+    adults = np.flatnonzero(are_adults(bins))
+    log.info("%d people lend, %d look well", len(sources), len(adults))
+    chosen, found = maker.fewest(latents[adults], [bins[row] for row in adults])
+    kept = adults[chosen]
+    _save(out, latents[kept], [bins[row] for row in kept], model)
+    return facts | told | judged | found
 
-    taught = people.evened(mixtures(lenders, people.parts, TAUGHT, seed, groups))
+
+@dataclass(frozen=True, slots=True)
+class Lenders:
+    """People whose parts are mixed.
+
+    Attributes:
+        whole: their codes, float32[N, C].
+        groups: age band and gender presentation, int64[N].
+    """
+
+    whole: Float32
+    groups: Int64
+
+
+def drawn_crowd(maker: Maker, people: People, lenders: Lenders, seed: int) -> Float32:
+    """SPREAD people made of parts and spread out, to be looked at: codes float32[SPREAD, C].
+
+    Args:
+        maker: paints them, to learn how likeness follows from codes.
+        people: of the training crops.
+        lenders: whose parts are mixed.
+        seed: decides who is mixed.
+    """
+    whole, groups = lenders.whole, lenders.groups
+    taught = people.evened(mixtures(whole, people.parts, TAUGHT, seed, groups))
     seen = maker.seen(taught)
     likeness = likeness_from(taught, seen)
-    log.info("%d people lend, %d people taught", len(sources), len(taught))
 
     def finish(sums: Float32) -> Float32:
         return pulled(people.evened(sums), likeness)
 
     def spread(by: Likeness, count: int, turn: int) -> Float32:
-        return spread_out(lenders, people.parts, groups, finish, by, count, seed + turn)
+        return spread_out(whole, people.parts, groups, finish, by, count, seed + turn)
 
     first = spread(likeness, FIRST, 1)
     also = maker.seen(first)
     both = {name: np.concatenate([each, also[name]]) for name, each in seen.items()}
-    codes = spread(likeness_from(np.concatenate([taught, first]), both), SPREAD, 2)
-    codes = codes[clean.fits(codes)]
-    bins = model.bins(layered(latents_of(codes)))
-    comely = np.flatnonzero(are_adults(bins))
-    comely = comely[maker.comely(codes[comely], first[:USUAL], COMELY)]
-    log.info("%d of %d are clean, %d look well", len(codes), SPREAD, len(comely))
-    chosen, found = maker.fewest(codes[comely], [bins[row] for row in comely])
-    kept = comely[chosen]
-    _save(out, latents_of(codes[kept]), [bins[row] for row in kept], model)
-    return facts | told | found
+    return spread(likeness_from(np.concatenate([taught, first]), both), SPREAD, 2)
+
+
+def _comely(maker: Maker, seen: Seen, crowd: Float32) -> tuple[Float32, dict[str, float]]:
+    """COMELY people, of those looked at and of a crowd: latents float32[M, 512]; facts."""
+    known = maker.features(seen.latents)
+    model = fit_flaws(known, seen.verdict)
+    scores = model.scores(maker.features(crowd)) if len(crowd) else np.zeros(0, np.float32)
+    latents = comely(seen, crowd, (model.scores(known), scores), COMELY)
+    flawed = float((seen.verdict == FLAWED).mean())
+    facts = {"looked_at": float(len(known)), "flaws_seen": flawed}
+    return latents, facts | held_out(known, seen.verdict, REFUSED)
 
 
 def donor_arrays(

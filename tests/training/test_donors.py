@@ -6,7 +6,8 @@ import pytest
 
 from training.axes import axes
 from training.choosing import fewest_pairs, passing_pairs
-from training.donors import PULLED, groups_of, pulled
+from training.donors import PULLED, comely, groups_of, pulled
+from training.flaws import FLAWED, Seen
 from training.likeness import likeness_from
 
 pytestmark = pytest.mark.unit
@@ -87,3 +88,18 @@ def test_people_of_one_age_band_and_gender_are_a_group() -> None:
     found = groups_of(rows, np.array([0, 1, 2, 3]))
     assert found[0] == found[2]
     assert len(set(found.tolist())) == 3
+
+
+def test_who_was_looked_at_comes_before_others_and_the_flawed_never() -> None:
+    latents = 9 * np.eye(7, dtype=np.float32)
+    seen = Seen(latents[:4], np.array([0, FLAWED, 1, 1]))
+    scores = np.array([5, -9, 4, 3], np.float32), np.array([-9, 2, 0, 1], np.float32)
+    crowd = latents[[1, 4, 5, 6]]
+
+    def found(count: int) -> list[int]:
+        return [int(row.argmax()) for row in comely(seen, crowd, scores, count)]
+
+    assert found(1) == [0]
+    assert found(2) == [0, 3]
+    assert found(4) == [0, 2, 3, 5]
+    assert found(9) == [0, 2, 3, 4, 5, 6]
