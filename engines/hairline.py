@@ -39,8 +39,9 @@ _BEHIND: Final = ((0.96, 1.04), (1.08, REACH))
 """Between which distances what is behind a head is looked at."""
 _TOO_HIGH: Final = (0.66, 0.74)
 _DIFFERS: Final = (0.2, 0.4)
-"""How little hair may differ from skin, or, where it begins so high, from what is behind it, to be
-none. Dark hair before a dark wall begins lower."""
+_TOO_BRIGHT: Final = (10.0, 30.0)
+"""How little hair may differ from skin to be none; and from what is behind it, where it begins so
+high or is so much brighter than skin, grey levels: dark hair before a dark wall is neither."""
 _ROUNDS: Final = 3
 _SPREAD: Final = 1.5
 """Deviation of the blur across rays while the colour of hair is looked for."""
@@ -85,6 +86,7 @@ class _Rays:
         beyond: float32[N, STEPS], 1 beyond the patch.
         skin: float32[N, STEPS], how unlike skin.
         behind: float32[N, STEPS], how unlike what is behind the head.
+        brighter: float32[N, STEPS], how much brighter than skin, grey levels.
         first, last: float32[N, STEPS + 1], how unusual it is that hair begins or ends there.
     """
 
@@ -92,6 +94,7 @@ class _Rays:
     beyond: Float32
     skin: Float32
     behind: Float32
+    brighter: Float32
     first: Float32
     last: Float32
 
@@ -111,10 +114,12 @@ def read_hair(around: Float32, hidden: Float32, skin: Float32) -> Hair:
     ends = _shortest(np.where(_is_before(begins), _NEVER, _costs_of_end(rays, hair)))
     first = np.maximum(begins * _STEP, hidden[_UPPER])
     width = np.maximum(ends * _STEP - first, 0)
-    # Nothing but skin is no hair, and a bald head ends where what is behind it seems to be hair.
+    # Nothing but skin is no hair, nor is what is behind a head where hair is not to be expected.
     bare = width * (1 - rise(_told(rays.skin, begins, ends), *_DIFFERS))
-    is_high = rise((begins * _STEP).astype(np.float32), *_TOO_HIGH)
-    wall = (width - bare) * is_high * (1 - rise(_told(rays.behind, begins, ends), *_DIFFERS))
+    high = rise((begins * _STEP).astype(np.float32), *_TOO_HIGH)
+    bright = rise(_told(rays.brighter, begins, ends), *_TOO_BRIGHT)
+    unlikely = np.maximum(high, bright)
+    wall = (width - bare) * unlikely * (1 - rise(_told(rays.behind, begins, ends), *_DIFFERS))
     return Hair(
         _everywhere(first + bare, hidden),
         _everywhere(first + width - wall, np.maximum(ellipse(*_ENDS), hidden)),
@@ -143,7 +148,9 @@ def _rays(around: Float32, hidden: Float32, skin: Float32) -> _Rays:
     first = _unusual(edges - ellipse(*_BEGINS)[_UPPER][:, None], _UNUSUAL[0])
     last = _unusual(edges - ellipse(*_ENDS)[_UPPER][:, None], _UNUSUAL[1])
     first = np.where(edges < hides, _NEVER, first).astype(np.float32)
-    return _Rays(colours, beyond, _unlike(colours, face) * beyond, behind * beyond, first, last)
+    brighter = (colours - face)[..., 0] * np.float32(_SKIN_LEVELS[0])
+    unlike = _unlike(colours, face) * beyond
+    return _Rays(colours, beyond, unlike, behind * beyond, brighter, first, last)
 
 
 def _guesses(rays: _Rays) -> list[Float32]:
@@ -156,7 +163,7 @@ def _guesses(rays: _Rays) -> list[Float32]:
     hides = (_EDGES[:, :-1] * (1 - rays.beyond)).max(axis=1, keepdims=True)
     next_to = rays.beyond * (out < hides + np.float32(_NEXT)) * _WEIGHT
     weights = (
-        zone * np.square(rays.skin) * (np.square(rays.behind) + 0.05),
+        zone * np.square(rays.skin) * (np.square(rays.behind) + 0.005),
         zone * dark,
         next_to * (np.square(rays.skin) + 0.02),
     )

@@ -64,7 +64,7 @@ _ABOVE: Final = (0.25, 0.65)
 """How steeply rays rise from which on hairlines are the surrogate's, in part and wholly."""
 _SOME_HAIR: Final = (0.02, 0.06)
 """Widths of hair between which a head is no longer bald: who has no hair keeps his head."""
-_AS_WIDE: Final = (0.7, 0.95)
+_AS_WIDE: Final = (0.8, 0.97)
 """How wide a side of the face is, beside the other one, for its hairline to lie high."""
 _ROOTS: Final = 0.55
 _LONGEST_ROOTS: Final = 0.2

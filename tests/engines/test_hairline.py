@@ -60,6 +60,15 @@ def test_bald_head_has_hardly_any_hair() -> None:
     assert np.abs(found.begins - 0.8)[ABOVE].mean() < 0.05
 
 
+@pytest.mark.parametrize("level", [10, 225])
+def test_thin_hair_before_a_bright_wall_ends_early_and_dark_hair_before_a_dark_one_does_not(
+    level: float,
+) -> None:
+    around = head_on_rays(0.5, 0.58, (level, level, level), (level, level, level))
+    width = (read(around).ends - read(around).begins)[ABOVE].mean()
+    assert width < 0.05 if level > 200 else width > 0.2
+
+
 def test_gleam_in_hair_leaves_no_notch() -> None:
     around = head_on_rays(0.6, 0.86)
     around[52:55, 34:38] = 200  # the wall's colour, amid hair
