@@ -114,16 +114,26 @@ def read_hair(around: Float32, hidden: Float32, skin: Float32) -> Hair:
     ends = _shortest(np.where(_is_before(begins), _NEVER, _costs_of_end(rays, hair)))
     first = np.maximum(begins * _STEP, hidden[_UPPER])
     width = np.maximum(ends * _STEP - first, 0)
-    # Nothing but skin is no hair, nor is what is behind a head where hair is not to be expected.
-    bare = width * (1 - rise(_told(rays.skin, begins, ends), *_DIFFERS))
+    bare, wall = _no_hair(rays, begins, ends)
+    return Hair(
+        _everywhere(first + bare * width, hidden),
+        _everywhere(first + (1 - wall) * width, np.maximum(ellipse(*_ENDS), hidden)),
+    )
+
+
+def _no_hair(rays: _Rays, begins: Int64, ends: Int64) -> tuple[Float32, Float32]:
+    """How much of what lies between two borders is skin, and how much is behind the head.
+
+    Nothing but skin is no hair, nor is what is behind a head where hair is not to be expected.
+
+    Returns:
+        Shares float32[N], 1 together at most.
+    """
+    bare = 1 - rise(_told(rays.skin, begins, ends), *_DIFFERS)
     high = rise((begins * _STEP).astype(np.float32), *_TOO_HIGH)
     bright = rise(_told(rays.brighter, begins, ends), *_TOO_BRIGHT)
-    unlikely = np.maximum(high, bright)
-    wall = (width - bare) * unlikely * (1 - rise(_told(rays.behind, begins, ends), *_DIFFERS))
-    return Hair(
-        _everywhere(first + bare, hidden),
-        _everywhere(first + width - wall, np.maximum(ellipse(*_ENDS), hidden)),
-    )
+    like_wall = 1 - rise(_told(rays.behind, begins, ends), *_DIFFERS)
+    return bare, (1 - bare) * np.maximum(high, bright) * like_wall
 
 
 def _told(unlike: Float32, begins: Int64, ends: Int64) -> Float32:
@@ -159,7 +169,7 @@ def _guesses(rays: _Rays) -> list[Float32]:
     middle = (ellipse(*_BEGINS) + ellipse(*_ENDS))[_UPPER][:, None] / 2
     zone = np.exp(-0.5 * np.square((out - middle) / 0.12)) * rays.beyond * _WEIGHT
     luma = rays.colours[..., 0]
-    dark = luma <= np.quantile(luma[zone > 0.3 * zone.max()], _DARK)
+    dark = luma <= np.quantile(luma[zone >= 0.3 * zone.max()], _DARK)
     hides = (_EDGES[:, :-1] * (1 - rays.beyond)).max(axis=1, keepdims=True)
     next_to = rays.beyond * (out < hides + np.float32(_NEXT)) * _WEIGHT
     weights = (

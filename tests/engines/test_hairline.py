@@ -76,7 +76,7 @@ def test_gleam_in_hair_leaves_no_notch() -> None:
     assert np.abs(found.ends - 0.86)[ABOVE].max() < 0.06
 
 
-@given(arrays(np.uint8, (RAYS, STEPS // 4, 3)), st.floats(0.2, 0.7))
+@given(arrays(np.uint8, (RAYS, STEPS // 4, 3)), st.floats(0.2, 1.4))
 @settings(max_examples=30, deadline=None)
 def test_whatever_is_around_borders_lie_in_order_beyond_the_patch(
     seen: NDArray[np.uint8], radius: float
