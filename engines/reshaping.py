@@ -70,15 +70,15 @@ _ROOTS: Final = 0.55
 _LONGEST_ROOTS: Final = 0.2
 """Share of the hair next to the subject's hairline that is left out, of so much hair at most:
 larger hides more of where it was read wrongly, and stretches the rest more."""
-_HAIRLINE: Final = (0.12, -0.10)
+_HAIRLINE: Final = (0.09, -0.10)
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
 _FEW_LOW: Final = 2.0
 """A power of the trait, 0 high and 1 low: larger makes more of them high. High ones hide more."""
 _ARCH: Final = (0.2, 0.95)
 """How steeply rays rise from which on a hairline leaves the face, and from which on it is there."""
 _SQUARE: Final = 0.04
-_PARTING: Final = 0.04
-_CORNERS: Final = 0.04
+_PARTING: Final = 0.03
+_CORNERS: Final = 0.03
 _WAVES: Final = 0.01
 """How much farther out hair begins at most beside the forehead, to one side, at the corners of a
 high hairline, and here and there."""
@@ -91,9 +91,10 @@ back."""
 _VARIED: Final = 0.06
 """How far the outline of hair moves at most, from surrogate to surrogate."""
 _FOREHEAD: Final = 0.10
-"""How much of the upper face is drawn up to a high hairline."""
+_SKIN_RIM: Final = 0.03
+"""How much of the upper face is drawn up to a high hairline, but for its rim, which is dull."""
 _LEAN: Final = 0.05
-_SHADE: Final = 0.16
+_SHADE: Final = 0.10
 _SHADE_WIDTH: Final = 0.06
 """How much darker skin is at a hairline, and over what distance that fades."""
 
@@ -203,12 +204,13 @@ def source_distances(rim: Rim) -> Float32:
 def forehead_distances(rim: Rim) -> Float32:
     """The same for the forehead: painted skin is drawn up to a high hairline.
 
-    It grows along a ray, from its own distance some way inside the painted face to the face's rim
-    where hair begins. Under a fringe skin stays where it is.
+    It grows along a ray, from its own distance some way inside the painted face to almost the
+    face's rim where hair begins. Under a fringe skin stays where it is.
     """
     inner, out = _inner(rim), distances()
     raised = np.maximum(rim.painted - rim.face, 0)[:, None]
-    slope = np.float32(_FOREHEAD) / (np.float32(_FOREHEAD) + raised)
+    rim = np.minimum(raised, np.float32(_SKIN_RIM))
+    slope = (np.float32(_FOREHEAD) - rim) / (np.float32(_FOREHEAD) + raised)
     return np.asarray(np.where(out < inner, out, inner + (out - inner) * slope), np.float32)
 
 

@@ -92,7 +92,7 @@ def test_hairlines_of_surrogates_differ() -> None:
         rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate(hair_low=value)).painted
         for value in (0.0, 1.0)
     )
-    assert (high - low)[ABOVE].min() > 0.18
+    assert (high - low)[ABOVE].min() > 0.14
     assert (low < FACE)[ABOVE].all()
     assert np.abs(high - low)[UP < 0.1].max() < 0.01
 
@@ -121,9 +121,10 @@ def test_forehead_reaches_a_high_hairline_and_stays_under_a_fringe() -> None:
     out = np.broadcast_to(distances(), (RAYS, STEPS))
     rim = np.abs(out - high.painted[:, None]).argmin(axis=1)
     drawn = forehead_distances(high)[np.arange(RAYS), rim]
-    assert np.abs(drawn - high.face)[ABOVE].max() < 0.02
+    assert np.abs(drawn - high.face)[ABOVE].max() < 0.05
+    assert (drawn <= high.face + 0.01)[ABOVE].all()
     assert np.allclose(forehead_distances(low)[ABOVE], out[ABOVE])
-    assert shading(low)[ABOVE].max() > 0.1
+    assert shading(low)[ABOVE].max() > 0.06
 
 
 def test_without_traits_only_the_patch_is_left_out() -> None:
