@@ -209,8 +209,8 @@ def forehead_distances(rim: Rim) -> Float32:
     """
     inner, out = _inner(rim), distances()
     raised = np.maximum(rim.painted - rim.face, 0)[:, None]
-    rim = np.minimum(raised, np.float32(_SKIN_RIM))
-    slope = (np.float32(_FOREHEAD) - rim) / (np.float32(_FOREHEAD) + raised)
+    dull = np.minimum(raised, np.float32(_SKIN_RIM))
+    slope = (np.float32(_FOREHEAD) - dull) / (np.float32(_FOREHEAD) + raised)
     return np.asarray(np.where(out < inner, out, inner + (out - inner) * slope), np.float32)
 
 

@@ -21,9 +21,10 @@ from typing import Final
 import cv2
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
-__all__ = ["FLAWED", "FlawModel", "Seen", "features", "fit_flaws", "held_out", "read_seen"]
+from training.logistic import LogisticModel, fitted
+
+__all__ = ["FLAWED", "Seen", "features", "fit_flaws", "held_out", "read_seen"]
 
 LABELS: Final = Path(__file__).parent / "flaws.csv"
 LATENTS: Final = Path(__file__).parent / "flaws.npz"
@@ -42,7 +43,6 @@ _DOUBT: Final = 0.3
 _AT_ONCE: Final = 200
 
 Float32 = npt.NDArray[np.float32]
-Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 
@@ -75,28 +75,6 @@ class Seen:
             is_same = squares[np.arange(len(part)), nearest] < SAME**2
             found[start : start + _AT_ONCE] = np.where(is_same, nearest, -1)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class FlawModel:
-    """A logistic regression on standardised features.
-
-    Attributes:
-        weights: float32[E].
-        bias: added to the weighted sum.
-        mean: of features, float32[E].
-        spread: what features are divided by, float32[E].
-    """
-
-    weights: Float32
-    bias: float
-    mean: Float32
-    spread: Float32
-
-    def scores(self, found: Float32) -> Float32:
-        """Log odds of a flaw by `features`, float32[N, E]: float32[N]."""
-        standard = (found - self.mean) / self.spread
-        return np.asarray(standard @ self.weights + self.bias, np.float32)
 
 
 def read_seen() -> Seen:
@@ -135,7 +113,7 @@ def _in_cells(portrait: UInt8) -> Float32:
     return np.asarray(np.stack(cells).ravel(), np.float32)
 
 
-def fit_flaws(found: Float32, verdict: Int64) -> FlawModel:
+def fit_flaws(found: Float32, verdict: Int64) -> LogisticModel:
     """Fit what may be a photograph as half flawed.
 
     Args:
@@ -145,19 +123,8 @@ def fit_flaws(found: Float32, verdict: Int64) -> FlawModel:
     mean, spread = found.mean(axis=0), found.std(axis=0) + np.float32(1e-6)
     spread[:-1] *= np.float32(np.sqrt(found.shape[1] - 1))
     spread[-1] /= np.float32(_DOUBT)
-    standard = ((found - mean) / spread).astype(np.float64)
     wanted = verdict / FLAWED
-
-    def loss(weights: Float64) -> tuple[float, Float64]:
-        odds = standard @ weights[:-1] + weights[-1]
-        off = 1 / (1 + np.exp(-np.clip(odds, -500, 500))) - wanted
-        slope = np.append(standard.T @ off + 2 * RIDGE * weights[:-1], off.sum())
-        value = (np.logaddexp(0.0, odds) - wanted * odds).sum()
-        return float(value + RIDGE * np.square(weights[:-1]).sum()), slope
-
-    start = np.zeros(standard.shape[1] + 1)
-    best = minimize(loss, start, jac=True, method="L-BFGS-B").x
-    return FlawModel(best[:-1].astype(np.float32), float(best[-1]), mean, spread)
+    return fitted(found, wanted, np.ones(len(wanted)), (mean, spread), RIDGE)
 
 
 def held_out(found: Float32, verdict: Int64, refused: float) -> dict[str, float]:

@@ -14,9 +14,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
-__all__ = ["GlassesModel", "Labels", "edges", "fit_glasses", "found_and_mistaken", "read_labels"]
+from training.logistic import LogisticModel, fitted
+
+__all__ = ["Labels", "edges", "fit_glasses", "found_and_mistaken", "read_labels"]
 
 LABELS: Final = Path(__file__).parent / "glasses.csv"
 RIDGE: Final = 0.1
@@ -28,28 +29,6 @@ _CELL: Final = (4, 8)
 
 Float32 = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class GlassesModel:
-    """A logistic regression on standardised edges.
-
-    Attributes:
-        weights: float32[E].
-        bias: added to the weighted sum.
-        mean: of edges, float32[E].
-        spread: their standard deviations, float32[E].
-    """
-
-    weights: Float32
-    bias: float
-    mean: Float32
-    spread: Float32
-
-    def scores(self, seen: Float32) -> Float32:
-        """Log odds of glasses by `edges`, float32[N, E]: float32[N]."""
-        standard = (seen - self.mean) / self.spread
-        return np.asarray(standard @ self.weights + self.bias, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +81,7 @@ def edges(luma: Float32) -> Float32:
     return np.concatenate(found, axis=1)
 
 
-def fit_glasses(seen: Float32, has_glasses: Bool, everybody: Float32) -> GlassesModel:
+def fit_glasses(seen: Float32, has_glasses: Bool, everybody: Float32) -> LogisticModel:
     """Fit both classes as if there were as many of each.
 
     Args:
@@ -111,20 +90,8 @@ def fit_glasses(seen: Float32, has_glasses: Bool, everybody: Float32) -> Glasses
         everybody: edges of all textures, float32[N, E]; they give mean and spread.
     """
     mean, spread = everybody.mean(axis=0), everybody.std(axis=0) + np.float32(1e-9)
-    standard = ((seen - mean) / spread).astype(np.float64)
-    sign = np.where(has_glasses, 1.0, -1.0)
     counts = 1.0 / np.where(has_glasses, has_glasses.sum(), (~has_glasses).sum())
-
-    def loss(weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        margin = sign * (standard @ weights[:-1] + weights[-1])
-        pull = -sign * counts / (1.0 + np.exp(np.clip(margin, -500, 500)))
-        slope = np.append(standard.T @ pull + 2 * RIDGE * weights[:-1], pull.sum())
-        value = counts @ np.logaddexp(0.0, -margin) + RIDGE * np.square(weights[:-1]).sum()
-        return float(value), slope
-
-    start = np.zeros(standard.shape[1] + 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B").x
-    return GlassesModel(found[:-1].astype(np.float32), float(found[-1]), mean, spread)
+    return fitted(seen, has_glasses.astype(np.float64), counts, (mean, spread), RIDGE)
 
 
 def found_and_mistaken(

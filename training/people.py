@@ -15,7 +15,8 @@ import numpy.typing as npt
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import MESH_POINTS
 from training.axes import axes
-from training.glasses import GlassesModel, edges, fit_glasses, found_and_mistaken, read_labels
+from training.glasses import edges, fit_glasses, found_and_mistaken, read_labels
+from training.logistic import LogisticModel
 from training.parts import part_masks, relief_parts, shape_parts, side_by_side
 from training.relief import mirrored_codes
 from training.sources import lends, sharpness_of
@@ -212,7 +213,7 @@ class Filter:
 
     people: People
     shape: ShapeModel
-    glasses: GlassesModel
+    glasses: LogisticModel
     limit: float
 
     def fits(self, drawn: Float32) -> Bool:
