@@ -88,8 +88,8 @@ class Privacy(Section):
     scope: Literal["track", "session", "camera", "forever"] = "session"
     """How long a person keeps a surrogate; wider is more useful and more linkable."""
     surroundings: Literal["altered", "kept"] = "altered"
-    """Leaves out where hair begins above a synthetic face, which tells who it is, draws in what is
-    farther out and moves hair; or changes as little as can be."""
+    """Exchanges where hair begins above a synthetic face, which tells who it is, for the
+    surrogate's hairline; or leaves heads as they are."""
     foreground: Literal["drawn", "hidden"] = "drawn"
     """Draws hands and things before a face again over the synthetic one, blurred, or paints over
     them. Drawn, a part of a face that was taken for a hand would appear blurred."""
