@@ -20,6 +20,7 @@ from engines.control_reading import ControlReader
 from engines.errors import EngineFault
 from engines.face_look import look_from_points
 from engines.harmony import sized_patch
+from engines.head_memory import HeadMemory
 from engines.occlusion import Occlusion
 from engines.patches import Patch
 from engines.pictures import Picture, picture_from_bgr
@@ -179,6 +180,7 @@ def _measured(
             one,
             rendered.outline[n],
             rendered.head[n],
+            memory=HeadMemory(),
         )
         for n in range(count)
     }
