@@ -21,13 +21,13 @@ from engines.polar import RAYS, REACH, STEPS, UP, distances, ellipse, smooth_aro
 from engines.seam import LUMA
 from engines.stylegan.drawing import rise
 
-__all__ = ["Hair", "read_hair"]
+__all__ = ["OUTLINE", "Hair", "read_hair"]
 
 _UPPER: Final = np.flatnonzero(UP > 0.15)
 """The rays that are read, one beside the other."""
-_BEGINS: Final = (0.70, 0.50, 0.5)
-_ENDS: Final = (0.95, 0.72, 0.6)
-"""Where hair begins and ends on most heads, above and beside the middle of a patch."""
+_BEGINS: Final = ellipse(0.70, 0.50, 0.5)
+OUTLINE: Final = ellipse(0.95, 0.72, 0.6)
+"""Where hair begins and ends on most heads around the middle of a patch, float32[RAYS]."""
 _UNUSUAL: Final = (0.15, 0.16)
 _USUAL: Final = 0.6
 """How far from there borders lie before it counts, and how much that counts against colours."""
@@ -117,7 +117,7 @@ def read_hair(around: Float32, hidden: Float32, skin: Float32) -> Hair:
     bare, wall = _no_hair(rays, begins, ends)
     return Hair(
         _everywhere(first + bare * width, hidden),
-        _everywhere(first + (1 - wall) * width, np.maximum(ellipse(*_ENDS), hidden)),
+        _everywhere(first + (1 - wall) * width, np.maximum(OUTLINE, hidden)),
     )
 
 
@@ -155,8 +155,8 @@ def _rays(around: Float32, hidden: Float32, skin: Float32) -> _Rays:
         there = (out[0] > near) & (out[0] < far)
         seen = smooth_around(all_round[:, there].mean(axis=1), spread)[_UPPER][:, None]
         behind = np.minimum(behind, _unlike(colours, seen))
-    first = _unusual(edges - ellipse(*_BEGINS)[_UPPER][:, None], _UNUSUAL[0])
-    last = _unusual(edges - ellipse(*_ENDS)[_UPPER][:, None], _UNUSUAL[1])
+    first = _unusual(edges - _BEGINS[_UPPER][:, None], _UNUSUAL[0])
+    last = _unusual(edges - OUTLINE[_UPPER][:, None], _UNUSUAL[1])
     first = np.where(edges < hides, _NEVER, first).astype(np.float32)
     brighter = (colours - face)[..., 0] * np.float32(_SKIN_LEVELS[0])
     unlike = _unlike(colours, face) * beyond
@@ -166,7 +166,7 @@ def _rays(around: Float32, hidden: Float32, skin: Float32) -> _Rays:
 def _guesses(rays: _Rays) -> list[Float32]:
     """Colours that hair may have: between both borders, the darkest, next to the patch."""
     out = distances()
-    middle = (ellipse(*_BEGINS) + ellipse(*_ENDS))[_UPPER][:, None] / 2
+    middle = (_BEGINS + OUTLINE)[_UPPER][:, None] / 2
     zone = np.exp(-0.5 * np.square((out - middle) / 0.12)) * rays.beyond * _WEIGHT
     luma = rays.colours[..., 0]
     dark = luma <= np.quantile(luma[zone >= 0.3 * zone.max()], _DARK)
@@ -188,7 +188,7 @@ def _fitted(rays: _Rays, hair: Float32) -> tuple[float, Float32, Int64]:
         hair: a guess at its colour.
     """
     steps = np.arange(STEPS)[None]
-    begins = ends = np.round(ellipse(*_ENDS)[_UPPER] / _STEP).astype(np.int64).clip(0, STEPS)
+    begins = ends = np.round(OUTLINE[_UPPER] / _STEP).astype(np.int64).clip(0, STEPS)
     for _ in range(_ROUNDS):
         costs = _across(_costs_of_begin(rays, hair))
         begins = np.where(_is_after(ends), _NEVER, costs).argmin(axis=1)

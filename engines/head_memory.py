@@ -37,6 +37,7 @@ class HeadMemory:
         self._means: dict[Reading, Float32] = {}
         self._frames: Counter[Reading] = Counter()
         self._read: dict[Reading, deque[Float32]] = {}
+        self._medians: dict[Reading, Float32] = {}
 
     def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
@@ -50,11 +51,12 @@ class HeadMemory:
         >>> len(made)
         2
         """
-        made = self._read.setdefault(what, deque(maxlen=_OF))
         if self._frames[what] % _EVERY == 0:
+            made = self._read.setdefault(what, deque(maxlen=_OF))
             made.append(read())
+            self._medians[what] = np.asarray(np.median(made, axis=0), np.float32)
         self._frames[what] += 1
-        return self.steadied(what, np.asarray(np.median(made, axis=0), np.float32))
+        return self.steadied(what, self._medians[what])
 
     def steadied(self, what: Reading, found: Float32) -> Float32:
         """A reading, float32[RAYS], as of all frames so far.

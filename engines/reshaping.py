@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.hairline import Hair
+from engines.hairline import OUTLINE, Hair
 from engines.head_traits import Trait, centred
 from engines.polar import (
     RAYS,
@@ -46,8 +46,6 @@ __all__ = [
 
 _ENDS: Final = (1.1, 0.85, 0.72)
 """Where rays end above, beside and below the middle."""
-_OUTLINE: Final = (0.95, 0.72, 0.6)
-"""Where heads end on most rays."""
 _LEAST_WAY: Final = 0.25
 _LEAST_HAIR: Final = 0.03
 _CLEAR: Final = 0.15
@@ -159,7 +157,7 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     patch = np.maximum(smooth_around(hidden, 1.2), face)
     least_end = np.maximum(ellipse(*_ENDS), patch + np.float32(_LEAST_WAY))
     if hair is None or traits is None:
-        outline = np.maximum(ellipse(*_OUTLINE), patch + np.float32(_LEAST_HAIR))
+        outline = np.maximum(OUTLINE, patch + np.float32(_LEAST_HAIR))
         end = np.maximum(least_end, outline + np.float32(_CLEAR))
         return Rim(face, face, patch, outline, outline, end, np.zeros_like(face))
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
