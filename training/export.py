@@ -47,7 +47,7 @@ from training.networks import (
 )
 from training.occlusion import HEAD, ControlNetwork, OcclusionHead, landmark_network
 from training.relief import RELIEF_CODES
-from training.textures import YCC_FROM_RGB
+from training.textures import YCC_FROM_RGB, bolder
 
 OPSET: Final = 18
 FACTS: Final = "training.json"
@@ -199,7 +199,7 @@ def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, d
     generator = Generator(int(facts["size"]))
     own = {k.removeprefix("g_ema."): v for k, v in weights.items() if k.startswith("g_ema.")}
     generator.load_state_dict(generator.state_dict() | own)
-    generator.linear.set_texture(texture)
+    generator.linear.set_texture(texture | {"basis": bolder(texture["basis"])})
     generator.eval().requires_grad_(False)
     for module in generator.modules():
         if isinstance(module, ModulatedConv):

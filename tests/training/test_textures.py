@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from engines.stylegan.sizes import CHROMA_SIZE, TEXTURE_SIZE
-from training.textures import LENGTH, LUMA, RGB_FROM_YCC, luma_of, mirrored, vector_from_texture
+from training.textures import (
+    BOLD,
+    LENGTH,
+    LUMA,
+    RGB_FROM_YCC,
+    bolder,
+    luma_of,
+    mirrored,
+    vector_from_texture,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -25,3 +34,16 @@ def test_mirrored_vector_is_that_of_the_mirrored_texture() -> None:
     texture = random.uniform(-1, 1, (TEXTURE_SIZE, TEXTURE_SIZE, 3)).astype(np.float32)
     wanted = vector_from_texture(np.ascontiguousarray(texture[:, ::-1]))
     assert np.allclose(mirrored(vector_from_texture(texture)), wanted, atol=1e-5)
+
+
+def test_bolder_directions_have_stronger_features_and_the_same_breadth_and_colour() -> None:
+    rows, columns = np.mgrid[:TEXTURE_SIZE, :TEXTURE_SIZE].astype(np.float32)
+    feature = np.exp(-(np.square(rows - 64) + np.square(columns - 64)) / (2 * 4.0**2))
+    broad = np.exp(-(np.square(rows - 64) + np.square(columns - 64)) / (2 * 40.0**2))
+    chroma = np.full(LENGTH - LUMA, 0.5, np.float32)
+    drawn = np.stack([np.concatenate([one.ravel(), chroma]) for one in (feature, broad)])
+    made = bolder(drawn.astype(np.float32))
+    assert (made[:, LUMA:] == drawn[:, LUMA:]).all()
+    middle = 64 * TEXTURE_SIZE + 64
+    assert 1.1 < made[0, middle] / drawn[0, middle] < BOLD[0]
+    assert made[1, middle] / drawn[1, middle] < 1.03
