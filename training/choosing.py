@@ -22,7 +22,7 @@ from engines.stylegan.shape import ShapeModel
 from engines.swapper import Swapper
 from training.measure import BATCH, RECOGNISERS, embeddings, landmark_gaps
 from training.people import least
-from training.sources import is_real_adult
+from training.sources import is_known_adult
 
 SOFTNESS: Final = 0.04
 """Cosine about a threshold within which a pair counts in part: with few controls, whether it
@@ -86,7 +86,7 @@ def shown(
         seed: decides whose control it is.
         controls: people per candidate; more average their own looks out.
     """
-    rows = np.flatnonzero(is_real_adult(data) & ~np.load(data / "split.npy"))
+    rows = np.flatnonzero(is_known_adult(data))
     drawn = np.random.default_rng(seed).integers(0, len(rows), (len(latents), controls))
     subjects = rows[drawn]
     slices = [slice(start, start + _AT_ONCE) for start in range(0, len(latents), _AT_ONCE)]

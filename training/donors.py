@@ -41,7 +41,6 @@ from training.people import (
     sources_and_filter,
 )
 from training.portraits import portraits
-from training.sources import is_real_adult
 from training.spreading import spread_out
 
 TAUGHT: Final = 3000
@@ -154,8 +153,7 @@ class Maker:
 
         left = fewest(np.flatnonzero(found.follows(TRUE_SHARE)), round(LEFT * (1 + SPARE)))
         pictures, points = portraits(self._swapper, self.shape, latents[left])
-        trained = is_real_adult(self._data) & ~np.load(self._data / "split.npy")
-        near = nearness(pictures, points, self._data, self._models, trained)
+        near = nearness(pictures, points, self._data, self._models)
         nobody = np.flatnonzero(np.all([each.is_nobody() for each in near.values()], axis=0))
         kept = fewest(left[nobody], LEFT)
         log.info("%d rarely pass, %d are nobody, %d left", len(left), len(nobody), len(kept))

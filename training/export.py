@@ -189,7 +189,10 @@ def _in_bytes(graph: onnx.GraphProto, name: str, values: Float32) -> npt.NDArray
 
 
 def load_generator(run: Path, texture: dict[str, Float32]) -> tuple[Generator, dict[str, float]]:
-    """Load the averaged generator of a run, from its full or its small checkpoint, or that kept."""
+    """Load the averaged generator of a run, from its full or its small checkpoint, or that kept.
+
+    It paints features bolder than it was trained to, see `bolder`.
+    """
     if (run / "full.pt").exists():
         state = load_full(run / "full.pt", torch.device("cpu"))
         weights: dict[str, Tensor] = state["nets"]  # type: ignore[assignment]

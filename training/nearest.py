@@ -2,9 +2,15 @@
 
 A donor must be nobody's portrait: its nearest training face must not be nearer than strangers'
 are. Recognisers are third-party files outside the repository; they judge here and train
-nothing.
+nothing. Donors are chosen so (`training.donors`); where a pack paints the same donors otherwise,
+`python -m training.nearest --models DIR --out runs/pack/donors.json` says how near they are now,
+and fails where one has come too near.
 """
 
+import argparse
+import json
+import logging
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
+from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
+from engines.stylegan.shape import load_shape_model
 from training.measure import RECOGNISERS, embeddings
+from training.portraits import portraits
+from training.sources import is_known_adult
 
 COMPARED: Final = 600
 """Held-out crops whose nearest training faces say what is usual."""
@@ -22,6 +32,8 @@ USUAL: Final = 0.9
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +69,21 @@ class Nearness:
         }
 
 
-def nearness(
-    pictures: UInt8, points: Float32, data: Path, models: Path, trained: npt.NDArray[np.bool_]
-) -> dict[str, Nearness]:
-    """Compare painted people with every training crop; one answer per recogniser.
+def nearness(pictures: UInt8, points: Float32, data: Path, models: Path) -> dict[str, Nearness]:
+    """Compare painted people with every adult of the training crops; one answer per recogniser.
 
     Args:
         pictures: uint8[N, S, S, 3] BGR crops of painted people.
         points: float32[N, POINTS, 3] that they were painted under, crop units.
         data: folder of prepared crops; embeddings of the crops are kept there.
         models: folder of the recognisers.
-        trained: bool[M], crops that people were made from.
     """
     backend = OpenVino()
     held = np.flatnonzero(np.load(data / "split.npy"))[:COMPARED]
     found: dict[str, Nearness] = {}
     for name, which in RECOGNISERS.items():
         kept = data / f"nearest_{name}.npy"
-        rows = np.concatenate([held, np.flatnonzero(trained)])
+        rows = np.concatenate([held, np.flatnonzero(is_known_adult(data))])
         if not kept.exists() or len(np.load(kept, mmap_mode="r")) != len(rows):
             crops = np.load(data / "faces128.npy", mmap_mode="r")
             labels = np.load(data / "points.npy")
@@ -89,3 +98,39 @@ def nearness(
         nearest = (drawn @ known.T).max(axis=1)
         found[name] = Nearness(nearest, (real @ known.T).max(axis=1), drawn)
     return found
+
+
+def nearness_of_pack(pack_folder: Path, data: Path, models: Path) -> dict[str, Nearness]:
+    """How near a pack's donors are, as it paints them at rest; one answer per recogniser."""
+    pack = read_pack(pack_folder)
+    swapper, _ = swapper_from_pack(OpenVino(), pack_folder)
+    shape = load_shape_model(pack.path("shape.npz"))
+    pictures, points = portraits(swapper, shape, donor_latents(pack))
+    return nearness(pictures, points, data, models)
+
+
+def main() -> int:
+    """Run from the command line; 1 where a donor is too near to somebody."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pack", type=Path, default=bundled_pack())
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--out", type=Path, help="facts of donors, which are brought up to date")
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    near = nearness_of_pack(args.pack, args.data, args.models)
+    facts: dict[str, float] = {}
+    for name, each in near.items():
+        facts |= each.facts(name, np.arange(len(each.drawn)))
+    log.info("%s", facts)
+    if args.out is not None:
+        known = json.loads(args.out.read_text()) if args.out.exists() else {}
+        args.out.write_text(json.dumps(known | facts))
+    too_near = ~np.all([each.is_nobody() for each in near.values()], axis=0)
+    if too_near.any():
+        log.error("%d donors are too near to somebody; choose donors again", too_near.sum())
+    return int(too_near.any())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

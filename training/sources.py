@@ -27,6 +27,12 @@ def is_real_adult(data: Path) -> npt.NDArray[np.bool_]:
     )
 
 
+def is_known_adult(data: Path) -> npt.NDArray[np.bool_]:
+    """Which crops are real adults and not held out, bool[N]."""
+    held = np.load(data / "split.npy")
+    return np.asarray(is_real_adult(data) & ~held, np.bool_)
+
+
 def is_sharp_adult(data: Path) -> npt.NDArray[np.bool_]:
     """Which crops the generator learns from: the sharper half of the real adults, bool[N]."""
     adults, sharpness = is_real_adult(data), sharpness_of(data)
@@ -41,8 +47,7 @@ def lends(data: Path, yaw_deg: Float32, limit_deg: float) -> npt.NDArray[np.bool
         yaw_deg: float32[N].
         limit_deg: largest turn to either side.
     """
-    held = np.load(data / "split.npy")
-    return np.asarray(is_real_adult(data) & ~held & (np.abs(yaw_deg) < limit_deg), np.bool_)
+    return np.asarray(is_known_adult(data) & (np.abs(yaw_deg) < limit_deg), np.bool_)
 
 
 def sharpness_of(data: Path) -> Float32:

@@ -86,11 +86,14 @@ def bolder(directions: Float32) -> Float32:
     >>> bool(np.allclose(bolder(flat), flat, atol=1e-4))
     True
     """
-    made = directions.copy()
-    for luma, one in zip(luma_of(made), luma_of(directions), strict=True):
-        broad, features = (cv2.GaussianBlur(one, (0, 0), spread) for spread in FEATURE)
-        luma += (BOLD[0] - 1) * (features - broad) + (BOLD[1] - 1) * (one - features)
-    return made
+    luma = np.stack([_bolder_luma(one) for one in luma_of(directions)])
+    return np.concatenate([luma.reshape(len(luma), LUMA), directions[:, LUMA:]], axis=1)
+
+
+def _bolder_luma(luma: Float32) -> Float32:
+    broad, features = (cv2.GaussianBlur(luma, (0, 0), spread) for spread in FEATURE)
+    more = (BOLD[0] - 1) * (features - broad) + (BOLD[1] - 1) * (luma - features)
+    return np.asarray(luma + more, np.float32)
 
 
 def luma_of(vectors: Float32) -> Float32:
