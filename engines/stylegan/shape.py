@@ -44,6 +44,11 @@ _LOWER_LIP: Final = slice(3, 8)
 _UPPER_LIP: Final = slice(13, 18)
 """The middle of the inner lips; the contour runs along the lower one first."""
 FEATURE_LIMIT: Final = 3.0
+_OVER_MEAN: Final = 0.5
+_OVER_SUBJECT: Final = 1.0
+"""How much of the way from eyes in place to the whole face in place surrogates are laid over the
+mean face, and over their subjects'. By the eyes alone, a subject whose mouth is far from his eyes
+wears a mouth that is too high, and a face that is too short for his head."""
 EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
@@ -178,8 +183,9 @@ class ShapeModel:
     ) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
 
-        Lips part exactly as far as the subject's: at rest nobody's do, so it is movement, which
-        `movement_of` would damp.
+        The surrogate's face is as large as its subject's and lies where that lies, as least squares
+        over all points say; its eyes need not lie on the subject's. Lips part exactly as far as the
+        subject's: at rest nobody's do, so it is movement, which `movement_of` would damp.
 
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
@@ -194,9 +200,11 @@ class ShapeModel:
         moved = self.movement_of(points, pose) @ self.expression
         if rest is None:
             rest = self.at_rest(latents)
-        canonical = rest + moved.reshape(-1, MESH_POINTS, 3)
-        lacking = mouth_gap(canonical_from_points(points, pose)) - mouth_gap(canonical)
-        canonical = canonical + lacking[:, None, None] * self.opening.reshape(MESH_POINTS, 3)
+        theirs = canonical_from_points(points, pose)
+        gap = mouth_gap(theirs)
+        # Opened first: else who opens the mouth would draw the whole face down.
+        opened = self._opened(rest + moved.reshape(-1, MESH_POINTS, 3), gap)
+        canonical = self._opened(_laid_over(opened, theirs, _OVER_SUBJECT), gap)
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
         for pupil, eye in (
@@ -205,6 +213,11 @@ class ShapeModel:
         ):
             made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
         return made
+
+    def _opened(self, canonical: Float32, gap: Float32) -> Float32:
+        """Part the lips of faces [N, MESH_POINTS, 3] by float32[N] inter-ocular distances."""
+        lacking = (gap - mouth_gap(canonical))[:, None, None]
+        return np.asarray(canonical + lacking * self.opening.reshape(MESH_POINTS, 3), np.float32)
 
     def at_rest(self, latents: Float32) -> Float32:
         """The faces at rest that w+ latents float32[N, L, 512] carry, laid over the mean face.
@@ -216,7 +229,7 @@ class ShapeModel:
         """
         own = self.identity_from_latents(latents) @ self.identity
         own = own + self.rest_from_latents(latents) @ self.expression
-        return _laid_over(self.mean + own.reshape(-1, MESH_POINTS, 3), self.mean)
+        return _laid_over(self.mean + own.reshape(-1, MESH_POINTS, 3), self.mean[None], _OVER_MEAN)
 
 
 def movement_from_expression(expression: Float32, gain: Float32, resting: Float32) -> Float32:
@@ -349,16 +362,16 @@ def _carried(latents: Float32, from_latent: Float32, limit: Float32) -> Float32:
     return np.asarray(np.clip(found, -limit, limit), np.float32)
 
 
-def _laid_over(shapes: Float32, mean: Float32) -> Float32:
-    """Move and scale shapes float32[N, P, 3] half of the way onto the mean float32[P, 3].
+def _laid_over(shapes: Float32, onto: Float32, share: float) -> Float32:
+    """Move and scale shapes float32[N, P, 3] part of the way onto others, one for each or for all.
 
     As a camera sees them: least squares over x and y, and no shift in depth.
     """
-    centre, middle = shapes.mean(axis=1, keepdims=True), mean.mean(axis=0)
-    away, wanted = (shapes - centre)[..., :2], (mean - middle)[:, :2]
-    scale = np.einsum("npi,pi->n", away, wanted) / np.square(away).sum(axis=(1, 2))
-    scale = np.sqrt(np.clip(scale, 0.5, 2.0))[:, None, None]
-    shift = (middle - scale * centre) / 2
+    centre, middle = shapes.mean(axis=1, keepdims=True), onto.mean(axis=1, keepdims=True)
+    away, wanted = (shapes - centre)[..., :2], (onto - middle)[..., :2]
+    scale = (away * wanted).sum(axis=(1, 2)) / np.square(away).sum(axis=(1, 2))
+    scale = (np.clip(scale, 0.5, 2.0) ** share)[:, None, None]
+    shift = (middle - scale * centre) * share
     shift[..., 2] = 0.0
     return np.asarray(scale * shapes + shift, np.float32)
 

@@ -76,7 +76,29 @@ def test_a_face_with_eyes_close_together_is_large_only_half() -> None:
     assert np.allclose(middle, (1.2**0.5 * wanted + wanted) / 2, atol=1e-5)
 
 
-def test_swapped_eyes_stay_where_the_subject_has_them() -> None:
+def test_a_surrogate_lies_over_the_whole_face_of_its_subject(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, latents = shape_model(), np.zeros((1, 4, 512), np.float32)
+    points = turned(drawn_face(), 20)[None]
+    # Eyes where they were, all the rest farther down: a long face.
+    below = np.maximum(points[..., 1] - points[:, EYE_LEFT_SLICE, 1].mean(), 0)
+    points[..., 1] += 0.3 * below
+
+    def farthest() -> tuple[float, float]:
+        made = model.swapped(points, latents)[:, :MESH_POINTS, :2]
+        away = made - points[:, :MESH_POINTS, :2]
+        return float(np.linalg.norm(away, axis=2).mean()), float(np.abs(away.mean(axis=1)).max())
+
+    error, off = farthest()
+    assert off < 0.01
+    monkeypatch.setattr("engines.stylegan.shape._OVER_SUBJECT", 0.0)
+    by_the_eyes, high = farthest()
+    assert error < 0.7 * by_the_eyes
+    assert high > 0.03
+
+
+def test_swapped_eyes_stay_about_where_the_subject_has_them() -> None:
     model = shape_model()
     latents = np.zeros((1, 4, 512), np.float32)
     points = turned(drawn_face(), 20)[None]
@@ -100,6 +122,15 @@ def test_lips_part_as_far_as_the_subjects() -> None:
     still = replace(model, opening=np.zeros_like(model.opening))
     lost = mouth_gap(canonical_from_points(still.swapped(points, latents), pose))
     assert np.abs(lost - wanted).max() > 0.05
+
+
+def test_eyes_stay_where_they_are_while_a_mouth_opens() -> None:
+    model, latents = shape_model(), np.zeros((1, 4, 512), np.float32)
+    shut, wide = drawn_face()[None], drawn_face()[None]
+    wide[:, :MESH_POINTS] += 0.3 * model.opening.reshape(MESH_POINTS, 3)
+    assert mouth_gap(wide[:, :MESH_POINTS])[0] - mouth_gap(shut[:, :MESH_POINTS])[0] > 0.2
+    made = [model.swapped(points, latents)[0, EYE_LEFT_SLICE] for points in (shut, wide)]
+    assert np.abs(made[1] - made[0]).max() < 0.006
 
 
 def test_extreme_movement_is_bounded() -> None:
