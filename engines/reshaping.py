@@ -42,6 +42,7 @@ __all__ = [
     "rim_of",
     "shading",
     "source_distances",
+    "tapered",
 ]
 
 _ENDS: Final = (1.1, 0.85, 0.72)
@@ -55,6 +56,13 @@ _INSIDE_PATCH: Final = 0.035
 """How much farther than a surrogate's own outline its face reaches at most, to fill what it hides,
 and how far from the end of the patch it ends: no ear and no hair need be drawn in over cheeks."""
 _INSIDE_FACE: Final = 0.03
+_AT_EYES: Final = (0.30, 0.45)
+_TAPER: Final = (
+    np.array([0.45, 0.5, 0.7, 0.85], np.float32),
+    np.array([1, 1, 0.93, 0.85], np.float32),
+)
+"""How steeply rays rise that end beside the eyes, and how wide a forehead is on steeper ones, as a
+share of the width there."""
 _RUNS_ON: Final = (0.1, 0.5)
 """How like it must be to what lies so far inside the outline: the likenesses at which it ends, and
 goes on."""
@@ -142,6 +150,28 @@ def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32
     room = np.clip(hidden - np.float32(_INSIDE_PATCH) - outline, 0, np.float32(_FULLER))
     fuller = np.minimum(width, room)
     return np.asarray(outline + smooth_around(fuller.astype(np.float32), 2.0), np.float32)
+
+
+def tapered(face: Float32) -> Float32:
+    """A face whose forehead is no wider than it is at the eyes, and narrower farther up.
+
+    Landmarks at the temples of turned heads lie too far out; beyond the head, the forehead bulged.
+
+    Args:
+        face: float32[RAYS], radius of the painted face.
+
+    Returns:
+        float32[RAYS], no more anywhere.
+    """
+    shares = np.interp(UP, *_TAPER).astype(np.float32)
+    result = face.copy()
+    for side in (wave(1), -wave(1)):
+        beside = (side > 0) & (_AT_EYES[0] < UP) & (_AT_EYES[1] > UP)
+        width = (face[beside] * side[beside]).mean()
+        above = (side > 0) & (_AT_EYES[1] <= UP)
+        widest = width * shares[above] / np.maximum(side[above], np.float32(1e-3))
+        result[above] = np.minimum(face[above], widest)
+    return np.minimum(smooth_around(result, 1.0), face)
 
 
 def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | None) -> Rim:

@@ -51,6 +51,7 @@ from engines.reshaping import (
     rim_of,
     shading,
     source_distances,
+    tapered,
 )
 from engines.seam import toned
 from engines.stylegan.drawing import rise
@@ -90,7 +91,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     outline = outline_radii(patch.outline)
     hidden = _hidden(patch, outline)
     painted = rays_from_grid(_painted(patch))
-    face = filled_radii(outline, hidden, painted)
+    face = tapered(filled_radii(outline, hidden, painted))
     if patch.memory is not None:
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
     hair = None if patch.head is None else _hair(patch, around, hidden, painted, outline)

@@ -19,6 +19,7 @@ from engines.reshaping import (
     rim_of,
     shading,
     source_distances,
+    tapered,
 )
 from tests.engines.heads import SKIN, head_on_rays
 
@@ -154,3 +155,14 @@ def test_face_fills_its_patch_as_far_as_its_skin_runs_on() -> None:
     half = filled_radii(outline, PATCH, skin)
     assert (half[dark_side[4:-4]] < outline[0] + 0.005).all()
     assert np.abs(half - fuller)[3 * RAYS // 4 :].max() < 0.005
+
+
+def test_a_forehead_is_no_wider_than_the_face_at_its_eyes() -> None:
+    assert np.allclose(tapered(FACE), FACE)
+    temple = np.exp(-0.5 * np.square((UP - 0.65) / 0.12)) * (wave(1) > 0)
+    bulging = FACE + np.float32(0.15) * temple.astype(np.float32)
+    made = tapered(bulging)
+    width = (made * wave(1))[UP > 0.45].max()
+    assert width < 1.05 * (FACE * wave(1))[(UP > 0.3) & (UP < 0.45)].max()
+    assert (bulging * wave(1))[UP > 0.45].max() > 1.1 * width
+    assert (made <= bulging).all()
