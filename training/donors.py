@@ -50,9 +50,9 @@ FIRST: Final = 2400
 that is spread by a map gathers where the map is wrong."""
 SPREAD: Final = 8400
 """People spread out by what was learnt from both."""
-COMELY: Final = 1900
+COMELY: Final = 2800
 """Of those looked at and those spread out and clean, who look most like photographed people."""
-CONTROLS: Final = 3
+CONTROLS: Final = 4
 TRUE_SHARE: Final = 0.95
 """Share of them that moves most truly."""
 LEFT: Final = 800
