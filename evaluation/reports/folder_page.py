@@ -167,10 +167,10 @@ def _channels(record: Record) -> list[Record]:
 
 
 def folder_charts(record: Record) -> list[Chart]:
-    """ROC, CMC, privacy against utility, and the trade-off over k."""
+    """ROC, CMC, privacy against utility, and the trade-off over k; those with something to show."""
     methods = [m for m in cast("list[Record]", record["methods"]) if not m["failure"]]
     drawn = [method for method in methods if method["name"] in _DRAWN]
-    return [
+    charts = [
         Chart(
             "Another photograph: right matches against false ones",
             "share of strangers matched (false match rate)",
@@ -196,6 +196,7 @@ def folder_charts(record: Record) -> list[Chart]:
         ),
         *_trade_offs(cast("list[Record]", record["trade_off"])),
     ]
+    return [chart for chart in charts if any(not series.dashed for series in chart.series)]
 
 
 def _curves(methods: Iterable[Record], name: str) -> list[Series]:
