@@ -56,16 +56,13 @@ _INSIDE_PATCH: Final = 0.035
 """How much farther than a surrogate's own outline its face reaches at most, to fill what it hides,
 and how far from the end of the patch it ends: no ear and no hair need be drawn in over cheeks."""
 _INSIDE_FACE: Final = 0.03
-_AT_EYES: Final = (0.30, 0.45)
-_TAPER: Final = (
-    np.array([0.45, 0.5, 0.7, 0.85], np.float32),
-    np.array([1, 1, 0.93, 0.85], np.float32),
-)
-"""How steeply rays rise that end beside the eyes, and how wide a forehead is on steeper ones, as a
-share of the width there."""
 _RUNS_ON: Final = (0.1, 0.5)
 """How like it must be to what lies so far inside the outline: the likenesses at which it ends, and
 goes on."""
+_AT_EYES: Final = (0.30, 0.45)
+_TAPER: Final = (np.array([0.5, 0.7, 0.85], np.float32), np.array([1, 0.93, 0.85], np.float32))
+"""How steeply rays rise that end beside the eyes, and how wide a forehead is on steeper ones, as a
+share of the width there."""
 _ABOVE: Final = (0.25, 0.65)
 """How steeply rays rise from which on hairlines are the surrogate's, in part and wholly."""
 _SOME_HAIR: Final = (0.02, 0.06)

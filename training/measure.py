@@ -23,8 +23,7 @@ from engines.alignment import EYES, arcface_from_landmarks, crop_from_picture
 from engines.backends.openvino import OpenVino
 from engines.detectors.loading import detector_from_model
 from engines.pictures import picture_from_bgr
-from engines.stylegan.pack import donor_latents, read_pack, swapper_from_pack
-from engines.stylegan.shape import ShapeModel, load_shape_model
+from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -32,7 +31,7 @@ from engines.stylegan.topology import (
     NOSE_BRIDGE_SLICE,
 )
 from engines.swapper import Swapper
-from training.portraits import portraits
+from training.portraits import donors_of_pack, portraits
 
 MIN_SCORE: Final = 0.6
 BATCH: Final = 20
@@ -146,10 +145,7 @@ def painted(swapper: Swapper, crops: UInt8, latents: Float32) -> tuple[UInt8, UI
 def measure(pack_folder: Path, data: Path, models: Path, count: int) -> dict[str, float]:
     """Measure a pack on at most as many samples as it has donors; see the module."""
     backend = OpenVino()
-    swapper, _ = swapper_from_pack(backend, pack_folder)
-    pack = read_pack(pack_folder)
-    shape = load_shape_model(pack.path("shape.npz"))
-    latents = donor_latents(pack, max(count, PORTRAITS))
+    swapper, shape, latents = donors_of_pack(pack_folder)
     count = min(count, len(latents))
     held = np.flatnonzero(np.load(data / "split.npy"))
     crops = np.load(data / "faces256.npy", mmap_mode="r")[held][..., ::-1]

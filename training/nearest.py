@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
-from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
-from engines.stylegan.shape import load_shape_model
+from engines.stylegan.pack import bundled_pack
 from training.measure import RECOGNISERS, embeddings
-from training.portraits import portraits
+from training.portraits import donors_of_pack, portraits
 from training.sources import is_known_adult
 
 COMPARED: Final = 600
@@ -102,10 +101,7 @@ def nearness(pictures: UInt8, points: Float32, data: Path, models: Path) -> dict
 
 def nearness_of_pack(pack_folder: Path, data: Path, models: Path) -> dict[str, Nearness]:
     """How near a pack's donors are, as it paints them at rest; one answer per recogniser."""
-    pack = read_pack(pack_folder)
-    swapper, _ = swapper_from_pack(OpenVino(), pack_folder)
-    shape = load_shape_model(pack.path("shape.npz"))
-    pictures, points = portraits(swapper, shape, donor_latents(pack))
+    pictures, points = portraits(*donors_of_pack(pack_folder))
     return nearness(pictures, points, data, models)
 
 

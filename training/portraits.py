@@ -95,15 +95,19 @@ def sheet(pictures: UInt8, columns: int) -> UInt8:
     return np.concatenate([np.concatenate(list(row), axis=1) for row in rows])
 
 
-def sheet_of_pack(pack_folder: Path) -> UInt8:
-    """A contact sheet of donors, evenly chosen from all of a pack, uint8[H, W, 3] BGR."""
+def donors_of_pack(pack_folder: Path) -> tuple[Swapper, ShapeModel, Float32]:
+    """What paints a pack's donors, its shape model, and their latents float32[N, L, 512]."""
     pack = read_pack(pack_folder)
     swapper, _ = swapper_from_pack(OpenVino(), pack_folder)
-    latents = donor_latents(pack)
+    return swapper, load_shape_model(pack.path("shape.npz")), donor_latents(pack)
+
+
+def sheet_of_pack(pack_folder: Path) -> UInt8:
+    """A contact sheet of donors, evenly chosen from all of a pack, uint8[H, W, 3] BGR."""
+    swapper, shape, latents = donors_of_pack(pack_folder)
     rows, columns = SHEET
     chosen = np.linspace(0, len(latents) - 1, rows * columns).astype(int)
-    shape, light = load_shape_model(pack.path("shape.npz")), lamps_and_walls(len(chosen))
-    pictures, _ = portraits(swapper, shape, latents[chosen], light)
+    pictures, _ = portraits(swapper, shape, latents[chosen], lamps_and_walls(len(chosen)))
     return sheet(pictures, columns)
 
 

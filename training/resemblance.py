@@ -15,11 +15,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from engines.backends.openvino import OpenVino
-from engines.stylegan.pack import donor_latents, read_pack, swapper_from_pack
-from engines.stylegan.shape import load_shape_model
+from engines.stylegan.pack import read_pack
 from training.choosing import shown
 from training.measure import RECOGNISERS
+from training.portraits import donors_of_pack
 
 CONTROLS: Final = 8
 """People under whose control every donor is painted; more average their own looks out."""
@@ -64,12 +63,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20261123)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    swapper, _ = swapper_from_pack(OpenVino(), args.pack)
-    pack = read_pack(args.pack)
-    with np.load(pack.path("donors.npz"), allow_pickle=False) as file:
+    swapper, shape, latents = donors_of_pack(args.pack)
+    with np.load(read_pack(args.pack).path("donors.npz"), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    latents = donor_latents(pack, len(arrays["latents"]))
-    shape = load_shape_model(pack.path("shape.npz"))
     painted = shown(swapper, shape, latents, args.data, args.models, args.seed, CONTROLS)
     arrays["alike"] = alike_pairs(painted.mean(), SHARE)
     np.savez_compressed(args.out / "donors.npz", allow_pickle=False, **arrays)
