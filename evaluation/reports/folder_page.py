@@ -191,12 +191,12 @@ def folder_charts(record: Record) -> list[Chart]:
             "Privacy against utility",
             "information loss (distance to the original)",
             "found with the same photograph",
-            [_privacy(method) for method in methods if method["information_loss"]],
+            _privacy(method for method in methods if method["information_loss"]),
             kind="points",
         ),
         *_trade_offs(cast("list[Record]", record["trade_off"])),
     ]
-    return [chart for chart in charts if any(not series.dashed for series in chart.series)]
+    return [chart for chart in charts if any(one.x and not one.dashed for one in chart.series)]
 
 
 def _curves(methods: Iterable[Record], name: str) -> list[Series]:
@@ -223,10 +223,13 @@ def _diversity(method: Record) -> float:
     return min((figures["ratio"] for figures in own.values()), default=0.0)
 
 
-def _privacy(method: Record) -> Series:
-    cell = _cell(method, "A1", "same photograph")
-    rate = _rate(cell) if cell else 0.0
-    return Series(str(method["name"]), [_mean(method["information_loss"])], [rate])
+def _privacy(methods: Iterable[Record]) -> list[Series]:
+    """A point for each method that was searched for with the same photograph."""
+    return [
+        Series(str(method["name"]), [_mean(method["information_loss"])], [_rate(cell)])
+        for method in methods
+        if (cell := _cell(method, "A1", "same photograph"))
+    ]
 
 
 def _trade_offs(rows: Sequence[Record]) -> list[Chart]:
@@ -236,10 +239,12 @@ def _trade_offs(rows: Sequence[Record]) -> list[Chart]:
     sizes = sorted({cast(int, row["k"]) for row in rows})
 
     def series(name: str, attack: str, variant: str) -> Series:
-        own = [row for row in rows if row["method"] == name]
-        cells = [_cell(row, attack, variant) for row in own]
-        rates = [_rate(cell) if cell else 0.0 for cell in cells]
-        return Series(name, [cast(int, row["k"]) for row in own], rates)
+        points = [
+            (cast(int, row["k"]), _rate(cell))
+            for row in rows
+            if row["method"] == name and (cell := _cell(row, attack, variant))
+        ]
+        return Series(name, [k for k, _ in points], [rate for _, rate in points])
 
     bound = Series("1 ÷ k", sizes, [1 / k for k in sizes], dashed=True)
     loss = [

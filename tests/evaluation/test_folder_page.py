@@ -7,7 +7,7 @@ from evaluation.reports.folder_page import folder_charts
 pytestmark = pytest.mark.unit
 
 
-def record(curves: dict[str, list[list[float]]]) -> dict[str, object]:
+def record(curves: dict[str, list[list[float]]], **changed: object) -> dict[str, object]:
     found = {
         "attack": "A1",
         "variant": "other photograph",
@@ -22,7 +22,7 @@ def record(curves: dict[str, list[list[float]]]) -> dict[str, object]:
         "findings": [found] if curves else [],
         "information_loss": None,
     }
-    return {"methods": [method], "trade_off": []}
+    return {"methods": [method | changed], "trade_off": []}
 
 
 def test_charts_with_nothing_to_show_are_left_out() -> None:
@@ -30,3 +30,18 @@ def test_charts_with_nothing_to_show_are_left_out() -> None:
     shown = folder_charts(record({"roc": line, "cmc": line}))
     assert len(shown) == 2
     assert folder_charts(record({})) == []
+
+
+def test_what_was_not_attacked_is_not_drawn_as_if_nobody_had_been_found() -> None:
+    trained = {"attack": "A4", "variant": "linear map", "judge": "one", "rate": 0.0, "probes": 10}
+    alone = record({}, findings=[trained], information_loss={"one": 1.4})
+    assert folder_charts(alone) == []
+    of_five = {
+        "method": "kveil",
+        "k": 5,
+        "findings": [trained],
+        "information_loss": {"one": 1.4},
+        "diversity": {"one": {"ratio": 0.9}},
+    }
+    titles = [chart.title for chart in folder_charts(alone | {"trade_off": [of_five]})]
+    assert titles == ["Information loss over k", "Identities out ÷ in, over k"]
