@@ -17,6 +17,7 @@ from engines.face_look import (
     look_from_points,
     painted_points,
 )
+from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
 from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
@@ -34,6 +35,10 @@ Float32 = NDArray[np.float32]
 
 class Painter(Protocol):
     """What the swap needs of `engines.swapper.Swapper`."""
+
+    @property
+    def hair(self) -> HairReader | None:
+        """Reads hair around faces; None leaves heads as they are."""
 
     @property
     def size(self) -> int:

@@ -21,6 +21,7 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
+from engines.hairline import HairReader
 from engines.head_memory import HeadMemory
 from engines.head_traits import HEAD_TRAITS
 from engines.occlusion import Occlusion
@@ -53,6 +54,7 @@ class Patch:
             see `engines.head_traits`. None leaves the head as it is.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
         memory: what was read of this head in the frames before; None for a picture alone.
+        hair: reads where the head's hair is; None leaves the head as it is, as without `head`.
     """
 
     pixels: NDArray[np.float32]
@@ -62,6 +64,7 @@ class Patch:
     head: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
     memory: HeadMemory | None = None
+    hair: HairReader | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
-from engines.hairline import Hair, read_hair
+from engines.hairline import Hair, HairReader
 from engines.head_layer import Fields, head_layer
-from engines.head_memory import Reading
+from engines.head_memory import HeadMemory, Reading
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
 from engines.polar import (
@@ -57,12 +57,12 @@ from engines.seam import toned
 from engines.stylegan.drawing import rise
 from engines.types import Box
 
-__all__ = ["continued"]
+__all__ = ["continued", "grid_place"]
 
 _TREMBLES: Final = 0.01
 """How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
-_FOREHEAD: Final = 0.06
-"""How far inside a painted face its forehead is looked at."""
+_INSIDE: Final = 0.06
+"""How far inside its rim a painted face is looked at for its colour."""
 _MIDDLE: Final = np.array(MIDDLE, np.float32)
 
 Float32 = NDArray[np.float32]
@@ -81,11 +81,11 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         window lies outside the frame.
 
     Raises:
-        EngineFault: the patch is not placed by a similarity.
+        EngineFault: the patch is not placed by a similarity, or reading its hair failed.
     """
     if patch.outline is None:
         return None
-    place = _grid_place(patch)
+    place = grid_place(patch)
     crop = crop_from_picture(picture, place, GRID).astype(np.float32)
     around = within(rays_from_grid(crop), inside_of(picture, place, GRID))
     outline = outline_radii(patch.outline)
@@ -94,7 +94,9 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     face = tapered(filled_radii(outline, hidden, painted))
     if patch.memory is not None:
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
-    hair = None if patch.head is None else _hair(patch, around, hidden, painted, outline)
+    hair = None
+    if patch.head is not None and patch.hair is not None:
+        hair = _hair(patch.hair, patch.memory, crop, hidden, _skin(painted, outline))
     rim = rim_of(face, hidden, hair, patch.head)
     region = _region(picture, place, rim)
     if region is None:
@@ -116,7 +118,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     return head_layer(picture, place, region, fields, others)
 
 
-def _grid_place(patch: Patch) -> Similarity:
+def grid_place(patch: Patch) -> Similarity:
     """Map from the frame to the grid around a patch."""
     place = patch.crop_from_frame * np.float32(CELL / patch.alpha.shape[0])
     place[:, 2] += np.float32(GRID / 2) - CELL * _MIDDLE
@@ -144,18 +146,27 @@ def _painted(patch: Patch) -> Float32:
     return np.asarray(cv2.warpAffine(small, place, (GRID, GRID), borderMode=mode), np.float32)
 
 
+def _skin(painted: Float32, outline: Float32) -> Float32:
+    """Mean colour of the painted face within its rim: float32[3] BGR."""
+    inside = distances() < (outline - np.float32(_INSIDE))[:, None]
+    return np.asarray(painted[inside].mean(axis=0), np.float32)
+
+
 def _hair(
-    patch: Patch, around: Float32, hidden: Float32, painted: Float32, outline: Float32
+    reader: HairReader,
+    memory: HeadMemory | None,
+    crop: Float32,
+    hidden: Float32,
+    skin: Float32,
 ) -> Hair:
     """Where the subject's hair is, read now and then and steadied in between."""
 
     def read() -> Float32:
-        forehead = along(painted, (outline - np.float32(_FOREHEAD))[:, None])[:, 0]
-        found = read_hair(around, hidden, forehead)
+        found = reader.read(crop, hidden, skin)
         return np.stack([found.begins, found.ends])
 
-    known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
-    return Hair(known[0], known[1])
+    begins, ends = read() if memory is None else memory.renewed(Reading.HAIR, read)
+    return Hair(begins, ends)
 
 
 def _region(picture: Picture, place: Similarity, rim: Rim) -> tuple[int, int, int, int] | None:

@@ -18,9 +18,16 @@ import numpy.typing as npt
 from engines.alignment import EYES
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
+from engines.hairline import HairReader
 from engines.stylegan.contrast import calmed, contrast_under_light
 from engines.stylegan.eyes import draw_eyes
-from engines.stylegan.light import field_from_light, levelled, light_from_picture, softened
+from engines.stylegan.light import (
+    bare_face,
+    field_from_light,
+    levelled,
+    light_from_picture,
+    softened,
+)
 from engines.stylegan.masks import alpha_from_outlines, fitted_outline, oval_from_points
 from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
@@ -28,7 +35,7 @@ from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.textures import Textures
-from engines.stylegan.topology import OVAL_SLICE, POINTS
+from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
 from engines.stylegan.warp import TextureFrame, uv_from_points
 
@@ -46,6 +53,7 @@ DOUBT_LIMIT: Final = 0.06 * float(EYES[1, 0] - EYES[0, 0])
 """Expected landmark error, crop units, above which a face is not followed: 6 % of the distance of
 the eyes. Larger swaps more faces, less truly."""
 YAW_LIMIT_DEG: Final = 45.0
+_BROWS: Final = slice(BROW_LEFT_SLICE.start, BROW_RIGHT_SLICE.stop)
 _LEAST_VARIATION: Final = 1.0
 _MOST_GAIN: Final = 2.0
 """How far a painted face is brightened or darkened at most."""
@@ -115,6 +123,7 @@ class Swapper:
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
         small: a renderer of fewer pixels, for faces that are seen at no more.
+        hair: reads hair around faces, for whoever places what is painted.
 
     Raises:
         ModelRejected: the networks' inputs or outputs have other names or shapes.
@@ -129,7 +138,9 @@ class Swapper:
         frame: TextureFrame,
         relief: ReliefModel = FLAT,
         small: Session | None = None,
+        hair: HairReader | None = None,
     ) -> None:
+        self.hair = hair
         self._landmarker = landmarker
         self._shape = shape
         self._frame = frame
@@ -271,6 +282,8 @@ def fed_from_crop(crop: UInt8) -> Float32:
 def light_and_contrast(crop: UInt8, points: Float32) -> tuple[Float32, float]:
     """Read the lamp's light off a crop, and how much the face stands out from it.
 
+    Hair on the forehead has no part in either.
+
     Args:
         crop: uint8[S, S, 3] BGR, S a multiple of 4.
         points: float32[POINTS, 3] of its face, in units of this crop.
@@ -280,8 +293,9 @@ def light_and_contrast(crop: UInt8, points: Float32) -> tuple[Float32, float]:
         `contrast_under_light`.
     """
     small, inside = _seen_softly(crop, points)
-    light = levelled(light_from_picture(small, inside))
-    return light, contrast_under_light(small, light, inside)
+    bare = bare_face(small, inside, float(points[_BROWS, 1].mean()))
+    light = levelled(light_from_picture(small, inside, bare))
+    return light, contrast_under_light(small, light, bare)
 
 
 def full_light_from_crop(crop: UInt8, points: Float32) -> Float32:

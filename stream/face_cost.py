@@ -181,6 +181,7 @@ def _measured(
             rendered.outline[n],
             rendered.head[n],
             memory=HeadMemory(),
+            hair=painter.hair,
         )
         for n in range(count)
     }

@@ -185,6 +185,7 @@ class SwapEveryFace:
                 rendered.head[row] if self._alters_heads else None,
                 steady.occlusion if self._draws_foreground else None,
                 wearer.head,
+                self._painter.hair,
             )
             if rendered.is_usable[row] and hides(track.face, patch):
                 patches[track.id] = _retouched(patch, frame, track.id, wearer)

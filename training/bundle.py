@@ -15,6 +15,7 @@ FILES: Final = {
     "renderer.onnx": "moves, warps and lights a texture: the picture, 256 px RGB",
     "small_renderer.onnx": "the same of 128 px, for faces seen at no more",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
+    "hair.onnx": "where hair is around a face of which nothing is seen, 96 px RGB",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
     "shape.npz": "shape model, texture frame, relief and faces at rest",
     "donors.npz": "synthetic people to mix surrogates from",
@@ -47,7 +48,8 @@ def manifest(pack: Path, name: str, metrics: dict[str, float]) -> dict[str, obje
         "format": FORMAT,
         "name": name,
         "licence": "Apache-2.0",
-        "training_data": "UTKFace (non-commercial research) and a generated-faces set; see README",
+        "training_data": "UTKFace (non-commercial research), a generated-faces set, ORL faces "
+        "(research) and clips of public projects; see README",
         "files": files,
         "metrics": metrics,
     }

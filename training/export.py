@@ -22,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.polar import GRID
 from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
@@ -32,6 +33,7 @@ from engines.stylegan.sizes import (
 )
 from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small, small_of
+from training.hair import HAIR, hair_network
 from training.landmarker import SIZE
 from training.networks import (
     CODE,
@@ -255,6 +257,7 @@ def export(
     run: Path,
     landmarker: Path,
     occlusion: Path,
+    hair: Path,
     geometry: Path,
     texture: Path,
     relief: Path,
@@ -294,7 +297,7 @@ def export(
     }
     for name, (net, inputs, outputs) in jobs.items():
         facts |= write_network(name, net, inputs, outputs, out)
-    facts |= export_landmarker(landmarker, occlusion, out)
+    facts |= export_landmarker(landmarker, occlusion, out) | export_hair(hair, out)
     write_geometry(geometry, arrays, relief, out)
     (out / FACTS).write_text(json.dumps(facts))
 
@@ -317,6 +320,23 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
     image = {"image": torch.rand(2, 3, SIZE, SIZE) * 2 - 1}
     facts = write_network("landmarker", net, image, ["points", "spread", "occlusion"], out)
     told: dict[str, float] = json.loads((occlusion / "facts.json").read_text())
+    return facts | told
+
+
+def export_hair(run: Path, out: Path) -> dict[str, float]:
+    """Write `hair.onnx`, of a run of `training.hair`; without one the pack's file is kept.
+
+    Args:
+        run: folder of the run.
+        out: folder of the pack that is made.
+    """
+    if not (run / HAIR).exists():
+        log.info("no %s: the bundled hair network is kept", run / HAIR)
+        shutil.copyfile(bundled_pack() / "hair.onnx", out / "hair.onnx")
+        return bundled_facts(("hair_",))
+    around = {"around": torch.rand(2, 4, GRID, GRID) * 2 - 1}
+    facts = write_network("hair", hair_network(run / HAIR), around, ["hair"], out)
+    told: dict[str, float] = json.loads((run / "facts.json").read_text())
     return facts | told
 
 
@@ -372,7 +392,8 @@ def main() -> None:
     parser.add_argument("--run", type=Path, default=Path("runs/detail"))
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
     parser.add_argument("--occlusion", type=Path, default=Path("runs/occlusion"))
-    parser.add_argument("--only-landmarker", action="store_true", help="write that file alone")
+    parser.add_argument("--hair", type=Path, default=Path("runs/hair"))
+    parser.add_argument("--only", choices=("landmarker", "hair"), help="write that file alone")
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
@@ -380,14 +401,19 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.manual_seed(0)
-    if args.only_landmarker:
+    if args.only:
         args.out.mkdir(parents=True, exist_ok=True)
         told = args.out / FACTS
         facts = json.loads(told.read_text()) if told.exists() else {}
-        facts |= export_landmarker(args.landmarker, args.occlusion, args.out)
+        if args.only == "hair":
+            facts |= export_hair(args.hair, args.out)
+        else:
+            facts |= export_landmarker(args.landmarker, args.occlusion, args.out)
         told.write_text(json.dumps(facts))
         return
-    sources = (args.landmarker, args.occlusion, args.shape, args.texture, args.relief)
+    sources = (
+        args.landmarker, args.occlusion, args.hair, args.shape, args.texture, args.relief
+    )  # fmt: skip
     export(args.run, *sources, args.out)
 
 

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.stylegan.drawing import rise
 from engines.stylegan.sizes import (
     CONTRAST_FLOOR,
     LIGHT_SIZE,
@@ -29,6 +30,18 @@ def _levelling() -> Float32:
 
 
 _LEVELLING: Final = _levelling()
+_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
+_CHEEKS: Final = (0.10, 0.38)
+"""Between which heights below the brows a face is mostly skin, shares of the crop's."""
+_FOREHEAD: Final = (-0.02, 0.03)
+"""Between which heights above them a forehead begins."""
+_SOFT: Final = 5
+"""Side of the box over which colours are compared, of 64 px of a crop: locks of hair, not lines."""
+_DARKER: Final = 0.35
+_HUE: Final = 0.12
+"""Differences of brightness and of hue from the cheeks, in [-1, 1], at which a forehead is hardly
+skin."""
+_FAINT: Final = 1e-6
 
 
 def softened(oval: Float32, size: int) -> Float32:
@@ -45,12 +58,13 @@ def softened(oval: Float32, size: int) -> Float32:
     return np.asarray(cv2.resize(soft, (size, size), interpolation=way), np.float32)
 
 
-def light_from_picture(picture: Float32, inside: Float32) -> Float32:
+def light_from_picture(picture: Float32, inside: Float32, bare: Float32 | None = None) -> Float32:
     """Mean colours of the face and of the rest.
 
     Args:
         picture: float32[S, S, C], S divisible by LIGHT_SIZE.
         inside: float32[S, S] in [0, 1], 1 on the face.
+        bare: the same of the face without what covers it, see `bare_face`; all of it without.
 
     Returns:
         float32[2, LIGHT_SIZE, LIGHT_SIZE, C]: face, then surroundings.
@@ -59,7 +73,41 @@ def light_from_picture(picture: Float32, inside: Float32) -> Float32:
     >>> flat[0].min() > 0.99
     np.True_
     """
-    return np.stack([_cells(picture, inside), _cells(picture, 1.0 - inside)])
+    face = inside if bare is None else bare
+    return np.stack([_cells(picture, face), _cells(picture, 1.0 - inside)])
+
+
+def bare_face(picture: Float32, inside: Float32, brows: float) -> Float32:
+    """A face without the hair on its forehead, or what else is darker there or of another hue.
+
+    A fringe would count as a shadow: whoever wears it would get a dark, brown forehead.
+
+    Args:
+        picture: float32[S, S, 3] BGR in [-1, 1].
+        inside: float32[S, S] in [0, 1], 1 on the face.
+        brows: height of its brows, share of the picture's, counted from above.
+
+    Returns:
+        float32[S, S], no more than `inside` anywhere and the same below the brows.
+
+    >>> picture = np.full((64, 64, 3), 0.2, np.float32)
+    >>> picture[:20] = -0.6
+    >>> bare = bare_face(picture, np.ones((64, 64), np.float32), 0.35)
+    >>> bool(bare[10, 32] < 0.02), bool(bare[40, 32] == 1)
+    (True, True)
+    """
+    rows = ((np.arange(len(picture), dtype=np.float32) + 0.5) / len(picture))[:, None]
+    below = np.asarray(rows - np.float32(brows), np.float32)
+    soft = cv2.blur(picture, (_SOFT, _SOFT), borderType=cv2.BORDER_REPLICATE)
+    cheeks = inside * ((below > _CHEEKS[0]) & (below < _CHEEKS[1]))
+    skin = (soft * cheeks[:, :, None]).sum(axis=(0, 1)) / (cheeks.sum() + _FAINT)
+    apart = soft - skin
+    luma = cv2.transform(apart, _LUMA[None])
+    blue, red = apart[:, :, 0] - luma, apart[:, :, 2] - luma
+    square = np.square(np.minimum(luma, 0) / np.float32(_DARKER))
+    square += (np.square(blue) + np.square(red)) / np.float32(_HUE**2)
+    covered = rise(-below, *_FOREHEAD) * (1 - cv2.exp(-square))
+    return np.asarray(inside * (1 - covered), np.float32)
 
 
 def levelled(light: Float32) -> Float32:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
 from engines.errors import ModelMissing, ModelRejected
+from engines.hairline import HairNetwork
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
@@ -94,13 +95,13 @@ def read_pack(folder: Path) -> Pack:
 def swapper_from_pack(
     backend: Backend, folder: Path | None = None, *, precision: Precision = "fp32"
 ) -> tuple[Swapper, GateResult | None]:
-    """Load landmark network, generator, renderers and shape model; gate a reduced precision.
+    """Load the networks and the shape model of the swap; gate a reduced precision.
 
     Args:
         backend: the runtime.
         folder: of the pack; the bundled one by default.
-        precision: of those that paint. The landmark network always runs in fp32: it is small,
-            and its errors would shake the face.
+        precision: of those that paint. The networks that read landmarks and hair always run in
+            fp32: they are small, and errors of the first would shake the face.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -112,15 +113,15 @@ def swapper_from_pack(
     """
     pack = read_pack(folder or bundled_pack())
     landmarker = backend.load(pack.path("landmarker.onnx"))
+    hair = HairNetwork(backend.load(pack.path("hair.onnx")))
     exact = _painting(backend, pack, "fp32")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
 
     def swapper(chosen: Painting) -> Swapper:
-        return Swapper(
-            landmarker, chosen.generator, chosen.renderer, shape, frame, relief, chosen.small
-        )
+        painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
+        return Swapper(landmarker, *painting, hair)
 
     if precision == "fp32":
         return swapper(exact), None

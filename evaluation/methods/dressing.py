@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engines.compositor import Patch, compose
 from engines.control_reading import ControlReader
 from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, painted_points
+from engines.hairline import HairReader
 from engines.harmony import retouch_of, retouched, sized_patch
 from engines.pictures import picture_from_bgr
 from engines.swapper import Control, Rendered, Swapper
@@ -79,7 +80,9 @@ def _dressed(
     )
     made = []
     for row, (frame, face, look) in enumerate(zip(frames, found, looks, strict=True)):
-        patches = {0: _patch(frame, look, rendered, row)} if rendered.is_usable[row] else {}
+        patches = {}
+        if rendered.is_usable[row]:
+            patches[0] = _patch(frame, look, rendered, row, swapper.hair)
         if not alters_heads:
             patches = {number: replace(patch, head=None) for number, patch in patches.items()}
         track = Track(0, face, TrackState.DETECTED, 0)
@@ -87,7 +90,9 @@ def _dressed(
     return made
 
 
-def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
+def _patch(
+    frame: Frame, look: Look, rendered: Rendered, row: int, hair: HairReader | None
+) -> Patch:
     size = rendered.alpha.shape[1]
     place = crop_with_eyes(look.motion, PAINTED_EYES, size)
     patch = Patch(
@@ -97,6 +102,7 @@ def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
         rendered.outline[row],
         rendered.head[row],
         look.occlusion,
+        hair=hair,
     )
     patch = sized_patch(patch)
     return retouched(patch, retouch_of(frame.picture, patch), (0, frame.index))

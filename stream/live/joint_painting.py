@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
+from engines.hairline import HairReader
 from engines.stylegan.contrast import UNBOUNDED
 from engines.swapper import Control, Rendered
 from stream.live.batching import BatchingSession
@@ -38,6 +39,11 @@ class JointPainter:
             )
             for size in painter.sizes
         }
+
+    @property
+    def hair(self) -> HairReader | None:
+        """Reads hair around faces; every stream for itself."""
+        return self._painter.hair
 
     @property
     def size(self) -> int:

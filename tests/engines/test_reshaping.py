@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engines.hairline import Hair, read_hair
+from engines.hairline import Hair
 from engines.head_traits import HEAD_TRAITS, Trait
 from engines.polar import RAYS, STEPS, UP, distances, wave
 from engines.reshaping import (
@@ -21,7 +21,7 @@ from engines.reshaping import (
     source_distances,
     tapered,
 )
-from tests.engines.heads import SKIN, head_on_rays
+from tests.engines.heads import SKIN
 
 pytestmark = pytest.mark.unit
 
@@ -58,8 +58,7 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
 ) -> None:
     painted = np.full(RAYS, face, np.float32)
     hidden = painted + np.float32(feather)
-    around = head_on_rays(face + feather, face + feather + hair)
-    found = read_hair(around, hidden, np.broadcast_to(SKIN, (RAYS, 3)))
+    found = Hair(hidden, hidden + np.float32(hair))
     rim = rim_of(painted, hidden, found, np.array(traits, np.float32))
     source = source_distances(rim)
     assert np.isfinite(source).all()

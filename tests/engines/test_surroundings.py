@@ -20,6 +20,7 @@ from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
 from engines.polar import MIDDLE, RAYS
 from engines.surroundings import continued
 from engines.types import Frame, Track
+from tests.engines.heads import DarkHair
 from tests.engines.noisy_scene import (
     EYES_APART,
     HEIGHT,
@@ -64,7 +65,7 @@ def _at(x: float, y: float) -> tuple[int, int]:
 
 def altered(patch: Patch, *traits: float) -> Patch:
     own = traits or (0.5,) * HEAD_TRAITS
-    return replace(patch, head=np.array(own, np.float32))
+    return replace(patch, head=np.array(own, np.float32), hair=DarkHair())
 
 
 def skinned(patch: Patch) -> Patch:
@@ -140,8 +141,7 @@ def test_heads_of_two_surrogates_differ() -> None:
 
 
 def test_head_without_traits_is_changed_less() -> None:
-    image, patch = np.full((HEIGHT, WIDTH, 3), 120, np.uint8), patch_at(320, 180)
-    cv2.ellipse(image, (320, 170), (70, 95), 0, 0, 360, (40, 40, 40), -1)
+    image, patch = head(0.58), patch_at(320, 180)
     _, far = rings(SIDE_PX)
     changed = [
         np.abs(published(image, [track_at(320, 180)], {1: one}).astype(int) - image)[~far].mean()

@@ -109,6 +109,7 @@ def test_every_network_is_timed_with_its_gate() -> None:
         "renderer",
         "small renderer",
         "landmarker",
+        "hair",
         "embedder",
     ]
     assert all(one.fp32_ms > 0 and one.gate for one in found)

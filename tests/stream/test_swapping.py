@@ -17,6 +17,7 @@ from engines.compositor import compose
 from engines.covers import cover_named
 from engines.errors import EngineFault
 from engines.face_look import eyes_of
+from engines.hairline import HairReader
 from engines.head_traits import HEAD_TRAITS
 from engines.pictures import picture_from_bgr
 from engines.stylegan.topology import OVAL_SLICE
@@ -37,6 +38,7 @@ class NoisePainter:
 
     size = SIZE
     sizes: tuple[int, ...] = (SIZE,)
+    hair: HairReader | None = None
 
     def __init__(self, usable: bool = True, doubts: Sequence[float] = ()) -> None:
         self.usable = usable

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.stylegan.light import field_from_light, light_from_picture
+from engines.stylegan.light import bare_face, field_from_light, levelled, light_from_picture
 
 pytestmark = pytest.mark.unit
 
@@ -28,3 +28,18 @@ def test_field_restores_flat_colours() -> None:
 def test_empty_face_gives_finite_light() -> None:
     light = light_from_picture(np.ones((8, 8, 3), np.float32), np.zeros((8, 8), np.float32))
     assert np.isfinite(light).all()
+
+
+def test_fringe_does_not_darken_the_face() -> None:
+    """Hair down to the brows leaves the light of the skin below it; a lamp's shade does not."""
+    inside = np.ones((64, 64), np.float32)
+    skin = np.array([-0.1, 0.1, 0.4], np.float32)
+    picture = np.broadcast_to(skin, (64, 64, 3)).copy()
+    picture[:20] = [-0.8, -0.7, -0.6]
+    fringe = levelled(light_from_picture(picture, inside, bare_face(picture, inside, 0.33)))
+    assert np.abs(fringe[0] - skin).max() < 0.05
+    assert np.abs(levelled(light_from_picture(picture, inside))[0] - skin).max() > 0.3
+
+    picture[:] = skin - 0.25 * np.linspace(0.5, -0.5, 64, dtype=np.float32)[:, None, None]
+    shaded = levelled(light_from_picture(picture, inside, bare_face(picture, inside, 0.33)))
+    assert np.abs(shaded[0, 0] - shaded[0, 3]).min() > 0.12

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.hairline import HairReader
 from engines.head_traits import HEAD_TRAITS
 from engines.swapper import Control, Rendered
 from stream.live.joint_painting import JointPainter
@@ -18,6 +19,7 @@ class Palette:
 
     size = 4
     sizes = (2, 4)
+    hair: HairReader | None = None
 
     def __init__(self) -> None:
         self.together: list[int] = []

@@ -1,0 +1,178 @@
+"""Whole heads to learn hair from: `python -m training.heads`.
+
+The crops of `training.prepare` end at the hairline. Clips and a small set of portraits show hair:
+every face in them is cut out as the swap looks around a face (`engines.surroundings`), and a larger
+network says where its hair is (`training.hair_teacher`).
+"""
+
+import argparse
+import logging
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.alignment import crop_from_picture
+from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path
+from engines.control_reading import ControlReader
+from engines.crop_regions import inside_of
+from engines.detectors.centerface import CenterFace
+from engines.detectors.multiscale import DetectionPlan, detect_picture
+from engines.face_look import PAINTED_EYES, crop_with_eyes, painted_points
+from engines.patches import Patch
+from engines.pictures import picture_from_bgr
+from engines.polar import GRID, hidden_radii, outline_radii
+from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
+from engines.surroundings import grid_place
+from engines.swapper import Control, Swapper
+from engines.types import Face, Frame
+from training.hair_teacher import HAIR_FILE, HairTeacher
+
+SIZE: Final = 2 * GRID
+"""Height and width of the pictures, px; they show what the grid around a face does."""
+_FRAMES: Final = 25
+"""Of a clip, at most."""
+_LEAST_EYES_PX: Final = 30.0
+"""Distance of the eyes from which on the teacher is right about hair."""
+_ENLARGED: Final = 3
+_BORDER_PX: Final = 140
+"""By how much portraits are enlarged, and framed: faces that fill a picture are not found."""
+_BATCH: Final = 8
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is around one face.
+
+    Attributes:
+        name: of the clip or the person.
+        image: uint8[SIZE, SIZE, 3] BGR, black where the picture ends.
+        known: uint8[SIZE, SIZE], 1 where it does not.
+        hidden: float32[RAYS], how far a patch over the face would reach.
+        outline: float32[RAYS], the face's own outline.
+    """
+
+    name: str
+    image: UInt8
+    known: UInt8
+    hidden: Float32
+    outline: Float32
+
+
+class HeadFinder:
+    """Finds the faces of a picture and cuts out their heads."""
+
+    def __init__(self) -> None:
+        backend = OpenVino()
+        self._detector = CenterFace(backend, centerface_path())
+        self._swapper: Swapper = swapper_from_pack(backend)[0]
+        self._reader = ControlReader(self._swapper)
+        self._latents = donor_latents(read_pack(bundled_pack()), 1)
+
+    def heads(self, image: UInt8, name: str, known: UInt8 | None = None) -> Iterator[Head]:
+        """Heads of an image uint8[H, W, 3] BGR; `known` uint8[H, W] is 1 where it shows any."""
+        plan = DetectionPlan(min(960, 2 * max(image.shape[:2])), (), 640, 0)
+        for face in detect_picture(self._detector, picture_from_bgr(image), plan, 0.5):
+            apart = face.landmarks_px[1] - face.landmarks_px[0]
+            if float(np.hypot(*apart)) >= _LEAST_EYES_PX:
+                yield from self._head(image, face, name, known)
+
+    def _head(self, image: UInt8, face: Face, name: str, known: UInt8 | None) -> Iterator[Head]:
+        frame = Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), 0, name)
+        (look,) = self._reader.looks([(frame, face)])
+        control = Control(
+            painted_points(look.shape)[None], look.light[None], np.array([look.doubt], np.float32)
+        )
+        made = self._swapper.paint(control, self._latents)
+        if not made.is_usable[0]:
+            return
+        place = crop_with_eyes(look.motion, PAINTED_EYES, made.alpha.shape[1])
+        patch = Patch(made.pixels[0], made.alpha[0], place, made.outline[0])
+        wide = (grid_place(patch) * np.float32(SIZE / GRID)).astype(np.float32)
+        seen = crop_from_picture(frame.picture, wide, SIZE)
+        shows = inside_of(frame.picture, wide, SIZE)
+        if known is not None:
+            mask = picture_from_bgr(np.repeat(255 * known[..., None], 3, axis=2))
+            shows = (crop_from_picture(mask, wide, SIZE)[..., 0] > 250).astype(np.uint8)
+        hidden, outline = hidden_radii(made.alpha[0]), outline_radii(made.outline[0])
+        yield Head(name, np.asarray(seen * shows[..., None], np.uint8), shows, hidden, outline)
+
+
+def heads_of_clip(finder: HeadFinder, path: Path) -> Iterator[Head]:
+    """Heads in up to `_FRAMES` frames of a clip, spread over it."""
+    clip = cv2.VideoCapture(str(path))
+    count = int(clip.get(cv2.CAP_PROP_FRAME_COUNT))
+    every = max(count // _FRAMES, 3)
+    for number in range(max(count, 0)):
+        if not clip.grab():
+            return
+        if number % every == 0 and (read := clip.retrieve())[0]:
+            yield from finder.heads(np.asarray(read[1], np.uint8), path.stem)
+
+
+def heads_of_portraits(finder: HeadFinder, path: Path) -> Iterator[Head]:
+    """Heads in a tar of person/number.pgm; names are those of the people."""
+    with tarfile.open(path) as tar:
+        for member in tar.getmembers():
+            file = tar.extractfile(member) if member.name.endswith(".pgm") else None
+            if file is None:
+                continue
+            small = np.asarray(cv2.imdecode(np.frombuffer(file.read(), np.uint8), 1))
+            sides = (_ENLARGED * small.shape[1], _ENLARGED * small.shape[0])
+            image = np.asarray(cv2.resize(small, sides, interpolation=cv2.INTER_CUBIC))
+            frame = (_BORDER_PX,) * 4
+            known = cv2.copyMakeBorder(
+                np.ones(image.shape[:2], np.uint8), *frame, cv2.BORDER_CONSTANT
+            )
+            wide = np.asarray(cv2.copyMakeBorder(image, *frame, cv2.BORDER_REPLICATE), np.uint8)
+            person = f"portrait {Path(member.name).parent.name}"
+            for head in finder.heads(wide, person, np.asarray(known, np.uint8)):
+                yield head
+                break
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--videos", type=Path, required=True, help="folder of clips")
+    parser.add_argument("--people", type=Path, required=True, help="tar of person/number.pgm")
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("runs/heads.npz"))
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    finder, teacher = HeadFinder(), HairTeacher(args.models / HAIR_FILE)
+    heads: list[Head] = []
+    for path in sorted(args.videos.iterdir()):
+        found = list(heads_of_clip(finder, path))
+        log.info("%s: %d heads", path.name, len(found))
+        heads += found
+    heads += heads_of_portraits(finder, args.people)
+    images = np.stack([head.image for head in heads])
+    hair = [teacher.hair(images[at : at + _BATCH]) for at in range(0, len(heads), _BATCH)]
+    np.savez_compressed(
+        args.out,
+        allow_pickle=False,
+        names=np.array([head.name for head in heads]),
+        images=images,
+        known=np.stack([head.known for head in heads]),
+        hair=np.round(255 * np.concatenate(hair)).astype(np.uint8),
+        hidden=np.stack([head.hidden for head in heads]),
+        outline=np.stack([head.outline for head in heads]),
+    )
+    log.info("%d heads of %d clips and people", len(heads), len({head.name for head in heads}))
+
+
+if __name__ == "__main__":
+    main()
