@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("torch", reason="needs torch: pip install 'kveil[train]'")
 pytest.importorskip("tflite", reason="needs tflite: pip install 'kveil[train]'")
 
-from engines.polar import RAYS, UP  # noqa: E402
-from stream.demo_clip import portrait  # noqa: E402
-from training.heads import SIZE, HeadFinder  # noqa: E402
+from engines.polar import RAYS, UP
+from stream.demo_clip import portrait
+from training.heads import SIZE, HeadFinder
 
 pytestmark = [pytest.mark.unit, pytest.mark.torch]
 
