@@ -13,6 +13,7 @@ from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLIC
 from engines.swapper import Control, Rendered, Swapper
 from evaluation.faces import CROP, MARGIN, PORTRAIT, Faces
 from evaluation.methods.dressing import dressed
+from tests.engines.heads import DarkHair
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +24,7 @@ class StandIn:
     """Reads one fixed face and paints each latent as one tone with stripes."""
 
     size = CROP
+    hair = DarkHair()
 
     def __init__(self, usable: bool = True) -> None:
         self.usable = usable
