@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.openvino import OpenVino
+from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, counted
 from engines.stylegan.masks import oval_from_points
 from engines.swapper import Control, Rendered, Swapper
@@ -61,6 +62,11 @@ class Misread:
     def size(self) -> int:
         """As of the swapper."""
         return self.swapper.size
+
+    @property
+    def hair(self) -> HairReader | None:
+        """As of the swapper."""
+        return self.swapper.hair
 
     def read(self, crops: NDArray[np.uint8]) -> Control:
         """Control with planted marks; none where there is no depth."""
