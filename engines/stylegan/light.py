@@ -96,18 +96,23 @@ def bare_face(picture: Float32, inside: Float32, brows: float) -> Float32:
     >>> bool(bare[10, 32] < 0.02), bool(bare[40, 32] == 1)
     (True, True)
     """
-    rows = ((np.arange(len(picture), dtype=np.float32) + 0.5) / len(picture))[:, None]
-    below = np.asarray(rows - np.float32(brows), np.float32)
-    soft = cv2.blur(picture, (_SOFT, _SOFT), borderType=cv2.BORDER_REPLICATE)
-    cheeks = inside * ((below > _CHEEKS[0]) & (below < _CHEEKS[1]))
-    skin = (soft * cheeks[:, :, None]).sum(axis=(0, 1)) / (cheeks.sum() + _FAINT)
-    apart = soft - skin
+    size = len(picture)
+    first, last = (round((brows + below) * size) for below in _CHEEKS)
+    cheeks = inside[max(first, 0) : last, :, None]
+    skin = (picture[max(first, 0) : last] * cheeks).sum(axis=(0, 1)) / (cheeks.sum() + _FAINT)
+    upper = min(max(round((brows - _FOREHEAD[0]) * size), 0), size)
+    if upper == 0:
+        return inside
+    away = picture[:upper] - skin.astype(np.float32)
+    apart = cv2.blur(away, (_SOFT, _SOFT), borderType=cv2.BORDER_REPLICATE)
     luma = cv2.transform(apart, _LUMA[None])
     blue, red = apart[:, :, 0] - luma, apart[:, :, 2] - luma
     square = np.square(np.minimum(luma, 0) / np.float32(_DARKER))
     square += (np.square(blue) + np.square(red)) / np.float32(_HUE**2)
-    covered = rise(-below, *_FOREHEAD) * (1 - cv2.exp(-square))
-    return np.asarray(inside * (1 - covered), np.float32)
+    above = np.asarray(brows - (np.arange(upper) + 0.5) / size, np.float32)
+    bare = inside.copy()
+    bare[:upper] *= 1 - rise(above, *_FOREHEAD)[:, None] * (1 - cv2.exp(-square))
+    return bare
 
 
 def levelled(light: Float32) -> Float32:
