@@ -41,8 +41,8 @@ _USUAL: Final = 0.6
 RATHER: Final = 1.5
 _SUREST: Final = 3.0
 """What is added to the network's logits, and how much a single place may say for hair or against
-it. A head whose hair is overlooked keeps the hairline that tells of it: of 300 people as many were
-ranked right as with their own heads, almost, before doubtful places counted as hair."""
+it. A head whose hair is overlooked keeps the hairline that tells of it; see item 7 of
+`docs/training.md`."""
 _JUMP: Final = 0.35
 _MOST_STEPS: Final = 2
 """What a step of a border from ray to ray costs, and how many it may take."""

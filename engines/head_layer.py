@@ -19,8 +19,7 @@ from engines.crop_regions import within_boxes
 from engines.patches import Placed
 from engines.pictures import Picture
 from engines.polar import CELL, GRID, UP, distances, grid_from_middle, grid_from_rays
-from engines.seam import brightness
-from engines.stylegan.drawing import laid_over, rise
+from engines.stylegan.drawing import brightness, laid_over, rise
 from engines.types import Box
 
 __all__ = ["Fields", "head_layer"]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.polar import along, distances, smooth_around
+from engines.stylegan.drawing import LUMA, hue_square
 
-__all__ = ["LUMA", "brightness", "farthest", "skin_likeness", "toned"]
+__all__ = ["farthest", "skin_likeness", "toned"]
 
-LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _INSIDE: Final = 0.03
 _OUTSIDE: Final = 0.02
 """How far on both sides of the rim colours are compared."""
@@ -33,11 +33,6 @@ _SPREAD: Final = 2.0
 _FAINT: Final = 0.02
 
 Float32 = NDArray[np.float32]
-
-
-def brightness(picture: Float32) -> Float32:
-    """Luma of a picture float32[H, W, 3] BGR: float32[H, W]."""
-    return np.asarray(cv2.transform(picture, LUMA[None]), np.float32)
 
 
 def farthest(difference: Float32) -> Float32:
@@ -54,10 +49,9 @@ def skin_likeness(colours: Float32, skin: Float32) -> Float32:
     [1.0, 0.0]
     """
     apart = colours - skin
-    luma = apart @ LUMA
-    blue, red = apart[..., 0] - luma, apart[..., 2] - luma
+    luma = np.asarray(apart @ LUMA, np.float32)
     square = (luma / np.float32(_BRIGHTER)) ** 2
-    square += (blue * blue + red * red) / np.float32(_HUE * _HUE)
+    square += hue_square(apart, luma) / np.float32(_HUE * _HUE)
     return np.asarray(np.exp(-square), np.float32)
 
 

@@ -25,9 +25,9 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
-from engines.hairline import Hair, HairReader
+from engines.hairline import Hair
 from engines.head_layer import Fields, head_layer
-from engines.head_memory import HeadMemory, Reading
+from engines.head_memory import Reading
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
 from engines.polar import (
@@ -94,9 +94,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     face = tapered(filled_radii(outline, hidden, painted))
     if patch.memory is not None:
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
-    hair = None
-    if patch.head is not None and patch.hair is not None:
-        hair = _hair(patch.hair, patch.memory, crop, hidden, _skin(painted, outline))
+    hair = _hair(patch, crop, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
     region = _region(picture, place, rim)
     if region is None:
@@ -146,27 +144,21 @@ def _painted(patch: Patch) -> Float32:
     return np.asarray(cv2.warpAffine(small, place, (GRID, GRID), borderMode=mode), np.float32)
 
 
-def _skin(painted: Float32, outline: Float32) -> Float32:
-    """Mean colour of the painted face within its rim: float32[3] BGR."""
-    inside = distances() < (outline - np.float32(_INSIDE))[:, None]
-    return np.asarray(painted[inside].mean(axis=0), np.float32)
-
-
 def _hair(
-    reader: HairReader,
-    memory: HeadMemory | None,
-    crop: Float32,
-    hidden: Float32,
-    skin: Float32,
-) -> Hair:
-    """Where the subject's hair is, read now and then and steadied in between."""
+    patch: Patch, crop: Float32, hidden: Float32, painted: Float32, outline: Float32
+) -> Hair | None:
+    """Where the subject's hair is, read now and then and steadied in between; None to leave it."""
+    reader = patch.hair
+    if patch.head is None or reader is None:
+        return None
 
     def read() -> Float32:
-        found = reader.read(crop, hidden, skin)
+        inside = distances() < (outline - np.float32(_INSIDE))[:, None]
+        found = reader.read(crop, hidden, painted[inside].mean(axis=0))
         return np.stack([found.begins, found.ends])
 
-    begins, ends = read() if memory is None else memory.renewed(Reading.HAIR, read)
-    return Hair(begins, ends)
+    known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
+    return Hair(known[0], known[1])
 
 
 def _region(picture: Picture, place: Similarity, rim: Rim) -> tuple[int, int, int, int] | None:

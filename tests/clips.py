@@ -217,16 +217,9 @@ def content_of(path: Path) -> list[tuple[str, int | None, str]]:
     Coded pictures are no measure: of the same pictures x264 now and then makes other bytes,
     which decode alike.
     """
-    found: list[tuple[str, int | None, str]] = []
-    with av.open(str(path)) as container:
-        for packet in container.demux():
-            if packet.stream.type == "audio":
-                found.append(("sound", packet.pts, hashlib.sha256(bytes(packet)).hexdigest()))
-            elif isinstance(packet.stream, VideoStream):
-                for frame in packet.stream.decode(packet):
-                    pixels = np.ascontiguousarray(frame.to_ndarray(format="yuv444p"))
-                    found.append(("picture", frame.pts, hashlib.sha256(pixels.data).hexdigest()))
-    return sorted(found, key=lambda one: (one[0], one[1] or 0))
+    return [
+        (kind, pts, hashlib.sha256(values.data).hexdigest()) for kind, pts, values in _played(path)
+    ]
 
 
 def apart(one: Path, other: Path) -> float:
@@ -236,24 +229,27 @@ def apart(one: Path, other: Path) -> float:
     cover that is missing, or a frame that was lost, is far more. Infinite where places in time,
     sizes or sounds differ.
     """
-    first, second = (_decoded(path) for path in (one, other))
-    if [pts for pts, _ in first[0]] != [pts for pts, _ in second[0]] or first[1] != second[1]:
+    first, second = _played(one), _played(other)
+    if [(kind, pts, values.shape) for kind, pts, values in first] != [
+        (kind, pts, values.shape) for kind, pts, values in second
+    ]:
         return float("inf")
-    pairs = [(a, b) for (_, a), (_, b) in zip(first[0], second[0], strict=True)]
-    if any(a.shape != b.shape for a, b in pairs):
+    pairs = [(kind, a, b) for (kind, _, a), (_, _, b) in zip(first, second, strict=True)]
+    if not all(np.array_equal(a, b) for kind, a, b in pairs if kind == "sound"):
         return float("inf")
-    return max(float(np.abs(a.astype(np.int16) - b).mean()) for a, b in pairs)
+    pictures = [(a.astype(np.int16), b) for kind, a, b in pairs if kind == "picture"]
+    return max(float(np.abs(a - b).mean()) for a, b in pictures)
 
 
-def _decoded(path: Path) -> tuple[list[tuple[int, NDArray[np.uint8]]], list[tuple[int, bytes]]]:
-    """Pictures and coded sounds of a clip by their place in time."""
-    pictures, sounds = [], []
+def _played(path: Path) -> list[tuple[str, int | None, NDArray[np.uint8]]]:
+    """Decoded pictures, uint8[3, H, W], and coded sounds, uint8[N], by kind and place in time."""
+    found: list[tuple[str, int | None, NDArray[np.uint8]]] = []
     with av.open(str(path)) as container:
         for packet in container.demux():
             if packet.stream.type == "audio":
-                sounds.append((packet.pts or 0, bytes(packet)))
+                found.append(("sound", packet.pts, np.frombuffer(bytes(packet), np.uint8)))
             elif isinstance(packet.stream, VideoStream):
                 for frame in packet.stream.decode(packet):
-                    seen = np.asarray(frame.to_ndarray(format="yuv444p"), np.uint8)
-                    pictures.append((frame.pts or 0, seen))
-    return sorted(pictures, key=lambda each: each[0]), sorted(sounds)
+                    pixels = np.ascontiguousarray(frame.to_ndarray(format="yuv444p"), np.uint8)
+                    found.append(("picture", frame.pts, pixels))
+    return sorted(found, key=lambda one: (one[0], one[1] or 0))

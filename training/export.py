@@ -311,9 +311,7 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
         out: folder of the pack that is made.
     """
     if not (occlusion / HEAD).exists():
-        log.info("no %s: the bundled landmark network is kept", occlusion / HEAD)
-        shutil.copyfile(bundled_pack() / "landmarker.onnx", out / "landmarker.onnx")
-        return bundled_facts(("landmarker_", "occlusion_"))
+        return keep_bundled("landmarker", occlusion / HEAD, ("landmarker_", "occlusion_"), out)
     head = OcclusionHead()
     head.load_state_dict(load_full(occlusion / HEAD, torch.device("cpu"))["net"])
     net = ControlNetwork(landmark_network(landmarker), head)
@@ -331,17 +329,26 @@ def export_hair(run: Path, out: Path) -> dict[str, float]:
         out: folder of the pack that is made.
     """
     if not (run / HAIR).exists():
-        log.info("no %s: the bundled hair network is kept", run / HAIR)
-        shutil.copyfile(bundled_pack() / "hair.onnx", out / "hair.onnx")
-        return bundled_facts(("hair_",))
+        return keep_bundled("hair", run / HAIR, ("hair_",), out)
     around = {"around": torch.rand(2, 4, GRID, GRID) * 2 - 1}
     facts = write_network("hair", hair_network(run / HAIR), around, ["hair"], out)
     told: dict[str, float] = json.loads((run / "facts.json").read_text())
     return facts | told
 
 
-def bundled_facts(prefixes: tuple[str, ...]) -> dict[str, float]:
-    """What the bundled manifest says of a network that is kept."""
+def keep_bundled(
+    name: str, missing: Path, prefixes: tuple[str, ...], out: Path
+) -> dict[str, float]:
+    """Copy a network of the bundled pack, and tell what its manifest says of it.
+
+    Args:
+        name: of the network.
+        missing: checkpoint in whose absence it is kept.
+        prefixes: of the figures that are its own.
+        out: folder of the pack that is made.
+    """
+    log.info("no %s: the bundled %s network is kept", missing, name)
+    shutil.copyfile(bundled_pack() / f"{name}.onnx", out / f"{name}.onnx")
     said: dict[str, float] = json.loads((bundled_pack() / MANIFEST).read_text())["metrics"]
     return {name: value for name, value in said.items() if name.startswith(prefixes)}
 

@@ -24,6 +24,7 @@ from engines.hairline import RATHER
 from engines.polar import UP, distances, rays_from_grid
 from training.checkpoint import load_full, save_full
 from training.hair_scenes import HairScenes, LabelledHead, labelled, plain
+from training.heads import frames_of
 from training.networks import EqualConv, upsample
 from training.precision import fast_precision
 
@@ -36,11 +37,9 @@ _HELD_EVERY: Final = 8
 _CHUNK: Final = 16
 _KEPT_CHUNKS: Final = 400
 """Scenes are drawn more slowly than learnt from: each is seen a few times, in other company."""
-_CLEAR: Final = 0.02
 _FAR: Final = 1.05
 _ABOVE: Final = 0.2
-"""Distances beyond the patch and from the middle between which what is found counts, and how
-steeply rays rise there."""
+"""Up to which distance from the middle what is found counts, and how steeply rays rise there."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -138,12 +137,9 @@ def walls_of(folder: Path) -> list[UInt8]:
     """Pictures for what is behind heads: first frames of clips in `folder`, held ones left out."""
     walls = []
     for path in sorted(folder.iterdir()):
-        clip = cv2.VideoCapture(str(path))
-        for number in range(121):
-            if path.stem in _HELD_CLIPS or not clip.grab():
-                break
-            if number % 40 == 0 and (read := clip.retrieve())[0]:
-                small = cv2.resize(read[1], None, fx=0.6, fy=0.6, interpolation=cv2.INTER_AREA)
+        if path.stem not in _HELD_CLIPS:
+            for image in frames_of(path, 121, 40):
+                small = cv2.resize(image, None, fx=0.6, fy=0.6, interpolation=cv2.INTER_AREA)
                 walls.append(np.asarray(small, np.uint8))
     if not walls:
         raise FileNotFoundError(f"no clip in {folder} can be read; name a folder of clips")

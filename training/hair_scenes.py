@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.polar import GRID, RAYS, REACH
+from engines.stylegan.drawing import LUMA
 from training.heads import SIZE
 
 __all__ = ["HairScenes", "LabelledHead", "labelled", "plain"]
@@ -35,7 +36,6 @@ _SKIN_BGR: Final = np.array(
     ],
     np.float32,
 )  # fmt: skip
-_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _HEAD: Final = 1.17
 """Radius of a head without its hair, in radii of its face."""
 _BELOW: Final = 0.12
@@ -141,18 +141,17 @@ class HairScenes:
         kind = self._colourful if random.random() < _COLOURFUL or not self._grey else self._grey
         of_one = kind[random.integers(len(kind))]
         head = of_one[random.integers(len(of_one))]
-        image, hair = self._coloured(head)
-        shape = head.hair
+        image, hair = self._coloured(head), head.hair
         if random.random() < 0.35:
             image, hair = self._balding(head, image)
-        image, counts = self._before_a_wall(head, image, shape)
+        image, counts = self._before_a_wall(head, image)
         planes = self._moved(head, image, hair, counts)
         return self._photographed(*planes)
 
-    def _coloured(self, head: LabelledHead) -> tuple[Float32, Float32]:
+    def _coloured(self, head: LabelledHead) -> Float32:
         """With hair of another colour; grey heads get colours all over."""
         random, image, known = self._random, head.image, head.known
-        luma = np.asarray(image @ _LUMA, np.float32)
+        luma = np.asarray(image @ LUMA, np.float32)
         if head.is_grey and random.random() < 0.9:
             skin = _varied(random, _SKIN_BGR, (0.7, 1.2), 6)
             image = _toned(luma, _skin_of(head), skin, random.uniform(0.6, 1.3))
@@ -166,7 +165,7 @@ class HairScenes:
                 dye = random.uniform(10, 230, 3).astype(np.float32)
             dyed = _toned(luma, head.hair * known, dye, random.uniform(0.6, 1.4))
             image = _laid(image, dyed, _blurred(head.hair, 0.8))
-        return image, head.hair
+        return image
 
     def _balding(self, head: LabelledHead, image: Float32) -> tuple[Float32, Float32]:
         """With a hairline farther up, farther at the sides or in the middle, or no hair at all."""
@@ -175,28 +174,31 @@ class HairScenes:
         end = head.outline + np.where(gone > 0, gone, 2.0)
         bare = _blurred((end > _RADIUS).astype(np.float32), 1.5)
         skin = _mean_colour(image, _skin_of(head)) * np.float32(random.uniform(0.75, 1.1))
-        luma = np.asarray(image @ _LUMA, np.float32)
+        luma = np.asarray(image @ LUMA, np.float32)
         fine = luma - _blurred(luma, 5.0)
         made = _laid(image, skin + 0.3 * fine[..., None], _blurred(head.hair, 0.8) * bare)
         return made, np.asarray(head.hair * (1 - bare), np.float32)
 
-    def _before_a_wall(
-        self, head: LabelledHead, image: Float32, shape: Float32
-    ) -> tuple[Float32, Float32]:
+    def _before_a_wall(self, head: LabelledHead, image: Float32) -> tuple[Float32, Float32]:
         """With something else behind it, and what counts of it then."""
         random = self._random
         known = cv2.erode(head.known, np.ones((3, 3)))
         if random.random() < (0.1 if head.is_grey else 0.25):
             return image, np.asarray(known, np.float32)
         bald = (head.outline * _HEAD > _RADIUS).astype(np.float32)
-        person = np.maximum(_blurred(shape, 0.8), _blurred(bald, 1.0))
+        person = np.maximum(_blurred(head.hair, 0.8), _blurred(bald, 1.0))
         below = np.clip((_Y - _BELOW) / 0.15, 0, 1) * head.known
         wall = self._wall()
-        if random.random() < 0.15 and shape.sum() > 50:  # as bright as the hair before it
-            wall = wall - wall.mean(axis=(0, 1)) + _mean_colour(image, shape) + random.normal(0, 12)
+        if random.random() < 0.15 and head.hair.sum() > 50:  # as bright as the hair before it
+            wall = (
+                wall
+                - wall.mean(axis=(0, 1))
+                + _mean_colour(image, head.hair)
+                + random.normal(0, 12)
+            )
         made = _laid(wall.astype(np.float32), image, np.maximum(person, below))
         edge = head.known * (1 - cv2.erode(head.known, np.ones((7, 7))))
-        is_cut_off = head.is_grey and float((shape * edge).sum()) > 25
+        is_cut_off = head.is_grey and float((head.hair * edge).sum()) > 25
         return made, np.asarray(known if is_cut_off else np.ones_like(known), np.float32)
 
     def _wall(self) -> Float32:
@@ -325,7 +327,7 @@ def _mean_colour(image: Float32, weight: Float32) -> Float32:
 def _toned(luma: Float32, place: Float32, colour: Float32, contrast: float) -> Float32:
     """A place in another colour, with its own light and shade: float32[SIZE, SIZE, 3]."""
     mean = float((luma * place).sum() / (place.sum() + _FAINT))
-    wanted = float(colour @ _LUMA)
+    wanted = float(colour @ LUMA)
     apart = (luma - mean) * np.float32(contrast * min(max(wanted, 25) / max(mean, 20), 2.2))
     tint = 0.5 + 0.5 * colour / max(wanted, 1.0)
     return np.asarray(colour + apart[..., None] * tint, np.float32)

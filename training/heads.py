@@ -7,10 +7,10 @@ network says where its hair is (`training.hair_teacher`).
 
 import argparse
 import logging
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +34,7 @@ from engines.surroundings import grid_place
 from engines.swapper import Control, Swapper
 from engines.types import Face, Frame
 from training.hair_teacher import HAIR_FILE, HairTeacher
+from training.sources import portraits_of_people
 
 SIZE: Final = 2 * GRID
 """Height and width of the pictures, px; they show what the grid around a face does."""
@@ -112,35 +113,33 @@ class HeadFinder:
 
 def heads_of_clip(finder: HeadFinder, path: Path) -> Iterator[Head]:
     """Heads in up to `_FRAMES` frames of a clip, spread over it."""
+    count = int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))
+    for image in frames_of(path, count, max(count // _FRAMES, 3)):
+        yield from finder.heads(image, path.stem)
+
+
+def frames_of(path: Path, count: int, every: int) -> Iterator[UInt8]:
+    """One in so many of a clip's first frames, uint8[H, W, 3] BGR; none where it cannot be read."""
     clip = cv2.VideoCapture(str(path))
-    count = int(clip.get(cv2.CAP_PROP_FRAME_COUNT))
-    every = max(count // _FRAMES, 3)
-    for number in range(max(count, 0)):
+    for number in range(count):
         if not clip.grab():
             return
         if number % every == 0 and (read := clip.retrieve())[0]:
-            yield from finder.heads(np.asarray(read[1], np.uint8), path.stem)
+            yield np.asarray(read[1], np.uint8)
 
 
 def heads_of_portraits(finder: HeadFinder, path: Path) -> Iterator[Head]:
     """Heads in a tar of person/number.pgm; names are those of the people."""
-    with tarfile.open(path) as tar:
-        for member in tar.getmembers():
-            file = tar.extractfile(member) if member.name.endswith(".pgm") else None
-            if file is None:
-                continue
-            small = np.asarray(cv2.imdecode(np.frombuffer(file.read(), np.uint8), 1))
-            sides = (_ENLARGED * small.shape[1], _ENLARGED * small.shape[0])
-            image = np.asarray(cv2.resize(small, sides, interpolation=cv2.INTER_CUBIC))
-            frame = (_BORDER_PX,) * 4
-            known = cv2.copyMakeBorder(
-                np.ones(image.shape[:2], np.uint8), *frame, cv2.BORDER_CONSTANT
-            )
-            wide = np.asarray(cv2.copyMakeBorder(image, *frame, cv2.BORDER_REPLICATE), np.uint8)
-            person = f"portrait {Path(member.name).parent.name}"
-            for head in finder.heads(wide, person, np.asarray(known, np.uint8)):
-                yield head
-                break
+    frame = (_BORDER_PX,) * 4
+    for person, grey in portraits_of_people(path):
+        small = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
+        sides = (_ENLARGED * small.shape[1], _ENLARGED * small.shape[0])
+        image = np.asarray(cv2.resize(small, sides, interpolation=cv2.INTER_CUBIC))
+        own = np.ones(image.shape[:2], np.uint8)
+        known = cv2.copyMakeBorder(own, *frame, cv2.BORDER_CONSTANT)
+        wide = np.asarray(cv2.copyMakeBorder(image, *frame, cv2.BORDER_REPLICATE), np.uint8)
+        heads = finder.heads(wide, f"portrait {person}", np.asarray(known, np.uint8))
+        yield from islice(heads, 1)
 
 
 def main() -> None:

@@ -6,9 +6,7 @@ those of the training crops once the expression directions are taken out.
 """
 
 import argparse
-import io
 import logging
-import tarfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Final
@@ -26,6 +24,7 @@ from engines.stylegan.topology import (
     MESH_POINTS,
 )
 from training.prepare import MESH_FILE, MeshLabeller
+from training.sources import portraits_of_people
 
 EXPRESSIONS: Final = 12
 IDENTITIES: Final = 24
@@ -63,16 +62,9 @@ def without_directions(shapes: Float32, rows: Float32) -> Float32:
 def people_from_tar(path: Path, label: MeshLabeller) -> list[Float32]:
     """Label every picture of a tar of `person/number.pgm`; one array per person."""
     people: dict[str, list[Float32]] = defaultdict(list)
-    with tarfile.open(path) as tar:
-        for member in tar:
-            stream = tar.extractfile(member)
-            if stream is None or not member.name.endswith(".pgm"):
-                continue
-            data = np.frombuffer(io.BytesIO(stream.read()).getbuffer(), np.uint8)
-            grey = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE)
-            if grey is not None:
-                crop = _aligned(np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), np.uint8), label)
-                people[member.name.split("/")[-2]].append(label(crop))
+    for person, grey in portraits_of_people(path):
+        crop = _aligned(np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), np.uint8), label)
+        people[person].append(label(crop))
     return [np.stack(faces) for faces in people.values()]
 
 

@@ -1,9 +1,12 @@
-"""What the table of prepared crops says of them: who is photographed, and how sharply."""
+"""What the table of prepared crops says of them, and portraits in a tar."""
 
 import json
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -54,3 +57,15 @@ def sharpness_of(data: Path) -> Float32:
     """Sharpness of every crop as its table states it, float32[N]."""
     rows = json.loads((data / "names.json").read_text())
     return np.array([float(row["sharpness"]) for row in rows], np.float32)
+
+
+def portraits_of_people(path: Path) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
+    """Who is shown, and the picture uint8[H, W], of a tar of `person/number.pgm`."""
+    with tarfile.open(path) as tar:
+        for member in tar:
+            file = tar.extractfile(member)
+            if file is None or not member.name.endswith(".pgm"):
+                continue
+            grey = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_GRAYSCALE)
+            if grey is not None:
+                yield member.name.split("/")[-2], np.asarray(grey, np.uint8)

@@ -1,4 +1,4 @@
-"""What parts of faces are drawn with: ramps, hues under a light, outlines and their boxes."""
+"""What parts of faces are drawn with: ramps, brightness and hues, outlines and their boxes."""
 
 from typing import Final
 
@@ -6,7 +6,21 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["between", "box_around", "filled_outline", "laid_over", "ramp", "rise", "warmed"]
+__all__ = [
+    "LUMA",
+    "between",
+    "box_around",
+    "brightness",
+    "filled_outline",
+    "hue_square",
+    "laid_over",
+    "ramp",
+    "rise",
+    "warmed",
+]
+
+LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
+"""Shares of blue, green and red in brightness (ITU-R BT.601)."""
 
 _SHIFT: Final = 4
 """Bits of a pixel's fraction that an outline is drawn with."""
@@ -43,6 +57,25 @@ def between(ends: tuple[float, float], way: float) -> float:
     2.5
     """
     return ends[0] + (ends[1] - ends[0]) * way
+
+
+def brightness(picture: Float32) -> Float32:
+    """Luma of a picture float32[H, W, 3] BGR: float32[H, W]."""
+    return np.asarray(cv2.transform(picture, LUMA[None]), np.float32)
+
+
+def hue_square(apart: Float32, luma: Float32) -> Float32:
+    """How far colours are apart in hue, whatever their brightness, squared: float32[...].
+
+    Args:
+        apart: float32[..., 3] BGR, differences of colours.
+        luma: float32[...], their brightness.
+
+    >>> float(hue_square(np.float32([3, 3, 3]), np.float32(3)))
+    0.0
+    """
+    blue, red = apart[..., 0] - luma, apart[..., 2] - luma
+    return np.asarray(blue * blue + red * red, np.float32)
 
 
 def warmed(skin: Float32, warmth: float) -> Float32:

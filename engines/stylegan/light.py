@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import brightness, hue_square, rise
 from engines.stylegan.sizes import (
     CONTRAST_FLOOR,
     LIGHT_SIZE,
@@ -30,7 +30,6 @@ def _levelling() -> Float32:
 
 
 _LEVELLING: Final = _levelling()
-_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _CHEEKS: Final = (0.10, 0.38)
 """Between which heights below the brows a face is mostly skin, shares of the crop's."""
 _FOREHEAD: Final = (-0.02, 0.03)
@@ -97,18 +96,17 @@ def bare_face(picture: Float32, inside: Float32, brows: float) -> Float32:
     (True, True)
     """
     size = len(picture)
-    first, last = (round((brows + below) * size) for below in _CHEEKS)
-    cheeks = inside[max(first, 0) : last, :, None]
-    skin = (picture[max(first, 0) : last] * cheeks).sum(axis=(0, 1)) / (cheeks.sum() + _FAINT)
+    first, last = (max(round((brows + below) * size), 0) for below in _CHEEKS)
+    cheeks = inside[first:last, :, None]
+    skin = (picture[first:last] * cheeks).sum(axis=(0, 1)) / (cheeks.sum() + _FAINT)
     upper = min(max(round((brows - _FOREHEAD[0]) * size), 0), size)
     if upper == 0:
         return inside
     away = picture[:upper] - skin.astype(np.float32)
     apart = cv2.blur(away, (_SOFT, _SOFT), borderType=cv2.BORDER_REPLICATE)
-    luma = cv2.transform(apart, _LUMA[None])
-    blue, red = apart[:, :, 0] - luma, apart[:, :, 2] - luma
+    luma = brightness(apart)
     square = np.square(np.minimum(luma, 0) / np.float32(_DARKER))
-    square += (np.square(blue) + np.square(red)) / np.float32(_HUE**2)
+    square += hue_square(apart, luma) / np.float32(_HUE**2)
     above = np.asarray(brows - (np.arange(upper) + 0.5) / size, np.float32)
     bare = inside.copy()
     bare[:upper] *= 1 - rise(above, *_FOREHEAD)[:, None] * (1 - cv2.exp(-square))

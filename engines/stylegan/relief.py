@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.errors import ModelRejected
+from engines.stylegan.drawing import LUMA
 from engines.stylegan.light import levelled
 from engines.stylegan.sizes import LIGHT_SIZE
 
@@ -24,7 +25,6 @@ RELIEF_LIMIT: Final = 0.6
 _CELLS: Final = LIGHT_SIZE * LIGHT_SIZE
 _LATENT: Final = 512
 _DARKEST: Final = 0.2
-_LUMA_BGR: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _LEAST_SHARE: Final = 1e-4
 """Of the strongest direction: what a latent carries less of it cannot be asked for. Fewer
 directions than cells leave some that hold nothing but rounding errors."""
@@ -77,8 +77,8 @@ def relief_from_light(light: Float32) -> Float32:
     >>> float(np.abs(relief_from_light(np.zeros((2, LIGHT_SIZE, LIGHT_SIZE, 3), np.float32))).max())
     0.0
     """
-    lamp = levelled(light)[..., 0, :, :, :] @ _LUMA_BGR + 1.0
-    seen = light[..., 0, :, :, :] @ _LUMA_BGR + 1.0
+    lamp = levelled(light)[..., 0, :, :, :] @ LUMA + 1.0
+    seen = light[..., 0, :, :, :] @ LUMA + 1.0
     return np.asarray((seen - lamp) / np.maximum(lamp, _DARKEST), np.float32)
 
 
