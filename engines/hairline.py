@@ -28,8 +28,9 @@ from engines.polar import (
     grid_from_rays,
     rays_from_grid,
 )
+from engines.stylegan.drawing import rise
 
-__all__ = ["OUTLINE", "RATHER", "Hair", "HairNetwork", "HairReader"]
+__all__ = ["OUTLINE", "RATHER", "Hair", "HairNetwork", "HairReader", "hair_from_stack"]
 
 _UPPER: Final = np.flatnonzero(UP > 0.15)
 """The rays that are read, one beside the other."""
@@ -43,6 +44,8 @@ _SUREST: Final = 3.0
 """What is added to the network's logits, and how much a single place may say for hair or against
 it. A head whose hair is overlooked keeps the hairline that tells of it; see item 7 of
 `docs/training.md`."""
+_SURELY: Final = (0.5, 2.5)
+"""Logits between which a place becomes hair for sure."""
 _JUMP: Final = 0.35
 _MOST_STEPS: Final = 2
 """What a step of a border from ray to ray costs, and how many it may take."""
@@ -62,10 +65,21 @@ class Hair:
     Attributes:
         begins: float32[RAYS], shares of the patch's side, never inside the patch.
         ends: float32[RAYS], no less.
+        places: float32[RAYS, STEPS], how surely each place is hair, 0 to 1.
     """
 
     begins: Float32
     ends: Float32
+    places: Float32
+
+    def stacked(self) -> Float32:
+        """All of it in one array, float32[2 + STEPS, RAYS]."""
+        return np.concatenate([self.begins[None], self.ends[None], self.places.T])
+
+
+def hair_from_stack(stack: Float32) -> Hair:
+    """The inverse of `Hair.stacked`, of any stacks' mean or median."""
+    return Hair(stack[0], stack[1], np.ascontiguousarray(stack[2:].T))
 
 
 class HairReader(Protocol):
@@ -114,7 +128,7 @@ class HairNetwork:
 
 
 def _borders(told: Float32, hidden: Float32) -> Hair:
-    """Where hair begins and ends by the logits of places float32[RAYS, STEPS]."""
+    """Where hair is by the logits of places float32[RAYS, STEPS]."""
     hides = hidden[_UPPER][:, None]
     evidence = np.clip(told[_UPPER] + RATHER, -_SUREST, _SUREST) * (distances() > hides)
     sums = np.pad(np.cumsum(evidence, axis=1, dtype=np.float32), ((0, 0), (1, 0)))
@@ -125,7 +139,11 @@ def _borders(told: Float32, hidden: Float32) -> Hair:
     begins = _shortest(np.where(after, _NEVER, sums).astype(np.float32))
     first = np.maximum(begins * _STEP, hidden[_UPPER])
     last = np.maximum(ends * _STEP, first)
-    return Hair(_everywhere(first, hidden), _everywhere(last, np.maximum(OUTLINE, hidden)))
+    return Hair(
+        _everywhere(first, hidden),
+        _everywhere(last, np.maximum(OUTLINE, hidden)),
+        rise(told, *_SURELY),
+    )
 
 
 def _shortest(costs: Float32) -> Int64:

@@ -23,9 +23,9 @@ Float32 = NDArray[np.float32]
 
 
 class Reading(Enum):
-    """What is read of a head, distances over the rays."""
+    """What is read of a head, over the rays."""
 
-    HAIR = "where hair begins and ends"
+    HAIR = "where hair begins and ends, and what is hair"
     PATCH = "how far the patch reaches beyond the surrogate's outline"
     FILLED = "how far the painted face does"
 
@@ -59,7 +59,7 @@ class HeadMemory:
         return self.steadied(what, self._medians[what])
 
     def steadied(self, what: Reading, found: Float32) -> Float32:
-        """A reading, float32[RAYS], as of all frames so far.
+        """A reading, float32[..., RAYS], as of all frames so far.
 
         >>> memory = HeadMemory()
         >>> readings = [memory.steadied(Reading.HAIR, np.float32([one])) for one in (1, 1, 2)]

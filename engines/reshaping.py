@@ -2,10 +2,11 @@
 
 Where hair begins is what tells people apart, while ears, jaw and neck hardly do
 (`scripts/measure_heads.py`). So the forehead is the surrogate's up to a hairline of its own: what
-was seen between the patch and the subject's hairline is left out, and hair is stretched, or
-narrowed, by a bounded factor until it begins where the surrogate's does. Where hair ends hardly
-moves, and nothing does at the end of a ray or beside a face: a head stays the head it was. All
-sources are pixels of the composite beyond the patch.
+was seen between the patch and the subject's hairline is left out, and hair is laid from its end
+inwards until it begins where the surrogate's does, as large as it was seen. Where it does not
+suffice it is folded back on itself, and stretched by a bounded factor where that does not either.
+Where hair ends hardly moves, and nothing does at the end of a ray or beside a face: a head stays
+the head it was. All sources are pixels of the composite beyond the patch.
 """
 
 from __future__ import annotations
@@ -88,9 +89,16 @@ high hairline, and here and there."""
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
-_STRETCH: Final = (0.4, 3.0)
-"""How many times as wide hair may become, at least and at most: drawn out farther it looks combed
-back."""
+_WIDER: Final = (0.4, 3.0)
+"""How many times as wide hair may become, at least and at most."""
+_FOLDED: Final = (0.0, 0.25)
+"""How much a hairline is the surrogate's where hair is stretched, and where it is folded."""
+_THIN: Final = 0.4
+_THIN_MOST: Final = 0.08
+"""Share of hair's width, and most of it, that is not folded back: what is behind it shows through
+where it ends."""
+_UNDER: Final = 0.06
+"""How far hair goes on inside the hairline, where it is blended into the forehead."""
 _VARIED: Final = 0.06
 """How far the outline of hair moves at most, from surrogate to surrogate."""
 _FOREHEAD: Final = 0.10
@@ -196,7 +204,7 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     outline = np.maximum(ends, source + np.float32(_LEAST_HAIR))
     drawn = outline + altered * _varied(traits)
     seen = outline - source
-    least, most = (drawn - np.float32(share) * seen for share in _STRETCH[::-1])
+    least, most = (drawn - np.float32(share) * seen for share in _WIDER[::-1])
     painted = face + altered * (np.clip(_hairline(face, traits), least, most) - face)
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
     drawn = np.maximum(drawn, painted + np.float32(_LEAST_HAIR))
@@ -208,22 +216,47 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
 def source_distances(rim: Rim) -> Float32:
     """For every place on the rays the distance it is taken from: float32[RAYS, STEPS].
 
-    It grows along a ray: `rim.source` at the painted face, `rim.outline` where hair shall end, and
-    a place's own distance from the ray's end on; between these a monotone cubic (Fritsch and
-    Carlson 1980).
+    It is `rim.source` or more outside the painted face, `rim.outline` where hair shall end, and a
+    place's own distance from the ray's end on. Between these last two it is a monotone cubic
+    (Fritsch and Carlson 1980).
     """
     out = distances()
-    painted, source, outline, drawn, end = (
-        one[:, None] for one in (rim.painted, rim.source, rim.outline, rim.drawn, rim.end)
-    )
+    stretched, folded = _stretched(rim, out), _folded(rim, out)
+    moved = stretched + (folded - stretched) * rise(rim.altered, *_FOLDED)[:, None]
+    return np.asarray(np.where(out < rim.end[:, None], moved, out), np.float32)
+
+
+def _stretched(rim: Rim, out: Float32) -> Float32:
+    """Sources that grow along a ray: all that is seen from `rim.source` on is drawn in."""
+    painted, source, outline, drawn, end = _columns(rim)
     near, far = (outline - source) / (drawn - painted), (end - outline) / (end - drawn)
     middle = 2 * near * far / (near + far)
     first, last = (np.clip(1.5 * one - 0.5 * middle, 0, 3 * one) for one in (near, far))
     hair = _cubic(out, (painted, drawn), (source, outline), (first, middle))
     behind = _cubic(out, (drawn, end), (outline, end), (middle, last))
     inside = np.maximum(source + (out - painted) * first, np.float32(0.01))
-    moved = np.where(out < drawn, np.where(out < painted, inside, hair), behind)
-    return np.asarray(np.where(out < end, moved, out), np.float32)
+    return np.asarray(np.where(out < drawn, np.where(out < painted, inside, hair), behind))
+
+
+def _folded(rim: Rim, out: Float32) -> Float32:
+    """Sources that go from hair's end down to `rim.source` and back up: strands keep their size."""
+    painted, source, outline, drawn, end = _columns(rim)
+    width = outline - source
+    thin = np.minimum(np.float32(_THIN) * width, np.float32(_THIN_MOST))
+    wanted = drawn - painted + np.float32(_UNDER)
+    larger = np.maximum(wanted / (2 * width - thin), 1)
+    inwards = np.minimum((drawn - out) / larger, 2 * width - thin)
+    hair = outline - np.minimum(inwards, 2 * width - inwards)
+    near, far = 1 / larger, (end - outline) / (end - drawn)
+    slopes = (np.minimum(near, 3 * far), np.clip(1.5 * far - 0.5 * near, 0, 3 * far))
+    behind = _cubic(out, (drawn, end), (outline, end), slopes)
+    return np.asarray(np.where(out < drawn, hair, behind), np.float32)
+
+
+def _columns(rim: Rim) -> tuple[Float32, ...]:
+    """Where the painted face ends, sources begin, hair ends, is to end, and rays do: [RAYS, 1]."""
+    radii = (rim.painted, rim.source, rim.outline, rim.drawn, rim.end)
+    return tuple(one[:, None] for one in radii)
 
 
 def forehead_distances(rim: Rim) -> Float32:

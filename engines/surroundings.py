@@ -25,7 +25,8 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
-from engines.hairline import Hair
+from engines.hair_tone import evened
+from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, head_layer
 from engines.head_memory import Reading
 from engines.patches import Patch, Placed
@@ -102,6 +103,8 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     source = source_distances(rim)
     drawn = along(around, source)
     seam = toned(drawn, painted, rim.face, rim.painted)
+    if hair is not None:
+        seam += evened(drawn, along(hair.places, source), rim)
     ends = rise(distances() / rim.end[:, None], 1.0, 0.9)
     fields = Fields(
         source - distances(),
@@ -155,10 +158,10 @@ def _hair(
     def read() -> Float32:
         inside = distances() < (outline - np.float32(_INSIDE))[:, None]
         found = reader.read(crop, hidden, painted[inside].mean(axis=0))
-        return np.stack([found.begins, found.ends])
+        return found.stacked()
 
     known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
-    return Hair(known[0], known[1])
+    return hair_from_stack(known)
 
 
 def _region(picture: Picture, place: Similarity, rim: Rim) -> tuple[int, int, int, int] | None:

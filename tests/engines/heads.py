@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from engines.hairline import Hair
 from engines.polar import RAYS, REACH, STEPS, UP, distances, rays_from_grid
 
-__all__ = ["SKIN", "DarkHair", "head_on_rays"]
+__all__ = ["SKIN", "DarkHair", "hair_on_rays", "head_on_rays"]
 
 Float32 = NDArray[np.float32]
 SKIN = np.array([90, 110, 150], np.float32)
@@ -31,6 +31,12 @@ def head_on_rays(
     return np.asarray(seen + grain, np.float32)
 
 
+def hair_on_rays(begins: Float32, ends: Float32) -> Hair:
+    """Hair between two distances float32[RAYS] of every ray, told surely."""
+    is_hair = (distances() > begins[:, None]) & (distances() < ends[:, None])
+    return Hair(begins, ends, is_hair.astype(np.float32))
+
+
 class DarkHair:
     """Reads as hair what is dark, beyond the patch: what a sure reader would say of drawn heads."""
 
@@ -40,6 +46,6 @@ class DarkHair:
         found = is_hair.any(axis=1)
         first, last = is_hair.argmax(axis=1), STEPS - is_hair[:, ::-1].argmax(axis=1)
         step = np.float32(REACH / STEPS)
-        begins = np.where(found, np.maximum(first * step, hidden), hidden)
-        ends = np.where(found, np.maximum(last * step, begins), hidden)
-        return Hair(begins.astype(np.float32), ends.astype(np.float32))
+        begins = np.where(found, np.maximum(first * step, hidden), hidden).astype(np.float32)
+        ends = np.where(found, np.maximum(last * step, begins), hidden).astype(np.float32)
+        return Hair(begins, ends, is_hair.astype(np.float32))

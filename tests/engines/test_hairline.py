@@ -15,7 +15,7 @@ from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.openvino import OpenVino
 from engines.errors import EngineFault, ModelRejected
 from engines.hairline import Hair, HairNetwork
-from engines.polar import GRID, RAYS, UP, distances, grid_from_rays, wave
+from engines.polar import GRID, RAYS, STEPS, UP, distances, grid_from_rays, wave
 from engines.stylegan.pack import bundled_pack
 from tests.engines.heads import SKIN, head_on_rays
 
@@ -109,6 +109,18 @@ def test_doubtful_place_counts_as_hair() -> None:
     doubtful.told = np.where(doubtful.told > 0, np.float32(-0.8), doubtful.told)
     found = borders_of(doubtful)
     assert (found.ends - found.begins)[ABOVE].mean() > 0.2
+
+
+def test_only_what_is_surely_hair_is_told_so() -> None:
+    sure, doubtful = telling(0.55, 0.85), telling(0.55, 0.85)
+    doubtful.told = np.where(doubtful.told > 0, np.float32(-0.8), doubtful.told)
+    inside = np.broadcast_to((distances() > 0.6) & (distances() < 0.8), (RAYS, STEPS))
+    told = borders_of(sure).places
+    assert told[inside].min() > 0.95
+    assert (
+        told[~np.broadcast_to((distances() > 0.5) & (distances() < 0.9), told.shape)].max() < 0.05
+    )
+    assert not borders_of(doubtful).places.any()
 
 
 def test_nothing_under_the_patch_is_shown_to_the_network() -> None:

@@ -1,4 +1,4 @@
-"""The map around a painted face grows along every ray and takes nothing from under the patch."""
+"""The map around a painted face has no jumps and takes nothing from under the patch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engines.hairline import Hair
 from engines.head_traits import HEAD_TRAITS, Trait
-from engines.polar import RAYS, STEPS, UP, distances, wave
+from engines.polar import RAYS, REACH, STEPS, UP, distances, wave
 from engines.reshaping import (
     Rim,
     filled_radii,
@@ -21,17 +21,19 @@ from engines.reshaping import (
     source_distances,
     tapered,
 )
-from tests.engines.heads import SKIN
+from tests.engines.heads import SKIN, hair_on_rays
 
 pytestmark = pytest.mark.unit
 
 Float32 = NDArray[np.float32]
 FACE, PATCH = np.full(RAYS, 0.42, np.float32), np.full(RAYS, 0.46, np.float32)
 ABOVE = UP > 0.8
+MOST_TORN = 4
+"""How many times as far apart as in what is drawn neighbours of a ray may be taken from."""
 
 
 def hair_between(begins: float, ends: float) -> Hair:
-    return Hair(np.full(RAYS, begins, np.float32), np.full(RAYS, ends, np.float32))
+    return hair_on_rays(np.full(RAYS, begins, np.float32), np.full(RAYS, ends, np.float32))
 
 
 def surrogate(**traits: float) -> Float32:
@@ -42,8 +44,13 @@ def surrogate(**traits: float) -> Float32:
 
 
 def is_sound(rim: Rim) -> bool:
-    grows = (np.diff(source_distances(rim), axis=1) > -1e-4).all()
-    return bool(grows and (rim.source < rim.outline).all() and (rim.painted < rim.drawn).all())
+    """Whether no place of the surroundings is taken from within their beginning, or torn apart."""
+    source, out = source_distances(rim), distances()
+    around = out > rim.painted[:, None]
+    whole = np.abs(np.diff(source, axis=1)).max() < MOST_TORN * (REACH / STEPS)
+    seen = source >= np.minimum(rim.source, rim.outline)[:, None] - np.float32(0.01)
+    orderly = (rim.source < rim.outline).all() and (rim.painted < rim.drawn).all()
+    return bool(whole and seen[around].all() and orderly)
 
 
 @given(
@@ -53,12 +60,12 @@ def is_sound(rim: Rim) -> bool:
     st.floats(0.0, 0.4),
 )
 @settings(max_examples=60, deadline=None)
-def test_sources_grow_along_rays_and_lie_beyond_the_patch(
+def test_sources_lie_beyond_the_patch(
     traits: list[float], face: float, feather: float, hair: float
 ) -> None:
     painted = np.full(RAYS, face, np.float32)
     hidden = painted + np.float32(feather)
-    found = Hair(hidden, hidden + np.float32(hair))
+    found = hair_on_rays(hidden, hidden + np.float32(hair))
     rim = rim_of(painted, hidden, found, np.array(traits, np.float32))
     source = source_distances(rim)
     assert np.isfinite(source).all()
@@ -71,11 +78,21 @@ def test_sources_grow_along_rays_and_lie_beyond_the_patch(
 
 @given(st.lists(st.floats(0.0, 0.5), min_size=RAYS, max_size=RAYS), st.integers(0, 2**16))
 @settings(max_examples=60, deadline=None)
-def test_sources_grow_where_hair_is_wide_beside_narrow(hair: list[float], seed: int) -> None:
+def test_map_is_sound_where_hair_is_wide_beside_narrow(hair: list[float], seed: int) -> None:
     drawn = np.random.default_rng(seed)
     begins = PATCH + drawn.random(RAYS, np.float32) * np.float32(0.2)
-    found = Hair(begins, begins + np.array(hair, np.float32))
+    found = hair_on_rays(begins, begins + np.array(hair, np.float32))
     assert is_sound(rim_of(FACE, PATCH, found, drawn.random(HEAD_TRAITS, np.float32)))
+
+
+@pytest.mark.parametrize("low", [0.0, 0.5, 1.0])
+def test_strands_of_hair_keep_their_size(low: float) -> None:
+    """Drawn out to the hairline instead, at slopes of half as much, hair stood on end."""
+    rim = rim_of(FACE, PATCH, hair_between(0.52, 0.9), surrogate(hair_low=low, tall=0.5))
+    slopes = np.abs(np.diff(source_distances(rim), axis=1)) * np.float32(STEPS / REACH)
+    middles = (distances() + np.float32(REACH / STEPS / 2))[:, :-1]
+    is_hair = (middles > rim.painted[:, None]) & (middles < rim.drawn[:, None] - 0.02)
+    assert 0.7 < np.median(slopes[ABOVE][is_hair[ABOVE]]) < 1.05
 
 
 @pytest.mark.parametrize("own", [0.5, 0.56, 0.62])
