@@ -50,7 +50,7 @@ FIRST: Final = 2400
 that is spread by a map gathers where the map is wrong."""
 SPREAD: Final = 8400
 """People spread out by what was learnt from both."""
-COMELY: Final = 2800
+COMELY: Final = 3200
 """Of those looked at and those spread out and clean, who look most like photographed people."""
 CONTROLS: Final = 4
 TRUE_SHARE: Final = 0.95
