@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +16,14 @@ from evaluation.exposure import Exposure, FaceFinder, Keep, measure_exposure
 from evaluation.recognisers import Recogniser
 from evaluation.size_thresholds import SizeThreshold
 
-__all__ = ["ClipExposure", "FaceFrame", "FalseAlarm", "measure_clip_exposure", "read_exposure"]
+__all__ = [
+    "ClipExposure",
+    "FaceFrame",
+    "FalseAlarm",
+    "measure_clip_exposure",
+    "read_exposure",
+    "read_false_alarms",
+]
 
 _SAME_PLACE = 0.5
 """Distance between a find and a false alarm over the find's size, at most."""
@@ -147,6 +155,12 @@ def read_exposure(path: Path) -> ClipExposure:
         controls_hold=values["controls_hold"],
         every=values.get("every", 1),
     )
+
+
+def read_false_alarms(path: Path) -> list[FalseAlarm]:
+    """The finds of a TOML file that a person looked at and that are no faces; none without it."""
+    values = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    return [FalseAlarm(**one) for one in values.get("alarm", [])]
 
 
 def _pairs(values: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:

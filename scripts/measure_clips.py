@@ -16,7 +16,6 @@ import argparse
 import json
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +23,9 @@ from pathlib import Path
 from engines.backends.openvino import OpenVino
 from evaluation.clip_exposure import (
     ClipExposure,
-    FalseAlarm,
     measure_clip_exposure,
     read_exposure,
+    read_false_alarms,
 )
 from evaluation.clips import decoded
 from evaluation.finders import FrameFinder, finder_from_models
@@ -76,7 +75,7 @@ def main() -> int:
     rows = [(clip.name, figures) for clip, figures in ours]
     rows += [(f"{clip.name}, deface", figures) for clip, figures in theirs]
     nominal = {judge.name: judge.threshold for judge in judges}
-    alarms = read_alarms(chosen.alarms)
+    alarms = read_false_alarms(chosen.alarms)
     if chosen.only and not chosen.page:
         own = {
             name: [SizeThreshold(0, float("inf"), v, 0, 0, 0, False)] for name, v in nominal.items()
@@ -162,12 +161,6 @@ def thresholds(lab: Laboratory, clips: Sequence[Path]) -> dict[str, list[SizeThr
         for name, some in rows.items()
         if name != "clips"
     }
-
-
-def read_alarms(path: Path) -> list[FalseAlarm]:
-    """The finds that a person looked at and that are no faces."""
-    values = tomllib.loads(path.read_text()) if path.exists() else {}
-    return [FalseAlarm(**one) for one in values.get("alarm", [])]
 
 
 def write_page(page: Path, parts: Sequence[str]) -> None:
