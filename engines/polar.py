@@ -25,6 +25,7 @@ __all__ = [
     "STEPS",
     "UP",
     "along",
+    "beside",
     "bounds",
     "distances",
     "ellipse",
@@ -151,13 +152,29 @@ def grid_from_rays(field: Float32) -> Float32:
 
 
 def along(field: Float32, distance: Float32) -> Float32:
-    """A field float32[RAYS, STEPS, C] looked up along its rays at distances float32[RAYS, N]."""
+    """A field float32[RAYS, STEPS, ...] looked up along its rays at distances float32[RAYS, N]."""
+    rows = np.broadcast_to(np.arange(RAYS, dtype=np.float32)[:, None], distance.shape)
+    return _looked_up(field, distance, rows)
+
+
+def beside(field: Float32, distance: Float32, right: Float32) -> Float32:
+    """The same, so much farther to the right: float32[RAYS, N] in shares of the patch's side.
+
+    >>> field = np.repeat(np.arange(RAYS, dtype=np.float32)[:, None], STEPS, axis=1)
+    >>> up, away = 3 * RAYS // 4, np.full((RAYS, 1), 0.5, np.float32)
+    >>> round(float(beside(field, away, away)[up, 0])) - up == RAYS // 8
+    True
+    """
+    x, y = distance * _COSINE[:, None] + right, distance * _SINE[:, None]
+    turns = np.arctan2(y, x) % np.float32(2 * np.pi) * np.float32(RAYS / (2 * np.pi))
+    return _looked_up(np.concatenate([field, field[:1]]), np.hypot(x, y), turns)
+
+
+def _looked_up(field: Float32, distance: Float32, rows: Float32) -> Float32:
     steps = distance * np.float32(STEPS / REACH) - np.float32(0.5)
-    rows = np.broadcast_to(np.arange(RAYS, dtype=np.float32)[:, None], steps.shape)
+    places = (steps.astype(np.float32), np.ascontiguousarray(rows, np.float32))
     mode = cv2.BORDER_REPLICATE
-    return np.asarray(
-        cv2.remap(field, steps, np.ascontiguousarray(rows), cv2.INTER_LINEAR, borderMode=mode)
-    )
+    return np.asarray(cv2.remap(field, *places, cv2.INTER_LINEAR, borderMode=mode))
 
 
 def smooth_around(values: Float32, rays: float) -> Float32:

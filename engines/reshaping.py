@@ -93,10 +93,10 @@ _WIDER: Final = (0.4, 3.0)
 """How many times as wide hair may become, at least and at most."""
 _FOLDED: Final = (0.0, 0.25)
 """How much a hairline is the surrogate's where hair is stretched, and where it is folded."""
-_THIN: Final = 0.4
-_THIN_MOST: Final = 0.08
-"""Share of hair's width, and most of it, that is not folded back: what is behind it shows through
-where it ends."""
+_THIN: Final = 0.25
+_THIN_MOST: Final = 0.05
+"""Share of hair's width, and most of it, that is never folded back: what is behind it shows through
+where it ends. No more is folded back than is surely hair either."""
 _UNDER: Final = 0.06
 """How far hair goes on inside the hairline, where it is blended into the forehead."""
 _VARIED: Final = 0.06
@@ -123,6 +123,7 @@ class Rim:
         painted: radius up to which face and forehead reach; surroundings begin there. Less than
             `face` under a fringe.
         source: radius from which surroundings are taken.
+        surely: radius up to which there is surely hair, no less than `source`.
         outline: radius at which hair is seen to end.
         drawn: radius at which it shall end.
         end: radius from which on they stay where they are.
@@ -132,6 +133,7 @@ class Rim:
     face: Float32
     painted: Float32
     source: Float32
+    surely: Float32
     outline: Float32
     drawn: Float32
     end: Float32
@@ -194,7 +196,7 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     if hair is None or traits is None:
         outline = np.maximum(OUTLINE, patch + np.float32(_LEAST_HAIR))
         end = np.maximum(least_end, outline + np.float32(_CLEAR))
-        return Rim(face, face, patch, outline, outline, end, np.zeros_like(face))
+        return Rim(face, face, patch, patch, outline, outline, end, np.zeros_like(face))
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
     width = np.maximum(ends - begins, 0)
     altered = rise(width, *_SOME_HAIR) * rise(UP, *_ABOVE)
@@ -209,8 +211,18 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
     drawn = np.maximum(drawn, painted + np.float32(_LEAST_HAIR))
     end = np.maximum(least_end, np.maximum(drawn, outline) + np.float32(_CLEAR))
-    parts = (face, painted, source, outline, drawn, end, altered)
+    surely = source + _sure_width(hair, source, outline)
+    parts = (face, painted, source, surely, outline, drawn, end, altered)
     return Rim(*(one.astype(np.float32) for one in parts))
+
+
+def _sure_width(hair: Hair, source: Float32, outline: Float32) -> Float32:
+    """How much of what lies between two radii is surely hair, float32[RAYS]."""
+    out = distances()
+    between = (out > source[:, None]) & (out < outline[:, None])
+    width = (hair.places * between).sum(axis=1) * _STEP
+    soft = smooth_around(np.asarray(width, np.float32), 2.0)
+    return np.clip(soft, 0, outline - source)
 
 
 def source_distances(rim: Rim) -> Float32:
@@ -241,11 +253,12 @@ def _stretched(rim: Rim, out: Float32) -> Float32:
 def _folded(rim: Rim, out: Float32) -> Float32:
     """Sources that go from hair's end down to `rim.source` and back up: strands keep their size."""
     painted, source, outline, drawn, end = _columns(rim)
-    width = outline - source
-    thin = np.minimum(np.float32(_THIN) * width, np.float32(_THIN_MOST))
+    width, sure = outline - source, rim.surely[:, None] - source
+    thick = width - np.minimum(np.float32(_THIN) * width, np.float32(_THIN_MOST))
+    there_and_back = width + np.minimum(thick, sure)
     wanted = drawn - painted + np.float32(_UNDER)
-    larger = np.maximum(wanted / (2 * width - thin), 1)
-    inwards = np.minimum((drawn - out) / larger, 2 * width - thin)
+    larger = np.maximum(wanted / there_and_back, 1)
+    inwards = np.minimum((drawn - out) / larger, there_and_back)
     hair = outline - np.minimum(inwards, 2 * width - inwards)
     near, far = 1 / larger, (end - outline) / (end - drawn)
     slopes = (np.minimum(near, 3 * far), np.clip(1.5 * far - 0.5 * near, 0, 3 * far))

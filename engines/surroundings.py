@@ -21,6 +21,7 @@ from engines.alignment import (
     crop_from_picture,
     inverse_of,
     moved,
+    scale_of,
     sized_region,
     to_integer_centres,
 )
@@ -35,7 +36,7 @@ from engines.polar import (
     CELL,
     GRID,
     MIDDLE,
-    along,
+    beside,
     bounds,
     distances,
     hidden_radii,
@@ -100,15 +101,16 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     region = _region(picture, place, rim)
     if region is None:
         return None
-    source = source_distances(rim)
-    drawn = along(around, source)
+    source, right = source_distances(rim), leaning(rim, patch.head)
+    drawn = beside(around, source, right)
     seam = toned(drawn, painted, rim.face, rim.painted)
     if hair is not None:
-        seam += evened(drawn, along(hair.places, source), rim)
+        side_px = float(CELL) / scale_of(place)
+        seam += evened(drawn, beside(hair.places, source, right), rim, side_px)
     ends = rise(distances() / rim.end[:, None], 1.0, 0.9)
     fields = Fields(
         source - distances(),
-        leaning(rim, patch.head),
+        right,
         distances() - rim.painted[:, None],
         ends,
         seam,

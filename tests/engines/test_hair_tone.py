@@ -19,6 +19,8 @@ BEGINS, ENDS = 0.55, 0.9
 FACE, PATCH = np.full(RAYS, 0.42, np.float32), np.full(RAYS, 0.46, np.float32)
 HAIR = hair_on_rays(np.full(RAYS, BEGINS, np.float32), np.full(RAYS, ENDS, np.float32))
 ABOVE = UP > 0.8
+SIDE = 160.0
+"""Of the patch, px of the frame."""
 
 
 def rim(traits: Float32 | None = np.full(HEAD_TRAITS, 0.5, np.float32)) -> Rim:  # noqa: B008
@@ -40,7 +42,7 @@ def shining(crest: float) -> Float32:
 def test_hair_that_shines_elsewhere_comes_out_alike() -> None:
     """The planted fault: two people who differ by where their hair shines, and in nothing else."""
     one, other = shining(0.0), shining(np.pi)
-    made = [each + evened(each, HAIR.places, rim()) for each in (one, other)]
+    made = [each + evened(each, HAIR.places, rim(), SIDE) for each in (one, other)]
     before, after = (
         np.abs(first - second)[is_hair()].mean() for first, second in ((one, other), made)
     )
@@ -52,21 +54,28 @@ def test_skin_that_was_taken_for_hair_gets_its_colour() -> None:
     head = head_on_rays(BEGINS, ENDS, noise=0.0)
     bald = is_hair() & (np.abs(distances() - 0.75) < 0.03)
     head[bald] = SKIN
-    made = head + evened(head, HAIR.places, rim())
+    made = head + evened(head, HAIR.places, rim(), SIDE)
     away = [np.abs(each[bald] - (25, 30, 40)).mean() for each in (head, made)]
     assert away[1] < 0.3 * away[0]
 
 
 def test_what_is_not_hair_stays() -> None:
     head = head_on_rays(BEGINS, ENDS)
-    assert not evened(head, HAIR.places, rim())[HAIR.places == 0].any()
-    assert not evened(head, np.zeros_like(HAIR.places), rim()).any()
-    assert not evened(head, HAIR.places, rim(None)).any()
+    assert not evened(head, HAIR.places, rim(), SIDE)[HAIR.places == 0].any()
+    assert not evened(head, np.zeros_like(HAIR.places), rim(), SIDE).any()
+    assert not evened(head, HAIR.places, rim(None), SIDE).any()
 
 
 def test_colour_of_hair_is_its_own() -> None:
     head = shining(0.0)
     seen = head[is_hair()]
-    made = (head + evened(head, HAIR.places, rim()))[is_hair()].mean(axis=0)
+    made = (head + evened(head, HAIR.places, rim(), SIDE))[is_hair()].mean(axis=0)
     assert (seen.min(axis=0) < made).all()
     assert (made < seen.mean(axis=0) + 1).all()
+
+
+def test_hair_of_a_small_face_stays() -> None:
+    head = shining(0.0)
+    small, middling = (np.abs(evened(head, HAIR.places, rim(), side)).max() for side in (70, 105))
+    assert small == 0
+    assert 0 < middling < np.abs(evened(head, HAIR.places, rim(), SIDE)).max()
