@@ -9,6 +9,7 @@ as it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,10 +19,14 @@ from engines.polar import distances
 from engines.reshaping import Rim
 from engines.stylegan.drawing import rise
 
-__all__ = ["evened"]
+__all__ = ["HairColour", "evened", "hair_colour"]
 
 _LEAST: Final = 20.0
 """Places that must be hair for it to have a colour."""
+_MOST: Final = 3.0
+_FINER: Final = 3.0
+"""How many deviations from its mean hair's colour may be, and what strands add to that which rays
+see, grey levels."""
 _UNDER: Final = 0.03
 _BEHIND: Final = 0.05
 _ENDS: Final = 0.1
@@ -33,24 +38,70 @@ strands it looks like plastic."""
 Float32 = NDArray[np.float32]
 
 
-def evened(drawn: Float32, surely: Float32, rim: Rim, side_px: float) -> Float32:
+@dataclass(frozen=True, slots=True)
+class HairColour:
+    """What colour hair has.
+
+    Attributes:
+        mean: float32[3] BGR, 0 to 255.
+        deviation: float32[3], how much it differs from place to place.
+    """
+
+    mean: Float32
+    deviation: Float32
+
+    def bounded(self, pixels: Float32) -> Float32:
+        """Pixels float32[H, W, 3] BGR with what is no hair among them brought to its colour.
+
+        >>> hair = HairColour(np.full(3, 50, np.float32), np.full(3, 10, np.float32))
+        >>> hair.bounded(np.full((1, 1, 3), 200, np.float32))[0, 0].tolist()
+        [80.0, 80.0, 80.0]
+        """
+        apart = np.float32(_MOST) * self.deviation
+        return np.clip(pixels, self.mean - apart, self.mean + apart)
+
+
+def hair_colour(drawn: Float32, surely: Float32, rim: Rim) -> HairColour | None:
+    """The colour of what is surely hair; None where there is hardly any.
+
+    Args:
+        drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
+        surely: float32[RAYS, STEPS], how surely each place of them is hair, 0 to 1.
+        rim: where hair begins and ends; what stays the subject's does not count.
+    """
+    out = distances()
+    is_seen = (out > rim.painted[:, None]) & (out < rim.drawn[:, None] + np.float32(_BEHIND))
+    counts = surely * rim.altered[:, None] * is_seen
+    total = counts.sum()
+    if total < _LEAST:
+        return None
+    mean = np.einsum("rs,rsc->c", counts, drawn) / total
+    square = np.einsum("rs,rsc->c", counts, np.square(drawn - mean)) / total
+    deviation = np.sqrt(square) + np.float32(_FINER)
+    return HairColour(mean.astype(np.float32), deviation.astype(np.float32))
+
+
+def evened(
+    drawn: Float32,
+    surely: Float32,
+    is_laid: NDArray[np.bool_],
+    colour: HairColour,
+    rim: Rim,
+    side_px: float,
+) -> Float32:
     """What must be added to surroundings: float32[RAYS, STEPS, 3].
 
     Args:
         drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
         surely: float32[RAYS, STEPS], how surely each place of them is hair, 0 to 1.
+        is_laid: bool[RAYS, STEPS], where hair was laid: whatever it is, hair's colour it gets.
+        colour: hair's.
         rim: where hair begins and ends; nothing is added where it stays the subject's.
         side_px: the patch's side, px of the frame.
     """
-    out, painted = distances(), rim.painted[:, None]
-    surely = surely * rim.altered[:, None]
-    is_seen = (out > painted) & (out < rim.drawn[:, None] + np.float32(_BEHIND))
-    counts = surely * is_seen
-    total = counts.sum()
-    if total < _LEAST:
-        return np.zeros_like(drawn)
-    mean = np.einsum("rs,rsc->c", counts, drawn) / total
-    weight = surely * (out > painted - np.float32(_UNDER))
+    out = distances()
+    weight = surely * rise(np.full(1, side_px, np.float32), *_SHOWS_STRANDS)
+    weight = np.where(is_laid, 1, weight) * rim.altered[:, None]
+    weight *= out > rim.painted[:, None] - np.float32(_UNDER)
     weight *= rise(rim.end[:, None] - out, 0.0, _ENDS)
-    weight *= rise(np.full(1, side_px, np.float32), *_SHOWS_STRANDS)
-    return np.asarray((mean - drawn) * weight[..., None], np.float32)
+    return np.asarray((colour.mean - drawn) * weight[..., None], np.float32)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, inverse_of, scale_of, shifted, to_integer_centres
 from engines.crop_regions import within_boxes
+from engines.hair_sources import Sources, laid_again
+from engines.hair_tone import HairColour
 from engines.patches import Placed
 from engines.pictures import Picture
 from engines.polar import CELL, GRID, UP, distances, grid_from_middle, grid_from_rays
@@ -26,7 +28,7 @@ __all__ = ["Fields", "head_layer"]
 
 _FEATHER: Final = (-0.035, 0.004)
 """Distances beyond the rim between which surroundings begin."""
-_STRANDS: Final = 0.006
+_STRANDS: Final = 0.008
 _STRAND_LEVELS: Final = 12.0
 _STRAND_WIDTH: Final = 0.02
 """How far strands of hair reach over a forehead, from how much darker they are than what is beside
@@ -46,24 +48,28 @@ class Fields:
     """What happens around a face, over rays: float32[RAYS, STEPS] each.
 
     Attributes:
-        outwards: how much farther out a place is taken from.
+        sources: where places are taken from.
         right: how much farther right.
+        colour: of the hair that is laid; None for none.
         beyond: distance from the painted face's rim, negative inside.
         ends: 1, falling to 0 where rays end.
         seam: float32[RAYS, STEPS, 3], what is added to colours.
         upwards: how much farther out a place on the forehead is taken from.
         forehead: 1 on the forehead that is drawn up to the hair.
         shade: how much darker it is, 0 to 1.
+        tone: float32[RAYS, STEPS, 3], what is added to its colours.
     """
 
-    outwards: Float32
+    sources: Sources
     right: Float32
+    colour: HairColour | None
     beyond: Float32
     ends: Float32
     seam: Float32
     upwards: Float32
     forehead: Float32
     shade: Float32
+    tone: Float32
 
 
 def head_layer(
@@ -83,9 +89,8 @@ def head_layer(
         others: boxes of other faces.
     """
     top, left, height, width = region
-    where = grid_from_rays(
-        np.stack([fields.outwards, fields.right, fields.beyond, fields.ends], axis=2)
-    )
+    outwards = fields.sources.distance - distances()
+    where = grid_from_rays(np.stack([outwards, fields.right, fields.beyond, fields.ends], axis=2))
     local = shifted(place, left, top)
     free = _beside(others, place)
     weight = where[..., 3] * free
@@ -93,7 +98,9 @@ def head_layer(
     window = (width, height)
     moves = _spread(np.dstack([shift, where[..., 2], weight]), local, window)
     frame = picture.region_bgr(top, left, height, width)
-    pixels = _moved(frame, moves, slice(0, height))
+    pixels = _moved(frame, moves)
+    if fields.colour is not None:
+        _lay_hair(frame, pixels, moves, fields, fields.colour, local)
     pixels += _spread(grid_from_rays(fields.seam), local, window)
     beyond = moves[..., 2]
     above = _spread(_above(), local, window)
@@ -132,7 +139,8 @@ def _lay_forehead(
     lit = np.dstack([shift, where[..., 1] * free, 1 - where[..., 2]])
     moves = _spread(lit, grid_from_window, window)
     rows = _rows_with(moves[..., 2])
-    skin, own = _moved(frame, moves, rows), moves[rows, :, 2]
+    skin, own = _moved(frame, moves[rows], rows.start), moves[rows, :, 2]
+    skin += _spread(grid_from_rays(fields.tone), grid_from_window, window)[rows]
     skin *= moves[rows, :, 3:]
     hair = weight[rows]
     both = hair + own * (1 - hair)
@@ -141,17 +149,55 @@ def _lay_forehead(
     weight[rows] = both
 
 
-def _moved(frame: NDArray[np.uint8], moves: Float32, rows: slice) -> Float32:
+def _lay_hair(
+    frame: NDArray[np.uint8],
+    pixels: Float32,
+    moves: Float32,
+    fields: Fields,
+    colour: HairColour,
+    grid_from_window: Similarity,
+) -> None:
+    """Lays hair from its roots inwards, see `engines.hair_sources`; changes pixels.
+
+    Args:
+        frame: uint8[H, W, 3] of the window.
+        pixels: float32[H, W, 3] of the layer.
+        moves: float32[H, W, 4], where pixels are taken from, and their weight last.
+        fields: what happens where.
+        colour: what is no hair among it is brought to that.
+        grid_from_window: the grid's map.
+    """
+    sources, window = fields.sources, (frame.shape[1], frame.shape[0])
+    where = grid_from_rays(np.stack([sources.beyond, sources.period, sources.blend], axis=2))
+    hair = _spread(where, grid_from_window, window)
+    is_near = (hair[..., 0] < hair[..., 1]) & (moves[..., 3] > 0)
+    rows = _rows_with(is_near.astype(np.float32))
+    told = (sources.right + fields.right, sources.below, sources.along_right, sources.along_below)
+    ray, (x, y) = grid_from_rays(np.stack(told, axis=2)), grid_from_middle()
+    begins = _as_pixels(ray[..., 0] - x, ray[..., 1] - y, grid_from_window)
+    along = _as_pixels(ray[..., 2], ray[..., 3], grid_from_window)
+    local = shifted(grid_from_window, 0, rows.start)
+    lies = _spread(np.dstack([begins, along]), local, (window[0], rows.stop - rows.start))
+    laid = laid_again(hair[rows, :, 0], hair[rows, :, 1], hair[rows, :, 2])
+    first, second = (
+        colour.bounded(_moved(frame, lies[..., :2] + lies[..., 2:] * way[..., None], rows.start))
+        for way in (laid.first, laid.second)
+    )
+    seen = laid_over(pixels[rows], first, laid.is_laid.astype(np.float32))
+    pixels[rows] = laid_over(seen, second, laid.share)
+
+
+def _moved(frame: NDArray[np.uint8], moves: Float32, top: int = 0) -> Float32:
     """Rows of a window with pixels from elsewhere: float32[h, W, 3].
 
     Args:
         frame: uint8[H, W, 3] of the window; where it ends it is mirrored.
-        moves: float32[H, W, >=2], from how far right and below pixels are taken, px.
-        rows: which are wanted.
+        moves: float32[h, W, >=2], from how far right and below pixels are taken, px.
+        top: the first of these rows.
     """
     columns = np.arange(frame.shape[1], dtype=np.float32)
-    own = np.arange(rows.start, rows.stop, dtype=np.float32)[:, None]
-    from_x, from_y = moves[rows, :, 0] + columns, moves[rows, :, 1] + own
+    own = np.arange(top, top + len(moves), dtype=np.float32)[:, None]
+    from_x, from_y = moves[..., 0] + columns, moves[..., 1] + own
     mode = cv2.BORDER_REFLECT_101
     return cv2.remap(frame, from_x, from_y, cv2.INTER_LINEAR, borderMode=mode).astype(np.float32)
 
@@ -171,8 +217,13 @@ def _shift(outwards: Float32, right: Float32, grid_from_frame: Similarity) -> Fl
         grid_from_frame: the grid's map.
     """
     x, y = grid_from_middle()
-    share = outwards / np.maximum(np.hypot(x, y), 1 / CELL)
-    cells = CELL * cv2.merge([share * x + right, share * y])
+    share = np.asarray(outwards / np.maximum(np.hypot(x, y), 1 / CELL), np.float32)
+    return _as_pixels(share * x + right, share * y, grid_from_frame)
+
+
+def _as_pixels(right: Float32, below: Float32, grid_from_frame: Similarity) -> Float32:
+    """Ways float32[GRID, GRID], shares of the patch's side, as px of the frame: [GRID, GRID, 2]."""
+    cells = CELL * cv2.merge([right, below])
     return np.asarray(cells @ inverse_of(grid_from_frame)[:, :2].T, np.float32)
 
 

@@ -23,7 +23,9 @@ __all__ = [
     "REACH",
     "SIDE",
     "STEPS",
+    "TURNS",
     "UP",
+    "abreast",
     "along",
     "beside",
     "bounds",
@@ -58,9 +60,10 @@ _CELL: Final = 0.008
 
 Float32 = NDArray[np.float32]
 
-_TURNS: Final = np.linspace(0, 2 * np.pi, RAYS, endpoint=False)
-_COSINE: Final = np.cos(_TURNS).astype(np.float32)
-_SINE: Final = np.sin(_TURNS).astype(np.float32)
+TURNS: Final = np.linspace(0, 2 * np.pi, RAYS, endpoint=False)
+"""Directions of the rays, radians."""
+_COSINE: Final = np.cos(TURNS).astype(np.float32)
+_SINE: Final = np.sin(TURNS).astype(np.float32)
 UP: Final = np.maximum(-_SINE, 0)
 """How far each ray points up, float32[RAYS] in [0, 1]; `DOWN` and `SIDE` likewise."""
 DOWN: Final = np.maximum(_SINE, 0)
@@ -89,7 +92,7 @@ def wave(turns: int, start: float = 0.0) -> Float32:
         turns: how often.
         start: where its crest is, radians.
     """
-    return np.asarray(np.cos(turns * _TURNS - start), np.float32)
+    return np.asarray(np.cos(turns * TURNS - start), np.float32)
 
 
 def outline_radii(outline: Float32) -> Float32:
@@ -102,7 +105,7 @@ def outline_radii(outline: Float32) -> Float32:
     from_middle = outline - np.array(MIDDLE, np.float32)
     angles = np.arctan2(from_middle[:, 1], from_middle[:, 0])
     radii = np.hypot(from_middle[:, 0], from_middle[:, 1])
-    return np.asarray(np.interp(_TURNS, angles, radii, period=2 * np.pi), np.float32)
+    return np.asarray(np.interp(TURNS, angles, radii, period=2 * np.pi), np.float32)
 
 
 def hidden_radii(alpha: Float32) -> Float32:
@@ -165,7 +168,17 @@ def beside(field: Float32, distance: Float32, right: Float32) -> Float32:
     >>> round(float(beside(field, away, away)[up, 0])) - up == RAYS // 8
     True
     """
-    x, y = distance * _COSINE[:, None] + right, distance * _SINE[:, None]
+    return abreast(field, distance * _COSINE[:, None] + right, distance * _SINE[:, None])
+
+
+def abreast(field: Float32, x: Float32, y: Float32) -> Float32:
+    """A field float32[RAYS, STEPS, ...] looked up at places right and below the middle.
+
+    Args:
+        field: over rays.
+        x: float32[RAYS, N], shares of the patch's side.
+        y: the same.
+    """
     turns = np.arctan2(y, x) % np.float32(2 * np.pi) * np.float32(RAYS / (2 * np.pi))
     return _looked_up(np.concatenate([field, field[:1]]), np.hypot(x, y), turns)
 

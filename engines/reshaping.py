@@ -37,12 +37,8 @@ from engines.stylegan.drawing import between, rise
 __all__ = [
     "Rim",
     "filled_radii",
-    "forehead_distances",
-    "is_forehead",
     "leaning",
     "rim_of",
-    "shading",
-    "source_distances",
     "tapered",
 ]
 
@@ -84,30 +80,17 @@ _SQUARE: Final = 0.04
 _PARTING: Final = 0.03
 _CORNERS: Final = 0.03
 _WAVES: Final = 0.01
+_RAGGED: Final = 0.005
 """How much farther out hair begins at most beside the forehead, to one side, at the corners of a
 high hairline, and here and there."""
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
-_WIDER: Final = (0.4, 3.0)
+_WIDER: Final = (0.4, 5.0)
 """How many times as wide hair may become, at least and at most."""
-_FOLDED: Final = (0.0, 0.25)
-"""How much a hairline is the surrogate's where hair is stretched, and where it is folded."""
-_THIN: Final = 0.25
-_THIN_MOST: Final = 0.05
-"""Share of hair's width, and most of it, that is never folded back: what is behind it shows through
-where it ends. No more is folded back than is surely hair either."""
-_UNDER: Final = 0.06
-"""How far hair goes on inside the hairline, where it is blended into the forehead."""
 _VARIED: Final = 0.06
 """How far the outline of hair moves at most, from surrogate to surrogate."""
-_FOREHEAD: Final = 0.10
-_SKIN_RIM: Final = 0.03
-"""How much of the upper face is drawn up to a high hairline, but for its rim, which is dull."""
 _LEAN: Final = 0.05
-_SHADE: Final = 0.10
-_SHADE_WIDTH: Final = 0.06
-"""How much darker skin is at a hairline, and over what distance that fades."""
 
 _STEP: Final = np.float32(REACH / STEPS)
 
@@ -225,99 +208,6 @@ def _sure_width(hair: Hair, source: Float32, outline: Float32) -> Float32:
     return np.clip(soft, 0, outline - source)
 
 
-def source_distances(rim: Rim) -> Float32:
-    """For every place on the rays the distance it is taken from: float32[RAYS, STEPS].
-
-    It is `rim.source` or more outside the painted face, `rim.outline` where hair shall end, and a
-    place's own distance from the ray's end on. Between these last two it is a monotone cubic
-    (Fritsch and Carlson 1980).
-    """
-    out = distances()
-    stretched, folded = _stretched(rim, out), _folded(rim, out)
-    moved = stretched + (folded - stretched) * rise(rim.altered, *_FOLDED)[:, None]
-    return np.asarray(np.where(out < rim.end[:, None], moved, out), np.float32)
-
-
-def _stretched(rim: Rim, out: Float32) -> Float32:
-    """Sources that grow along a ray: all that is seen from `rim.source` on is drawn in."""
-    painted, source, outline, drawn, end = _columns(rim)
-    near, far = (outline - source) / (drawn - painted), (end - outline) / (end - drawn)
-    middle = 2 * near * far / (near + far)
-    first, last = (np.clip(1.5 * one - 0.5 * middle, 0, 3 * one) for one in (near, far))
-    hair = _cubic(out, (painted, drawn), (source, outline), (first, middle))
-    behind = _cubic(out, (drawn, end), (outline, end), (middle, last))
-    inside = np.maximum(source + (out - painted) * first, np.float32(0.01))
-    return np.asarray(np.where(out < drawn, np.where(out < painted, inside, hair), behind))
-
-
-def _folded(rim: Rim, out: Float32) -> Float32:
-    """Sources that go from hair's end down to `rim.source` and back up: strands keep their size."""
-    painted, source, outline, drawn, end = _columns(rim)
-    width, sure = outline - source, rim.surely[:, None] - source
-    thick = width - np.minimum(np.float32(_THIN) * width, np.float32(_THIN_MOST))
-    there_and_back = width + np.minimum(thick, sure)
-    wanted = drawn - painted + np.float32(_UNDER)
-    larger = np.maximum(wanted / there_and_back, 1)
-    inwards = np.minimum((drawn - out) / larger, there_and_back)
-    hair = outline - np.minimum(inwards, 2 * width - inwards)
-    near, far = 1 / larger, (end - outline) / (end - drawn)
-    slopes = (np.minimum(near, 3 * far), np.clip(1.5 * far - 0.5 * near, 0, 3 * far))
-    behind = _cubic(out, (drawn, end), (outline, end), slopes)
-    return np.asarray(np.where(out < drawn, hair, behind), np.float32)
-
-
-def _columns(rim: Rim) -> tuple[Float32, ...]:
-    """Where the painted face ends, sources begin, hair ends, is to end, and rays do: [RAYS, 1]."""
-    radii = (rim.painted, rim.source, rim.outline, rim.drawn, rim.end)
-    return tuple(one[:, None] for one in radii)
-
-
-def forehead_distances(rim: Rim) -> Float32:
-    """The same for the forehead: painted skin is drawn up to a high hairline.
-
-    It grows along a ray, from its own distance some way inside the painted face to almost the
-    face's rim where hair begins. Under a fringe skin stays where it is.
-    """
-    inner, out = _inner(rim), distances()
-    raised = np.maximum(rim.painted - rim.face, 0)[:, None]
-    dull = np.minimum(raised, np.float32(_SKIN_RIM))
-    slope = (np.float32(_FOREHEAD) - dull) / (np.float32(_FOREHEAD) + raised)
-    return np.asarray(np.where(out < inner, out, inner + (out - inner) * slope), np.float32)
-
-
-def is_forehead(rim: Rim) -> Float32:
-    """1 where that shows, under the rim of hair too, 0 elsewhere: float32[RAYS, STEPS]."""
-    out = distances()
-    inside = (out > _inner(rim)) & (out < rim.painted[:, None] + 0.05)
-    return np.asarray(inside * rise(rim.altered, 0.0, 0.1)[:, None], np.float32)
-
-
-def shading(rim: Rim) -> Float32:
-    """How much darker the forehead is towards its hair, from 0 to 1: float32[RAYS, STEPS]."""
-    away = np.maximum(rim.painted[:, None] - distances(), 0) / np.float32(_SHADE_WIDTH)
-    return np.asarray(np.float32(_SHADE) * rim.altered[:, None] * np.exp(-away), np.float32)
-
-
-def _inner(rim: Rim) -> Float32:
-    """Radius within which a painted face stays as it is, float32[RAYS, 1]."""
-    return (np.minimum(rim.face, rim.painted) - np.float32(_FOREHEAD))[:, None]
-
-
-def _cubic(
-    at: Float32,
-    ends: tuple[Float32, Float32],
-    values: tuple[Float32, Float32],
-    slopes: tuple[Float32, Float32],
-) -> Float32:
-    """A cubic between two places with given values and slopes there (Hermite)."""
-    width = ends[1] - ends[0]
-    way = np.clip((at - ends[0]) / width, 0, 1)
-    back = 1 - way
-    start = back * back * ((1 + 2 * way) * values[0] + way * width * slopes[0])
-    finish = way * way * ((1 + 2 * back) * values[1] - back * width * slopes[1])
-    return np.asarray(start + finish, np.float32)
-
-
 def leaning(rim: Rim, traits: Float32 | None) -> Float32:
     """How far to the right what is above a face is taken from: float32[RAYS, STEPS]."""
     if traits is None:
@@ -335,6 +225,7 @@ def _hairline(face: Float32, traits: Float32) -> Float32:
     away = between(_HAIRLINE, low) + _SQUARE * own[Trait.SQUARE] * SIDE
     away = away + _CORNERS * (1 - low) * traits[Trait.RECEDING] * corners
     away = away + _PARTING * own[Trait.LEANING] * wave(1) + _WAVES * own[Trait.UNEVEN] * wave(5)
+    away = away + _RAGGED * (wave(11, 9 * own[Trait.TALL]) + wave(17, 9 * own[Trait.LEANING]))
     # Behind the far side of a turned head is no room for a forehead.
     away = np.minimum(away, away * rise(face / _mirrored(face), *_AS_WIDE))
     return np.asarray(face + away * rise(UP, *_ARCH), np.float32)

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.polar import along, distances, smooth_around
-from engines.stylegan.drawing import LUMA, hue_square
+from engines.polar import DOWN, along, distances, smooth_around
+from engines.stylegan.drawing import LUMA, hue_square, rise
 
 __all__ = ["farthest", "skin_likeness", "toned"]
 
@@ -70,6 +70,7 @@ def toned(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Floa
     total = smooth_around((near - beside) * like, _SPREAD)
     weight = smooth_around(like, _SPREAD)
     step = total / (weight + np.float32(_FAINT))
+    step = np.where(step > 0, step * (1 - np.float32(0.8) * rise(DOWN, 0.2, 0.6))[:, None], step)
     away = np.maximum(distances() - rim[:, None], 0)
     fading = np.exp(-away / np.float32(_FADES)) * skin_likeness(drawn, near[:, None])
     return np.asarray(step[:, None] * fading[..., None], np.float32)

@@ -26,7 +26,9 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
-from engines.hair_tone import evened
+from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
+from engines.hair_sources import Sources, laid_again, sources_of
+from engines.hair_tone import evened, hair_colour
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, head_layer
 from engines.head_memory import Reading
@@ -36,6 +38,7 @@ from engines.polar import (
     CELL,
     GRID,
     MIDDLE,
+    abreast,
     beside,
     bounds,
     distances,
@@ -44,17 +47,7 @@ from engines.polar import (
     rays_from_grid,
     within,
 )
-from engines.reshaping import (
-    Rim,
-    filled_radii,
-    forehead_distances,
-    is_forehead,
-    leaning,
-    rim_of,
-    shading,
-    source_distances,
-    tapered,
-)
+from engines.reshaping import Rim, filled_radii, leaning, rim_of, tapered
 from engines.seam import toned
 from engines.stylegan.drawing import rise
 from engines.types import Box
@@ -101,24 +94,49 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     region = _region(picture, place, rim)
     if region is None:
         return None
-    source, right = source_distances(rim), leaning(rim, patch.head)
-    drawn = beside(around, source, right)
+    sources, right = sources_of(rim), leaning(rim, patch.head)
+    drawn = _drawn(around, sources, right)
     seam = toned(drawn, painted, rim.face, rim.painted)
+    colour = None
     if hair is not None:
+        surely = _drawn(hair.places, sources, right)
+        colour = hair_colour(drawn, surely, rim)
+    if colour is not None:
+        is_laid = laid_again(sources.beyond, sources.period, sources.blend).is_laid
         side_px = float(CELL) / scale_of(place)
-        seam += evened(drawn, beside(hair.places, source, right), rim, side_px)
+        seam += evened(drawn, surely, is_laid, colour, rim, side_px)
     ends = rise(distances() / rim.end[:, None], 1.0, 0.9)
     fields = Fields(
-        source - distances(),
+        sources,
         right,
+        colour,
         distances() - rim.painted[:, None],
         ends,
         seam,
         forehead_distances(rim) - distances(),
         is_forehead(rim),
         shading(rim),
+        forehead_tone(painted, rim),
     )
     return head_layer(picture, place, region, fields, others)
+
+
+def _drawn(field: Float32, sources: Sources, right: Float32) -> Float32:
+    """A field over rays as it is seen once everything is where it shall be."""
+    laid = laid_again(sources.beyond, sources.period, sources.blend)
+    first, second = (
+        abreast(
+            field,
+            sources.right + way * sources.along_right + right,
+            sources.below + way * sources.along_below,
+        )
+        for way in (laid.first, laid.second)
+    )
+    share, is_laid = laid.share, laid.is_laid
+    if field.ndim > share.ndim:
+        share, is_laid = share[..., None], is_laid[..., None]
+    seen = np.where(is_laid, first, beside(field, sources.distance, right))
+    return np.asarray(seen + (second - seen) * share, np.float32)
 
 
 def grid_place(patch: Patch) -> Similarity:

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
+from engines.head_traits import HEAD_TRAITS, Trait
 from engines.polar import RAYS, REACH, STEPS, UP, distances, rays_from_grid
 
-__all__ = ["SKIN", "DarkHair", "hair_on_rays", "head_on_rays"]
+__all__ = ["SKIN", "DarkHair", "hair_on_rays", "head_on_rays", "surrogate"]
 
 Float32 = NDArray[np.float32]
 SKIN = np.array([90, 110, 150], np.float32)
@@ -35,6 +36,18 @@ def hair_on_rays(begins: Float32, ends: Float32) -> Hair:
     """Hair between two distances float32[RAYS] of every ray, told surely."""
     is_hair = (distances() > begins[:, None]) & (distances() < ends[:, None])
     return Hair(begins, ends, is_hair.astype(np.float32))
+
+
+def surrogate(**traits: float) -> Float32:
+    """A surrogate's head, middling but for what is named, float32[HEAD_TRAITS].
+
+    Args:
+        traits: names of `Trait` in small letters, 0 to 1.
+    """
+    own = np.full(HEAD_TRAITS, 0.5, np.float32)
+    for name, value in traits.items():
+        own[Trait[name.upper()]] = value
+    return own
 
 
 class DarkHair:

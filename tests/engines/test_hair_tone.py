@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_tone import evened
+from engines.hair_tone import HairColour, evened, hair_colour
 from engines.head_traits import HEAD_TRAITS
-from engines.polar import RAYS, UP, distances, wave
+from engines.polar import RAYS, STEPS, UP, distances, wave
 from engines.reshaping import Rim, rim_of
 from tests.engines.heads import SKIN, hair_on_rays, head_on_rays
 
@@ -19,12 +19,25 @@ BEGINS, ENDS = 0.55, 0.9
 FACE, PATCH = np.full(RAYS, 0.42, np.float32), np.full(RAYS, 0.46, np.float32)
 HAIR = hair_on_rays(np.full(RAYS, BEGINS, np.float32), np.full(RAYS, ENDS, np.float32))
 ABOVE = UP > 0.8
+NOWHERE = np.zeros((RAYS, STEPS), np.bool_)
 SIDE = 160.0
 """Of the patch, px of the frame."""
 
 
 def rim(traits: Float32 | None = np.full(HEAD_TRAITS, 0.5, np.float32)) -> Rim:  # noqa: B008
     return rim_of(FACE, PATCH, HAIR, traits)
+
+
+def added(
+    head: Float32,
+    side_px: float = SIDE,
+    places: Float32 = HAIR.places,
+    laid: NDArray[np.bool_] = NOWHERE,
+) -> Float32:
+    """What evening adds to a head."""
+    colour = hair_colour(head, places, rim())
+    assert colour is not None
+    return evened(head, places, laid, colour, rim(), side_px)
 
 
 def is_hair() -> NDArray[np.bool_]:
@@ -42,7 +55,7 @@ def shining(crest: float) -> Float32:
 def test_hair_that_shines_elsewhere_comes_out_alike() -> None:
     """The planted fault: two people who differ by where their hair shines, and in nothing else."""
     one, other = shining(0.0), shining(np.pi)
-    made = [each + evened(each, HAIR.places, rim(), SIDE) for each in (one, other)]
+    made = [each + added(each) for each in (one, other)]
     before, after = (
         np.abs(first - second)[is_hair()].mean() for first, second in ((one, other), made)
     )
@@ -54,28 +67,49 @@ def test_skin_that_was_taken_for_hair_gets_its_colour() -> None:
     head = head_on_rays(BEGINS, ENDS, noise=0.0)
     bald = is_hair() & (np.abs(distances() - 0.75) < 0.03)
     head[bald] = SKIN
-    made = head + evened(head, HAIR.places, rim(), SIDE)
+    made = head + added(head)
     away = [np.abs(each[bald] - (25, 30, 40)).mean() for each in (head, made)]
     assert away[1] < 0.3 * away[0]
 
 
 def test_what_is_not_hair_stays() -> None:
     head = head_on_rays(BEGINS, ENDS)
-    assert not evened(head, HAIR.places, rim(), SIDE)[HAIR.places == 0].any()
-    assert not evened(head, np.zeros_like(HAIR.places), rim(), SIDE).any()
-    assert not evened(head, HAIR.places, rim(None), SIDE).any()
+    assert not added(head)[HAIR.places == 0].any()
+    assert hair_colour(head, np.zeros_like(HAIR.places), rim()) is None
+    assert hair_colour(head, HAIR.places, rim(None)) is None
 
 
 def test_colour_of_hair_is_its_own() -> None:
     head = shining(0.0)
     seen = head[is_hair()]
-    made = (head + evened(head, HAIR.places, rim(), SIDE))[is_hair()].mean(axis=0)
+    made = (head + added(head))[is_hair()].mean(axis=0)
     assert (seen.min(axis=0) < made).all()
     assert (made < seen.mean(axis=0) + 1).all()
 
 
 def test_hair_of_a_small_face_stays() -> None:
     head = shining(0.0)
-    small, middling = (np.abs(evened(head, HAIR.places, rim(), side)).max() for side in (70, 105))
+    small, middling = (np.abs(added(head, side)).max() for side in (70, 105))
     assert small == 0
-    assert 0 < middling < np.abs(evened(head, HAIR.places, rim(), SIDE)).max()
+    assert 0 < middling < np.abs(added(head)).max()
+
+
+@pytest.mark.parametrize("side", [70.0, SIDE])
+def test_what_is_laid_is_hair_whatever_it_was(side: float) -> None:
+    """The planted fault: a wall behind the head is laid on it, on small faces too."""
+    head = head_on_rays(BEGINS, ENDS, noise=0.0)
+    laid = np.asarray(is_hair() & (np.abs(distances() - 0.75) < 0.03), np.bool_)
+    head[laid] = 200
+    places = np.where(laid, np.float32(0), HAIR.places)
+    made = head + added(head, side, places, laid)
+    assert np.abs(made[laid] - (25, 30, 40)).max() < 2
+
+
+def test_fine_detail_of_a_wall_is_bounded_by_what_hair_has() -> None:
+    colour = hair_colour(shining(0.0), HAIR.places, rim())
+    assert colour is not None
+    pixels = np.random.default_rng(0).uniform(0, 255, (8, 8, 3)).astype(np.float32)
+    assert np.abs(colour.bounded(pixels) - colour.mean).max() < 60
+    own = np.broadcast_to(colour.mean + colour.deviation, (8, 8, 3))
+    assert np.array_equal(colour.bounded(own), own)
+    assert isinstance(colour, HairColour)

@@ -155,9 +155,21 @@ def test_skin_runs_on_from_the_face_and_a_wall_does_not() -> None:
     for level in ((62, 77, 112), (160, 160, 160)):
         image = np.full((HEIGHT, WIDTH, 3), level, np.uint8)
         made = published(image, [track_at(320, 180)], {1: skinned(patch_at(320, 180))})
-        changed.append(int(np.abs(made[_at(0.5, 1.04)].astype(int) - level).max()))
+        changed.append(int(np.abs(made[_at(0.99, 0.56)].astype(int) - level).max()))
     assert changed[0] > 4
     assert changed[1] < 4
+
+
+def test_a_neck_is_not_made_brighter_under_a_jaw() -> None:
+    """A jaw stands out from the neck by its shade; made as bright, the neck showed a pale rim."""
+    dark, bright = (60, 75, 105), (100, 120, 160)
+    changed = []
+    for level in (dark, bright):
+        image = np.full((HEIGHT, WIDTH, 3), level, np.uint8)
+        made = published(image, [track_at(320, 180)], {1: skinned(patch_at(320, 180))})
+        changed.append(made[_at(0.5, 1.04)].astype(int) - level)
+    assert changed[0].max() < 3
+    assert changed[1].min() < -3
 
 
 def test_face_that_fills_the_frame_has_no_black_ring() -> None:
