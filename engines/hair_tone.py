@@ -17,18 +17,24 @@ from numpy.typing import NDArray
 
 from engines.polar import distances
 from engines.reshaping import Rim
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import LUMA, rise
 
 __all__ = ["HairColour", "evened", "hair_colour"]
 
 _LEAST: Final = 20.0
 """Places that must be hair for it to have a colour."""
+_ALIKE: Final = 40.0
+_TURNS: Final = 2
+"""How far from hair's colour a place counts little for it, grey levels, and how often that is asked:
+headphones and caps are taken for hair too."""
+_FAINT: Final = 1e-3
+_BIN: Final = 16.0
+"""Width of the bins in which the most usual brightness is looked for, grey levels."""
 _MOST: Final = 3.0
 _FINER: Final = 3.0
 """How many deviations from its mean hair's colour may be, and what strands add to that which rays
 see, grey levels."""
 _UNDER: Final = 0.03
-_BEHIND: Final = 0.05
 _ENDS: Final = 0.1
 """How far hair reaches under the forehead and beyond its end; how softly this ends with rays."""
 _SHOWS_STRANDS: Final = (80.0, 130.0)
@@ -61,24 +67,34 @@ class HairColour:
         return np.clip(pixels, self.mean - apart, self.mean + apart)
 
 
-def hair_colour(drawn: Float32, surely: Float32, rim: Rim) -> HairColour | None:
+def hair_colour(around: Float32, surely: Float32, rim: Rim) -> HairColour | None:
     """The colour of what is surely hair; None where there is hardly any.
 
     Args:
-        drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
+        around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
         surely: float32[RAYS, STEPS], how surely each place of them is hair, 0 to 1.
         rim: where hair begins and ends; what stays the subject's does not count.
     """
-    out = distances()
-    is_seen = (out > rim.painted[:, None]) & (out < rim.drawn[:, None] + np.float32(_BEHIND))
-    counts = surely * rim.altered[:, None] * is_seen
-    total = counts.sum()
-    if total < _LEAST:
+    counts = np.asarray(surely * rim.altered[:, None], np.float32)
+    if counts.sum() < _LEAST:
         return None
-    mean = np.einsum("rs,rsc->c", counts, drawn) / total
-    square = np.einsum("rs,rsc->c", counts, np.square(drawn - mean)) / total
+    like = counts * _usual(around, counts)
+    for _ in range(_TURNS):
+        mean = np.einsum("rs,rsc->c", like, around) / like.sum()
+        apart = np.square(around - mean).mean(axis=2) / np.float32(_ALIKE * _ALIKE)
+        like = counts * (np.exp(-apart) + np.float32(_FAINT))
+    square = np.einsum("rs,rsc->c", like, np.square(around - mean)) / like.sum()
     deviation = np.sqrt(square) + np.float32(_FINER)
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32))
+
+
+def _usual(around: Float32, counts: Float32) -> Float32:
+    """1 where places are about as bright as most of those that count: float32[RAYS, STEPS]."""
+    luma = np.clip(around @ LUMA, 0, 255)
+    bins = (luma / _BIN).astype(np.int64).ravel()
+    found = np.bincount(bins, counts.ravel(), minlength=int(255 // _BIN) + 1)
+    most = (np.argmax(np.convolve(found, np.ones(3), "same")) + 0.5) * _BIN
+    return np.asarray(np.abs(luma - most) < _ALIKE, np.float32) + np.float32(_FAINT)
 
 
 def evened(

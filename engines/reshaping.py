@@ -66,11 +66,11 @@ _SOME_HAIR: Final = (0.02, 0.06)
 """Widths of hair between which a head is no longer bald: who has no hair keeps his head."""
 _AS_WIDE: Final = (0.8, 0.97)
 """How wide a side of the face is, beside the other one, for its hairline to lie high."""
-_ROOTS: Final = 0.55
+_ROOTS: Final = 0.4
 _LONGEST_ROOTS: Final = 0.2
 """Share of the hair next to the subject's hairline that is left out, of so much hair at most:
 larger hides more of where it was read wrongly, and stretches the rest more."""
-_HAIRLINE: Final = (0.06, -0.10)
+_HAIRLINE: Final = (0.07, -0.12)
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
 _FEW_LOW: Final = 2.0
 """A power of the trait, 0 high and 1 low: larger makes more of them high. High ones hide more."""
@@ -83,6 +83,8 @@ _WAVES: Final = 0.01
 _RAGGED: Final = 0.005
 """How much farther out hair begins at most beside the forehead, to one side, at the corners of a
 high hairline, and here and there."""
+_TOP: Final = 0.97
+"""How steeply rays rise that end at the top of a hairline."""
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
@@ -223,12 +225,27 @@ def _hairline(face: Float32, traits: Float32) -> Float32:
     low = float(traits[Trait.HAIR_LOW]) ** _FEW_LOW
     corners = np.exp(-0.5 * np.square((UP - _CORNER_AT) / _CORNER_WIDTH))
     away = between(_HAIRLINE, low) + _SQUARE * own[Trait.SQUARE] * SIDE
-    away = away + _CORNERS * (1 - low) * traits[Trait.RECEDING] * corners
+    arch = _rounded(np.asarray(face + away * rise(UP, *_ARCH), np.float32))
+    away = _CORNERS * (1 - low) * traits[Trait.RECEDING] * corners
     away = away + _PARTING * own[Trait.LEANING] * wave(1) + _WAVES * own[Trait.UNEVEN] * wave(5)
     away = away + _RAGGED * (wave(11, 9 * own[Trait.TALL]) + wave(17, 9 * own[Trait.LEANING]))
+    away = arch - face + away * rise(UP, *_ARCH)
     # Behind the far side of a turned head is no room for a forehead.
     away = np.minimum(away, away * rise(face / _mirrored(face), *_AS_WIDE))
-    return np.asarray(face + away * rise(UP, *_ARCH), np.float32)
+    return np.asarray(face + away, np.float32)
+
+
+def _rounded(hairline: Float32) -> Float32:
+    """A hairline that comes down to the temples as an ellipse does, float32[RAYS]."""
+    top = hairline[UP > _TOP].mean()
+    result = hairline.copy()
+    for side in (wave(1), -wave(1)):
+        beside = (side > 0) & (_AT_EYES[0] < UP) & (_AT_EYES[1] > UP)
+        width = (hairline[beside] * side[beside]).mean()
+        above = (side > 0) & (_AT_EYES[0] < UP)
+        round_ = 1 / np.hypot(side[above] / width, UP[above] / top)
+        result[above] = np.minimum(hairline[above], round_)
+    return np.minimum(smooth_around(result, 1.0), hairline)
 
 
 def _mirrored(radii: Float32) -> Float32:

@@ -97,11 +97,9 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     sources, right = sources_of(rim), leaning(rim, patch.head)
     drawn = _drawn(around, sources, right)
     seam = toned(drawn, painted, rim.face, rim.painted)
-    colour = None
-    if hair is not None:
+    colour = None if hair is None else hair_colour(around, hair.places, rim)
+    if hair is not None and colour is not None:
         surely = _drawn(hair.places, sources, right)
-        colour = hair_colour(drawn, surely, rim)
-    if colour is not None:
         is_laid = laid_again(sources.beyond, sources.period, sources.blend).is_laid
         side_px = float(CELL) / scale_of(place)
         seam += evened(drawn, surely, is_laid, colour, rim, side_px)

@@ -52,10 +52,19 @@ def test_far_side_of_a_turned_head_gets_no_forehead() -> None:
     turned = np.asarray(FACE - 0.08 + 0.08 * wave(1), np.float32)
     hidden = np.asarray(turned + 0.04, np.float32)
     rim = rim_of(turned, hidden, hair_between(0.6, 0.9), surrogate(hair_low=0.0))
-    raised = (rim.painted - rim.face)[UP > 0.5]
-    near, far = raised[-4:].mean(), raised[:4].mean()
-    assert near > 0.03
+    raised, upper = rim.painted - rim.face, np.abs(UP - 0.88) < 0.04
+    near, far = raised[upper & (wave(1) > 0)].mean(), raised[upper & (wave(1) < 0)].mean()
+    assert near > 0.02
     assert far < 0.3 * near
+
+
+def test_hairlines_come_down_to_the_temples() -> None:
+    """Straight across the forehead and down at its sides, they looked like the edge of a mask."""
+    rim = rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate(hair_low=0.0, square=0.5))
+    top = rim.painted[UP > 0.98].mean()
+    corner = rim.painted[np.abs(UP - 0.7) < 0.05].mean()
+    assert top > FACE[0] + 0.05
+    assert FACE[0] - 0.01 < corner < FACE[0] + 0.6 * (top - FACE[0])
 
 
 def test_without_traits_only_the_patch_is_left_out() -> None:
