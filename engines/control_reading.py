@@ -19,6 +19,7 @@ from engines.face_look import (
 )
 from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
+from engines.stylegan.lids import drawn_together
 from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
 
@@ -103,7 +104,7 @@ class ControlReader:
             crop_from_picture(frame.picture, one, LANDMARK_SIZE)
             for frame, one in zip(frames, maps, strict=True)
         ]
-        control = self._painter.read(np.stack(crops))
+        control = _with_lids(self._painter.read(np.stack(crops)), maps)
         looks = [
             look_from_points(
                 frame.index,
@@ -124,6 +125,15 @@ class ControlReader:
                 looks, control.occlusion, control.points, maps, strict=True
             )
         ]
+
+
+def _with_lids(control: Control, maps: Sequence[Similarity]) -> Control:
+    """Control whose landmarks say which eyes are shut, of faces with the pixels to tell."""
+    if control.openness is None:
+        return control
+    is_told = np.array([is_told_apart(one, LANDMARK_SIZE) for one in maps], np.bool_)
+    openness = np.where(is_told[:, None], control.openness, np.float32(1))
+    return replace(control, points=drawn_together(control.points, openness))
 
 
 def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Similarity) -> Look:

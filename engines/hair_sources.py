@@ -28,8 +28,8 @@ _LAID: Final = (0.0, 0.25)
 laid."""
 _SURELY: Final = (0.01, 0.05)
 """How wide hair must surely be on a ray for any to be laid there, and for it to be wholly."""
-_THIN: Final = 0.25
-_THIN_MOST: Final = 0.05
+_THIN: Final = 0.4
+_THIN_MOST: Final = 0.08
 """Share of hair's width, and most of it, that is never laid: what is behind it shows through where
 it ends."""
 _KEPT: Final = 0.05

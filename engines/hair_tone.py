@@ -25,12 +25,12 @@ _LEAST: Final = 20.0
 """Places that must be hair for it to have a colour."""
 _ALIKE: Final = 40.0
 _TURNS: Final = 2
-"""How far from hair's colour a place counts little for it, grey levels, and how often that is asked:
-headphones and caps are taken for hair too."""
+"""How far from hair's colour a place counts little for it, grey levels, and how often that is
+asked: headphones and caps are taken for hair too."""
 _FAINT: Final = 1e-3
 _BIN: Final = 16.0
 """Width of the bins in which the most usual brightness is looked for, grey levels."""
-_MOST: Final = 3.0
+_MOST: Final = 2.0
 _FINER: Final = 3.0
 """How many deviations from its mean hair's colour may be, and what strands add to that which rays
 see, grey levels."""

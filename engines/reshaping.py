@@ -88,7 +88,7 @@ _TOP: Final = 0.97
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
-_WIDER: Final = (0.4, 5.0)
+_WIDER: Final = (0.4, 4.0)
 """How many times as wide hair may become, at least and at most."""
 _VARIED: Final = 0.06
 """How far the outline of hair moves at most, from surrogate to surrogate."""

@@ -19,6 +19,7 @@ from engines.alignment import EYES
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
 from engines.hairline import HairReader
+from engines.lid_reading import LidReader
 from engines.stylegan.contrast import calmed, contrast_under_light
 from engines.stylegan.eyes import draw_eyes
 from engines.stylegan.light import (
@@ -78,6 +79,7 @@ class Control:
             it is not asked for or the network does not tell.
         contrast: float32[N] how much of it a surrogate may have, see
             `engines.stylegan.contrast`; None for any.
+        openness: float32[N, 2] of both eyes, 0 shut to 1 open; None where it is not read.
     """
 
     points: Float32
@@ -85,6 +87,7 @@ class Control:
     doubt: Float32
     occlusion: Float32 | None = None
     contrast: Float32 | None = None
+    openness: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class Swapper:
         relief: light and shade that surrogates bring.
         small: a renderer of fewer pixels, for faces that are seen at no more.
         hair: reads hair around faces, for whoever places what is painted.
+        lids: reads how far eyes are open.
 
     Raises:
         ModelRejected: the networks' inputs or outputs have other names or shapes.
@@ -139,8 +143,10 @@ class Swapper:
         relief: ReliefModel = FLAT,
         small: Session | None = None,
         hair: HairReader | None = None,
+        lids: LidReader | None = None,
     ) -> None:
         self.hair = hair
+        self._lids = lids
         self._landmarker = landmarker
         self._shape = shape
         self._frame = frame
@@ -161,7 +167,7 @@ class Swapper:
         """Read the control off crops uint8[N, S, S, 3] BGR, S a multiple of 4.
 
         Raises:
-            EngineFault: the landmark network failed.
+            EngineFault: a network that reads landmarks or eyelids failed.
         """
         fed = np.stack([fed_from_crop(crop) for crop in crops])
         out = self._landmarker.run({"image": fed})
@@ -172,7 +178,8 @@ class Swapper:
         occlusion = None if seen is None else seen[:, 0]
         light = np.stack([one for one, _ in lit])
         contrast = np.array([bound for _, bound in lit], np.float32)
-        return Control(points, light, doubt.astype(np.float32), occlusion, contrast)
+        openness = None if self._lids is None else self._lids.read(crops, points)
+        return Control(points, light, doubt.astype(np.float32), occlusion, contrast, openness)
 
     def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         """Paint surrogates under the given control.

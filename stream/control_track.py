@@ -29,6 +29,7 @@ from engines.motion_grid import grid_in_frame
 from engines.occlusion import Occlusion
 from engines.pictures import Picture
 from engines.stylegan.contrast import UNBOUNDED
+from engines.stylegan.lids import lids_as_read
 from engines.swapper import LANDMARK_SIZE
 from tracker.one_euro import OneEuro
 
@@ -163,7 +164,7 @@ class ControlTrack:
         if len(near) >= _LEAST_FITTED:
             motion, shape = self._by_neighbours(own, near) or (motion, shape)
         return Steady(
-            painted_points(shape),
+            painted_points(lids_as_read(shape, own.shape)),
             light,
             min(own.doubt, self.limit),
             motion,

@@ -75,6 +75,7 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
         ("small renderer", read_pack(pack).path(f"{SMALL_RENDERER}.onnx"), told),
         ("landmarker", read_pack(pack).path("landmarker.onnx"), _ALWAYS_FP32),
         ("hair", read_pack(pack).path("hair.onnx"), _ALWAYS_FP32),
+        ("lids", read_pack(pack).path("lids.onnx"), _ALWAYS_FP32),
         ("embedder", read_pack(embedder).path("embedder.onnx"), _ALWAYS_FP32),
     )
     for name, path, reason in files:

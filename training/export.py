@@ -22,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.lid_reading import HEIGHT, WIDTH
 from engines.polar import GRID
 from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
 from engines.stylegan.sizes import (
@@ -35,6 +36,7 @@ from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small, small_of
 from training.hair import HAIR, hair_network
 from training.landmarker import SIZE
+from training.lids import LIDS, lid_network
 from training.networks import (
     CODE,
     TEXTURE_CODES,
@@ -258,6 +260,7 @@ def export(
     landmarker: Path,
     occlusion: Path,
     hair: Path,
+    lids: Path,
     geometry: Path,
     texture: Path,
     relief: Path,
@@ -298,6 +301,7 @@ def export(
     for name, (net, inputs, outputs) in jobs.items():
         facts |= write_network(name, net, inputs, outputs, out)
     facts |= export_landmarker(landmarker, occlusion, out) | export_hair(hair, out)
+    facts |= export_lids(lids, out)
     write_geometry(geometry, arrays, relief, out)
     (out / FACTS).write_text(json.dumps(facts))
 
@@ -332,6 +336,21 @@ def export_hair(run: Path, out: Path) -> dict[str, float]:
         return keep_bundled("hair", run / HAIR, ("hair_",), out)
     around = {"around": torch.rand(2, 4, GRID, GRID) * 2 - 1}
     facts = write_network("hair", hair_network(run / HAIR), around, ["hair"], out)
+    told: dict[str, float] = json.loads((run / "facts.json").read_text())
+    return facts | told
+
+
+def export_lids(run: Path, out: Path) -> dict[str, float]:
+    """Write `lids.onnx`, of a run of `training.lids`; without one the pack's file is kept.
+
+    Args:
+        run: folder of the run.
+        out: folder of the pack that is made.
+    """
+    if not (run / LIDS).exists():
+        return keep_bundled("lids", run / LIDS, ("lids_",), out)
+    eyes = {"eyes": torch.rand(2, 1, HEIGHT, WIDTH) * 2 - 1}
+    facts = write_network("lids", lid_network(run / LIDS), eyes, ["openness"], out)
     told: dict[str, float] = json.loads((run / "facts.json").read_text())
     return facts | told
 
@@ -400,7 +419,10 @@ def main() -> None:
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
     parser.add_argument("--occlusion", type=Path, default=Path("runs/occlusion"))
     parser.add_argument("--hair", type=Path, default=Path("runs/hair"))
-    parser.add_argument("--only", choices=("landmarker", "hair"), help="write that file alone")
+    parser.add_argument("--lids", type=Path, default=Path("runs/lids"))
+    parser.add_argument(
+        "--only", choices=("landmarker", "hair", "lids"), help="write that file alone"
+    )
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
@@ -414,14 +436,14 @@ def main() -> None:
         facts = json.loads(told.read_text()) if told.exists() else {}
         if args.only == "hair":
             facts |= export_hair(args.hair, args.out)
+        elif args.only == "lids":
+            facts |= export_lids(args.lids, args.out)
         else:
             facts |= export_landmarker(args.landmarker, args.occlusion, args.out)
         told.write_text(json.dumps(facts))
         return
-    sources = (
-        args.landmarker, args.occlusion, args.hair, args.shape, args.texture, args.relief
-    )  # fmt: skip
-    export(args.run, *sources, args.out)
+    sources = (args.landmarker, args.occlusion, args.hair, args.lids, args.shape, args.texture)
+    export(args.run, *sources, args.relief, args.out)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from engines.backends.backend import Backend, Precision, Session
 from engines.errors import ModelMissing, ModelRejected
 from engines.hairline import HairNetwork
+from engines.lid_reading import LidReader
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
@@ -100,8 +101,8 @@ def swapper_from_pack(
     Args:
         backend: the runtime.
         folder: of the pack; the bundled one by default.
-        precision: of those that paint. The networks that read landmarks and hair always run in
-            fp32: they are small, and errors of the first would shake the face.
+        precision: of those that paint. The networks that read landmarks, hair and lids always run
+            in fp32: they are small, and errors of the first would shake the face.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -114,6 +115,7 @@ def swapper_from_pack(
     pack = read_pack(folder or bundled_pack())
     landmarker = backend.load(pack.path("landmarker.onnx"))
     hair = HairNetwork(backend.load(pack.path("hair.onnx")))
+    lids = LidReader(backend.load(pack.path("lids.onnx")))
     exact = _painting(backend, pack, "fp32")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
@@ -121,7 +123,7 @@ def swapper_from_pack(
 
     def swapper(chosen: Painting) -> Swapper:
         painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
-        return Swapper(landmarker, *painting, hair)
+        return Swapper(landmarker, *painting, hair, lids)
 
     if precision == "fp32":
         return swapper(exact), None

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.errors import ModelRejected
+from engines.stylegan.lids import EYES, narrowed, open_shares
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -185,7 +186,8 @@ class ShapeModel:
 
         The surrogate's face is as large as its subject's and lies where that lies, as least squares
         over all points say; its eyes need not lie on the subject's. Lips part exactly as far as the
-        subject's: at rest nobody's do, so it is movement, which `movement_of` would damp.
+        subject's: at rest nobody's do, so it is movement, which `movement_of` would damp. So is the
+        shutting of eyes, see `engines.stylegan.lids`.
 
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
@@ -205,6 +207,8 @@ class ShapeModel:
         # Opened first: else who opens the mouth would draw the whole face down.
         opened = self._opened(rest + moved.reshape(-1, MESH_POINTS, 3), gap)
         canonical = self._opened(_laid_over(opened, theirs, _OVER_SUBJECT), gap)
+        for lids, share in zip(EYES, open_shares(theirs), strict=True):
+            canonical[:, lids] = narrowed(canonical[:, lids], share)
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
         for pupil, eye in (

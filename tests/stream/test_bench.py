@@ -110,6 +110,7 @@ def test_every_network_is_timed_with_its_gate() -> None:
         "small renderer",
         "landmarker",
         "hair",
+        "lids",
         "embedder",
     ]
     assert all(one.fp32_ms > 0 and one.gate for one in found)

@@ -142,7 +142,7 @@ def _neutral(mean: Float32) -> Float32:
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 @pytest.mark.parametrize("capability", ["7.5", "8.6", "8.9", "12.0"])
 @pytest.mark.parametrize(
-    "role", ["generator", "renderer", "small_renderer", "landmarker", "hair", "encoder"]
+    "role", ["generator", "renderer", "small_renderer", "landmarker", "hair", "lids", "encoder"]
 )
 def test_tensorrt_builds_every_network(role: str, capability: str, precision: Precision) -> None:
     content = read_pack(bundled_pack()).path(f"{role}.onnx").read_bytes()
@@ -162,6 +162,7 @@ def ranges(role: str) -> dict[str, ShapeRange]:
         "small_renderer": control | {"texture": (3, 128, 128)},
         "landmarker": {"image": (3, 128, 128)},
         "hair": {"around": (4, 96, 96)},
+        "lids": {"eyes": (1, 32, 48)},
         "encoder": {"image": (3, 128, 128), "place": (128, 128, 2), "shape": (24,)},
     }
     return {

@@ -1,0 +1,116 @@
+"""Lids of shutting eyes: how landmarks say that eyes are shut, and shut other eyes likewise.
+
+The landmark network learnt from photographs, on which hardly anybody blinks, and draws lids nearly
+as far apart when they are shut. Where `engines.lid_reading` sees an eye shutting, its lids are
+drawn together, closer than those of any open eye are read, and a surrogate's lids go the same share
+of their own way. How far an open eye is open tells people apart, and nothing is said of it here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
+
+__all__ = ["EYES", "drawn_together", "gap_of", "lids_as_read", "narrowed", "open_shares"]
+
+_SHUT, _OPEN = 0.3, 0.8
+"""Openness up to which an eye is shut, and from which on it is open: squinting is the person's."""
+_WINKS: Final = 0.7
+"""How much farther open one eye must be read than the other for the person to wink: eyes blink
+together, and both tell more than one."""
+_SHUTTING: Final = 0.16
+"""Gap of the lids, as a share of the eye's width, below which an eye is about to shut; landmarks of
+open ones are read wider."""
+_RESTS: Final = 0.15
+"""Where shut lids meet, from the lower one, as a share of the open eye's gap."""
+_FAINT: Final = 1e-6
+
+EYES: Final = (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)
+"""Lids float32[16, 3] of both: from the outer corner along the lower lid, 8 the inner corner."""
+
+Float32 = npt.NDArray[np.float32]
+
+
+def drawn_together(points: Float32, openness: Float32) -> Float32:
+    """Landmarks with the lids of shutting eyes as far apart as these are open.
+
+    Args:
+        points: float32[N, POINTS, 3].
+        openness: float32[N, 2] of the eyes on the left and the right, 0 shut to 1 open.
+
+    Returns:
+        The same where eyes are open; else a new array.
+    """
+    both = openness.mean(axis=1, keepdims=True)
+    winks = np.abs(openness[:, :1] - openness[:, 1:]) > _WINKS
+    seen = np.where(winks, openness, both)
+    if (seen >= _OPEN).all():
+        return points
+    made = points.copy()
+    for side, lids in enumerate(EYES):
+        open_ = np.clip((seen[:, side] - _SHUT) / (_OPEN - _SHUT), 0, 1)
+        gap = np.maximum(gap_of(points[:, lids]), np.float32(_FAINT))
+        share = np.where(open_ < 1, np.minimum(np.float32(_SHUTTING) * open_ / gap, 1), 1)
+        made[:, lids] = narrowed(points[:, lids], share.astype(np.float32))
+    return made
+
+
+def lids_as_read(smooth: Float32, read: Float32) -> Float32:
+    """Smoothed landmarks whose shut eyes are as shut as they were read.
+
+    A blink lasts for a few frames, and the mean of more of them would hold the eyes open.
+
+    Args:
+        smooth: float32[POINTS, 3].
+        read: the same, of one frame.
+
+    Returns:
+        The same as `smooth` where eyes are open; else a new array.
+    """
+    made = smooth
+    for lids in EYES:
+        wanted, found = (float(gap_of(one[None, lids])[0]) for one in (read, made))
+        if wanted < min(_SHUTTING, found):
+            made = made.copy()
+            share = np.array([wanted / max(found, _FAINT)], np.float32)
+            made[lids] = narrowed(made[None, lids], share)[0]
+    return made
+
+
+def open_shares(points: Float32) -> list[Float32]:
+    """How far open the eyes of landmarks are that were drawn together, 1 for open: float32[N] each.
+
+    Args:
+        points: float32[N, >=MESH_POINTS, 3].
+    """
+    return [
+        np.minimum(gap_of(points[:, lids]) / np.float32(_SHUTTING), 1).astype(np.float32)
+        for lids in EYES
+    ]
+
+
+def gap_of(lids: Float32) -> Float32:
+    """How far lids float32[N, 16, 3] are apart, as a share of the eye's width: float32[N]."""
+    apart = np.linalg.norm(lids[:, 9:] - lids[:, 7:0:-1], axis=2).max(axis=1)
+    width = np.linalg.norm(lids[:, 8] - lids[:, 0], axis=1)
+    return np.asarray(apart / np.maximum(width, _FAINT), np.float32)
+
+
+def narrowed(lids: Float32, share: Float32) -> Float32:
+    """Lids float32[N, 16, 3] brought together to a share float32[N] of their gap.
+
+    >>> lids = np.zeros((1, 16, 3), np.float32)
+    >>> lids[0, 9:, 1] = -1
+    >>> narrowed(lids, np.zeros(1, np.float32))[0, 9:, 1].round(2).tolist()[0]
+    -0.15
+    """
+    made, left = lids.copy(), (1 - share)[:, None, None]
+    lower, upper = lids[:, 1:8], lids[:, :8:-1]
+    meet = lower + np.float32(_RESTS) * (upper - lower)
+    made[:, 1:8] += left * (meet - lower)
+    made[:, 9:] += (left * (meet - upper))[:, ::-1]
+    return made
