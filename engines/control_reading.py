@@ -49,8 +49,8 @@ class Painter(Protocol):
     def sizes(self) -> tuple[int, ...]:
         """Sides that patches can have, px, ascending; the last is `size`."""
 
-    def read(self, crops: Crops) -> Control:
-        """Control of uint8 N×S×S×3 BGR crops."""
+    def read(self, crops: Crops, *, is_lit: bool = True) -> Control:
+        """Control of uint8 N×S×S×3 BGR crops, light and contrast only where asked for."""
 
     def paint(
         self, control: Control, latents: NDArray[np.float32], size: int | None = None
@@ -104,7 +104,7 @@ class ControlReader:
             crop_from_picture(frame.picture, one, LANDMARK_SIZE)
             for frame, one in zip(frames, maps, strict=True)
         ]
-        control = _with_lids(self._painter.read(np.stack(crops)), maps)
+        control = _with_lids(self._painter.read(np.stack(crops), is_lit=False), maps)
         looks = [
             look_from_points(
                 frame.index,

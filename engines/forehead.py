@@ -49,18 +49,19 @@ def forehead_distances(rim: Rim) -> Float32:
     return np.asarray(np.where(out < inner, out, folded), np.float32)
 
 
-def forehead_tone(painted: Float32, rim: Rim) -> Float32:
+def forehead_tone(painted: Float32, taken: Float32, rim: Rim) -> Float32:
     """What must be added to it for its colours to run out: float32[RAYS, STEPS, 3].
 
     Args:
         painted: float32[RAYS, STEPS, 3] BGR, the painted face.
-        rim: where it ends.
+        taken: `forehead_distances`.
+        rim: where the face ends.
     """
     inner, out = _inner(rim), distances()
     colour = along(painted, inner + _AROUND).mean(axis=1)
     own = smooth_around(np.asarray(colour, np.float32), _COLOUR_SPREAD)[:, None]
     toned = rise(np.asarray(out - inner, np.float32), 0.0, _TONED) * _raised(rim)
-    return np.asarray((own - along(painted, forehead_distances(rim))) * toned[..., None])
+    return np.asarray((own - along(painted, taken)) * toned[..., None])
 
 
 def is_forehead(rim: Rim) -> Float32:

@@ -45,6 +45,8 @@ _WIDTHS: Final = (0.35, 1.5)
 _TIMES: Final = 2.0
 _LARGER: Final = 2.5
 """How often hair is laid before it is stretched, and by what factor it is at most."""
+_ASIDE: Final = np.array([0.0, 0.06, -0.05, 0.02, -0.03], np.float32)
+"""How far aside hair is taken from each time it is laid: in rows it would look like a basket."""
 _LEAST_PERIOD: Final = 0.02
 _LEAST_BLEND: Final = 0.004
 
@@ -83,13 +85,17 @@ class Laid:
     Attributes:
         is_laid: whether the first is seen; elsewhere what is there is.
         first: how far beyond the hair's beginning the first lies.
+        first_aside: how far beside that ray.
         second: the same of the second.
+        second_aside: the same.
         share: of the second, 0 to 1.
     """
 
     is_laid: NDArray[np.bool_]
     first: Float32
+    first_aside: Float32
     second: Float32
+    second_aside: Float32
     share: Float32
 
 
@@ -137,15 +143,17 @@ def laid_again(beyond: Float32, period: Float32, blend: Float32) -> Laid:
 
     >>> each = np.full(4, 0.2, np.float32)
     >>> laid = laid_again(np.float32([-0.3, -0.1, 0.1, 0.5]), each, each / 2)
-    >>> laid.first.round(3).tolist()
+    >>> [round(float(one), 3) for one in laid.first]
     [0.1, 0.1, 0.1, 0.5]
-    >>> laid.share[-1]
+    >>> float(laid.share[-1])
     0.0
     """
     is_laid = np.asarray(beyond < 0, np.bool_)
     first = np.asarray(np.where(is_laid, np.mod(beyond, period), beyond), np.float32)
     share = 1 - rise(np.asarray(first / blend, np.float32), 0.0, 1.0)
-    return Laid(is_laid, first, first + period, share)
+    times = np.where(is_laid, -np.floor(beyond / period), 0).astype(np.int64)
+    own, next_ = (_ASIDE[one % len(_ASIDE)] for one in (times, times + 1))
+    return Laid(is_laid, first, own, first + period, next_, share)
 
 
 def _thick(rim: Rim) -> Float32:

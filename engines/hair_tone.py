@@ -56,12 +56,16 @@ class HairColour:
     mean: Float32
     deviation: Float32
 
+    def stacked(self) -> Float32:
+        """Both in one array, float32[2, 3]."""
+        return np.stack([self.mean, self.deviation])
+
     def bounded(self, pixels: Float32) -> Float32:
         """Pixels float32[H, W, 3] BGR with what is no hair among them brought to its colour.
 
         >>> hair = HairColour(np.full(3, 50, np.float32), np.full(3, 10, np.float32))
         >>> hair.bounded(np.full((1, 1, 3), 200, np.float32))[0, 0].tolist()
-        [80.0, 80.0, 80.0]
+        [70.0, 70.0, 70.0]
         """
         apart = np.float32(_MOST) * self.deviation
         return np.clip(pixels, self.mean - apart, self.mean + apart)

@@ -14,7 +14,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, inverse_of, scale_of, shifted, to_integer_centres
+from engines.alignment import (
+    Similarity,
+    inverse_of,
+    moved,
+    scale_of,
+    shifted,
+    to_integer_centres,
+)
 from engines.crop_regions import within_boxes
 from engines.hair_sources import Sources, laid_again
 from engines.hair_tone import HairColour
@@ -24,11 +31,14 @@ from engines.polar import CELL, GRID, UP, distances, grid_from_middle, grid_from
 from engines.stylegan.drawing import brightness, laid_over, rise
 from engines.types import Box
 
-__all__ = ["Fields", "head_layer"]
+__all__ = ["Fields", "fields_from_rays", "head_layer"]
 
 _FEATHER: Final = (-0.035, 0.004)
 """Distances beyond the rim between which surroundings begin."""
 _STRANDS: Final = 0.008
+_REACH: Final = _FEATHER[0] - _STRANDS
+_NEAR_CELL: Final = 0.03
+"""From which distance beyond the rim on surroundings show at all, and somewhat more than a cell."""
 _STRAND_LEVELS: Final = 12.0
 _STRAND_WIDTH: Final = 0.02
 """How far strands of hair reach over a forehead, from how much darker they are than what is beside
@@ -36,6 +46,8 @@ them, grey levels, and within what deviation that is told."""
 _NEAR_RIM: Final = 0.05
 _ABOVE: Final = (0.3, 0.7)
 _FAINT: Final = 0.004
+_LINE: Final = 64
+"""How many places of a list are looked up in a line of a picture: a line must not be too long."""
 _APART: Final = 2.0
 """Deviation of the blur of other faces' boxes, cells of the grid."""
 
@@ -45,31 +57,70 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What happens around a face, over rays: float32[RAYS, STEPS] each.
+    """What happens around a face, over the grid.
 
     Attributes:
-        sources: where places are taken from.
-        right: how much farther right.
+        moved: float32[GRID, GRID, 2], how much farther out and farther right a place is taken from.
+        beyond: float32[GRID, GRID], distance from the painted face's rim, negative inside.
+        ends: the same, 1, falling to 0 where rays end.
+        hair: float32[GRID, GRID, 4], how far beyond its roots hair is seen, the period in which it
+            is laid, and over how much it is blended, see `engines.hair_sources.Sources`; and 0.
+        ray: float32[GRID, GRID, 4], where hair that is laid begins, right of and below the middle,
+            and its ray's direction.
+        seam: float32[GRID, GRID, 4], what is added to colours, BGR, and what is above the face.
+        forehead: float32[GRID, GRID, 3], how much farther out a place on the forehead is taken
+            from, 1 on the forehead that is drawn up to the hair, and how much darker it is.
+        tone: float32[GRID, GRID, 4], what is added to its colours, BGR, and 0.
         colour: of the hair that is laid; None for none.
-        beyond: distance from the painted face's rim, negative inside.
-        ends: 1, falling to 0 where rays end.
-        seam: float32[RAYS, STEPS, 3], what is added to colours.
-        upwards: how much farther out a place on the forehead is taken from.
-        forehead: 1 on the forehead that is drawn up to the hair.
-        shade: how much darker it is, 0 to 1.
-        tone: float32[RAYS, STEPS, 3], what is added to its colours.
     """
 
-    sources: Sources
-    right: Float32
-    colour: HairColour | None
+    moved: Float32
     beyond: Float32
     ends: Float32
+    hair: Float32
+    ray: Float32
     seam: Float32
-    upwards: Float32
     forehead: Float32
-    shade: Float32
     tone: Float32
+    colour: HairColour | None
+
+
+def fields_from_rays(
+    sources: Sources,
+    right: Float32,
+    rim: Float32,
+    seam: Float32,
+    forehead: Float32,
+    tone: Float32,
+    colour: HairColour | None,
+) -> Fields:
+    """The fields of what happens over rays.
+
+    Args:
+        sources: where places are taken from.
+        right: float32[RAYS, STEPS], how much farther right.
+        rim: float32[RAYS, STEPS, 2], distance from the painted face's rim, and where rays end.
+        seam: float32[RAYS, STEPS, 3].
+        forehead: float32[RAYS, STEPS, 3].
+        tone: float32[RAYS, STEPS, 3].
+        colour: of the hair that is laid; None for none.
+    """
+    nothing = np.zeros_like(right)
+    outwards = sources.distance - distances()
+    # Pictures of four channels are looked up in half the time of three.
+    planes = (
+        (outwards, right, rim[..., 0], rim[..., 1]),
+        (sources.beyond, sources.period, sources.blend, nothing),
+        (sources.right + right, sources.below, sources.along_right, sources.along_below),
+        (*np.moveaxis(seam, 2, 0), _above()),
+        (*np.moveaxis(forehead, 2, 0), nothing),
+        (*np.moveaxis(tone, 2, 0), nothing),
+    )
+    around, hair, ray, seam, forehead, tone = (
+        grid_from_rays(np.stack(one, axis=2)) for one in planes
+    )
+    moved_ = np.ascontiguousarray(around[..., :2])
+    return Fields(moved_, around[..., 2], around[..., 3], hair, ray, seam, forehead, tone, colour)
 
 
 def head_layer(
@@ -89,27 +140,24 @@ def head_layer(
         others: boxes of other faces.
     """
     top, left, height, width = region
-    outwards = fields.sources.distance - distances()
-    where = grid_from_rays(np.stack([outwards, fields.right, fields.beyond, fields.ends], axis=2))
     local = shifted(place, left, top)
     free = _beside(others, place)
-    weight = where[..., 3] * free
-    shift = _shift(where[..., 0], where[..., 1], local)
+    shift = _shift(fields.moved[..., 0], fields.moved[..., 1], local)
     window = (width, height)
-    moves = _spread(np.dstack([shift, where[..., 2], weight]), local, window)
+    moves = _spread(np.dstack([shift, fields.beyond, fields.ends * free]), local, window)
     frame = picture.region_bgr(top, left, height, width)
     pixels = _moved(frame, moves)
     if fields.colour is not None:
         _lay_hair(frame, pixels, moves, fields, fields.colour, local)
-    pixels += _spread(grid_from_rays(fields.seam), local, window)
-    beyond = moves[..., 2]
-    above = _spread(_above(), local, window)
+    seam = _spread(fields.seam, local, window)
+    pixels += seam[..., :3]
+    beyond, above = moves[..., 2], seam[..., 3]
     upper = _rows_with(above)
     side_px = float(CELL) / scale_of(local)
     beyond[upper] += _strands(pixels[upper], beyond[upper], above[upper], side_px)
     weight = rise(beyond, *_FEATHER) * moves[..., 3]
     np.clip(pixels, 0, 255, out=pixels)
-    if fields.forehead.any():
+    if fields.forehead[..., 1].any():
         _lay_forehead(frame, pixels, weight, fields, local, free)
     layer = cv2.merge([*cv2.split(pixels), weight])
     return Placed(top, left, np.asarray(layer, np.float32))
@@ -133,20 +181,20 @@ def _lay_forehead(
         grid_from_window: the grid's map.
         free: float32[GRID, GRID], 0 in other faces' boxes.
     """
-    where = grid_from_rays(np.stack([fields.upwards, fields.forehead, fields.shade], axis=2))
-    shift = _shift(where[..., 0], np.zeros_like(free), grid_from_window)
-    window = (frame.shape[1], frame.shape[0])
-    lit = np.dstack([shift, where[..., 1] * free, 1 - where[..., 2]])
-    moves = _spread(lit, grid_from_window, window)
-    rows = _rows_with(moves[..., 2])
-    skin, own = _moved(frame, moves[rows], rows.start), moves[rows, :, 2]
-    skin += _spread(grid_from_rays(fields.tone), grid_from_window, window)[rows]
-    skin *= moves[rows, :, 3:]
-    hair = weight[rows]
+    where = fields.forehead
+    top, left, height, width = _window_of(where[..., 1] > _FAINT, grid_from_window, frame.shape[:2])
+    local, part = shifted(grid_from_window, left, top), (width, height)
+    shift = _shift(where[..., 0], np.zeros_like(free), local)
+    moves = _spread(np.dstack([shift, where[..., 1] * free, 1 - where[..., 2]]), local, part)
+    skin, own = _moved(frame, moves, top, left), moves[..., 2]
+    skin += _spread(fields.tone, local, part)[..., :3]
+    skin *= moves[..., 3:]
+    inside = slice(top, top + height), slice(left, left + width)
+    hair = weight[inside]
     both = hair + own * (1 - hair)
     share = np.asarray(hair / np.maximum(both, np.float32(_FAINT)), np.float32)
-    pixels[rows] = laid_over(skin, pixels[rows], share)
-    weight[rows] = both
+    pixels[inside] = laid_over(skin, pixels[inside], share)
+    weight[inside] = both
 
 
 def _lay_hair(
@@ -162,40 +210,83 @@ def _lay_hair(
     Args:
         frame: uint8[H, W, 3] of the window.
         pixels: float32[H, W, 3] of the layer.
-        moves: float32[H, W, 4], where pixels are taken from, and their weight last.
+        moves: float32[H, W, 4]; how far beyond the rim a place is, and its weight, come last.
         fields: what happens where.
         colour: what is no hair among it is brought to that.
         grid_from_window: the grid's map.
     """
-    sources, window = fields.sources, (frame.shape[1], frame.shape[0])
-    where = grid_from_rays(np.stack([sources.beyond, sources.period, sources.blend], axis=2))
-    hair = _spread(where, grid_from_window, window)
-    is_near = (hair[..., 0] < hair[..., 1]) & (moves[..., 3] > 0)
-    rows = _rows_with(is_near.astype(np.float32))
-    told = (sources.right + fields.right, sources.below, sources.along_right, sources.along_below)
-    ray, (x, y) = grid_from_rays(np.stack(told, axis=2)), grid_from_middle()
+    where, ray, (x, y) = fields.hair, fields.ray, grid_from_middle()
+    around = (where[..., 0] < where[..., 2] + _NEAR_CELL) & (fields.beyond > _REACH - _NEAR_CELL)
+    top, left, height, width = _window_of(around, grid_from_window, frame.shape[:2])
+    local, part = shifted(grid_from_window, left, top), (width, height)
+    hair = _spread(where, local, part)
+    layer = moves[top : top + height, left : left + width]
+    is_near = (hair[..., 0] < hair[..., 2]) & (layer[..., 2] > _REACH) & (layer[..., 3] > _FAINT)
     begins = _as_pixels(ray[..., 0] - x, ray[..., 1] - y, grid_from_window)
     along = _as_pixels(ray[..., 2], ray[..., 3], grid_from_window)
-    local = shifted(grid_from_window, 0, rows.start)
-    lies = _spread(np.dstack([begins, along]), local, (window[0], rows.stop - rows.start))
-    laid = laid_again(hair[rows, :, 0], hair[rows, :, 1], hair[rows, :, 2])
-    first, second = (
-        colour.bounded(_moved(frame, lies[..., :2] + lies[..., 2:] * way[..., None], rows.start))
-        for way in (laid.first, laid.second)
-    )
-    seen = laid_over(pixels[rows], first, laid.is_laid.astype(np.float32))
-    pixels[rows] = laid_over(seen, second, laid.share)
+    lies = _spread(np.dstack([begins, along]), local, part)
+    rows, columns = np.nonzero(is_near)
+    if not len(rows):
+        return
+    # Hair is laid on few of a window's pixels: only these are worked on, as one list.
+    laid, places = laid_again(*hair[rows, columns, :3].T), lies[rows, columns].T
+    rows, columns = rows + top, columns + left
+    places[0] += columns
+    places[1] += rows
+
+    def taken(some: NDArray[np.bool_], way: Float32, aside: Float32) -> Float32:
+        right, below, along_right, along_below = places[:, some]
+        right = right + way[some] * along_right - aside[some] * along_below
+        below = below + way[some] * along_below + aside[some] * along_right
+        return colour.bounded(_looked_up(frame, right, below))
+
+    seen, is_blended = pixels[rows, columns], laid.share > _FAINT
+    seen[laid.is_laid] = taken(laid.is_laid, laid.first, laid.first_aside)
+    other, share = taken(is_blended, laid.second, laid.second_aside), laid.share[is_blended]
+    seen[is_blended] += share[:, None] * (other - seen[is_blended])
+    pixels[rows, columns] = seen
 
 
-def _moved(frame: NDArray[np.uint8], moves: Float32, top: int = 0) -> Float32:
-    """Rows of a window with pixels from elsewhere: float32[h, W, 3].
+def _window_of(
+    cells: NDArray[np.bool_], grid_from_window: Similarity, size: tuple[int, int]
+) -> tuple[int, int, int, int]:
+    """Top, left, height and width of what some cells bool[GRID, GRID] cover, one pixel at least.
+
+    Args:
+        cells: which.
+        grid_from_window: the grid's map.
+        size: height and width of the window.
+    """
+    x, y, wide, high = cv2.boundingRect(cells.astype(np.uint8))
+    ends_x, ends_y = (x - 1, x + wide + 1), (y - 1, y + high + 1)
+    corners = np.array([(x, y) for x in ends_x for y in ends_y], np.float32)
+    seen = moved(inverse_of(grid_from_window), corners)
+    low, high = np.floor(seen.min(axis=0)), np.ceil(seen.max(axis=0))
+    left, right = (int(np.clip(one[0], 0, size[1] - 1)) for one in (low, high))
+    top, bottom = (int(np.clip(one[1], 0, size[0] - 1)) for one in (low, high))
+    return top, left, bottom - top + 1, right - left + 1
+
+
+def _looked_up(frame: NDArray[np.uint8], x: Float32, y: Float32) -> Float32:
+    """Pixels of a window uint8[H, W, 3] at N places: float32[N, 3]; it is mirrored at its ends."""
+    count = len(x)
+    padded = -count % _LINE
+    at_x, at_y = (np.pad(one, (0, padded)).reshape(-1, _LINE) for one in (x, y))
+    mode = cv2.BORDER_REFLECT_101
+    found = cv2.remap(frame, at_x, at_y, cv2.INTER_LINEAR, borderMode=mode)
+    return found.reshape(-1, 3)[:count].astype(np.float32)
+
+
+def _moved(frame: NDArray[np.uint8], moves: Float32, top: int = 0, left: int = 0) -> Float32:
+    """A part of a window with pixels from elsewhere: float32[h, w, 3].
 
     Args:
         frame: uint8[H, W, 3] of the window; where it ends it is mirrored.
-        moves: float32[h, W, >=2], from how far right and below pixels are taken, px.
-        top: the first of these rows.
+        moves: float32[h, w, >=2], from how far right and below pixels are taken, px.
+        top: the part's first row.
+        left: its first column.
     """
-    columns = np.arange(frame.shape[1], dtype=np.float32)
+    columns = np.arange(left, left + moves.shape[1], dtype=np.float32)
     own = np.arange(top, top + len(moves), dtype=np.float32)[:, None]
     from_x, from_y = moves[..., 0] + columns, moves[..., 1] + own
     mode = cv2.BORDER_REFLECT_101
@@ -223,8 +314,8 @@ def _shift(outwards: Float32, right: Float32, grid_from_frame: Similarity) -> Fl
 
 def _as_pixels(right: Float32, below: Float32, grid_from_frame: Similarity) -> Float32:
     """Ways float32[GRID, GRID], shares of the patch's side, as px of the frame: [GRID, GRID, 2]."""
-    cells = CELL * cv2.merge([right, below])
-    return np.asarray(cells @ inverse_of(grid_from_frame)[:, :2].T, np.float32)
+    turn = CELL * inverse_of(grid_from_frame)[:, :2]
+    return np.asarray(cv2.transform(cv2.merge([right, below]), turn), np.float32)
 
 
 def _strands(pixels: Float32, beyond: Float32, above: Float32, side_px: float) -> Float32:
@@ -245,9 +336,8 @@ def _strands(pixels: Float32, beyond: Float32, above: Float32, side_px: float) -
 
 @lru_cache(maxsize=1)
 def _above() -> Float32:
-    """1 above a face, falling to 0 beside it: float32[GRID, GRID], shared."""
-    field = np.repeat(rise(UP, *_ABOVE)[:, None], distances().shape[1], axis=1)
-    return grid_from_rays(np.ascontiguousarray(field))
+    """1 above a face, falling to 0 beside it: float32[RAYS, STEPS], shared."""
+    return np.repeat(rise(UP, *_ABOVE)[:, None], distances().shape[1], axis=1)
 
 
 def _spread(grid: Float32, grid_from_window: Similarity, window: tuple[int, int]) -> Float32:

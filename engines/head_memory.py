@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["HeadMemory", "Reading"]
 
-_NEW: Final = 0.12
-"""Share of the new reading in a frame: larger follows a turning head sooner, and trembles more."""
-_EVERY: Final = 8
+_NEW: Final = 0.22
+"""Share of a new reading: larger follows a turning head sooner, and trembles more."""
+_EVERY: Final = 4
 _OF: Final = 3
-"""Frames from one costly reading to the next, and of how many readings the median counts: one that
-went wrong has no part in what is drawn."""
+"""Readings from one that is costly to the next, and of how many of these the median counts: one
+that went wrong has no part in what is drawn."""
 
+T = TypeVar("T")
 Float32 = NDArray[np.float32]
 
 
 class Reading(Enum):
-    """What is read of a head, over the rays."""
+    """What is read of a head, over the rays but for colours."""
 
     HAIR = "where hair begins and ends, and what is hair"
+    COLOUR = "what colour hair has"
     PATCH = "how far the patch reaches beyond the surrogate's outline"
     FILLED = "how far the painted face does"
 
@@ -38,6 +40,21 @@ class HeadMemory:
         self._frames: Counter[Reading] = Counter()
         self._read: dict[Reading, deque[Float32]] = {}
         self._medians: dict[Reading, Float32] = {}
+        self._made: tuple[object] | None = None
+
+    def alternately(self, make: Callable[[], T]) -> T:
+        """What is made of a head in every second frame; in the others it is as it was.
+
+        >>> memory, made = HeadMemory(), iter(range(9))
+        >>> [memory.alternately(lambda: next(made)) for _ in range(5)]
+        [0, 0, 1, 1, 2]
+        """
+        if self._made is None:
+            made = make()
+            self._made = (made,)
+            return made
+        (last,), self._made = self._made, None
+        return cast("T", last)
 
     def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
@@ -59,12 +76,12 @@ class HeadMemory:
         return self.steadied(what, self._medians[what])
 
     def steadied(self, what: Reading, found: Float32) -> Float32:
-        """A reading, float32[..., RAYS], as of all frames so far.
+        """A reading, float32[..., RAYS] or [2, 3], as of all frames so far.
 
         >>> memory = HeadMemory()
         >>> readings = [memory.steadied(Reading.HAIR, np.float32([one])) for one in (1, 1, 2)]
         >>> [round(float(one[0]), 2) for one in readings]
-        [1.0, 1.0, 1.12]
+        [1.0, 1.0, 1.22]
         """
         known = self._means.get(what)
         if known is not None and np.isfinite(known).all():

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
-from engines.stylegan.drawing import LUMA
 from engines.stylegan.lids import EYES
 
 __all__ = ["HEIGHT", "WIDTH", "LidReader", "eye_pictures", "normalised"]
@@ -59,8 +58,7 @@ class LidReader:
             EngineFault: the network failed.
         """
         pairs = [eye_pictures(one, own) for one, own in zip(crops, points, strict=True)]
-        seen = np.concatenate(pairs).astype(np.float32)
-        fed = np.stack([normalised(one) for one in seen])[:, None]
+        fed = normalised(np.concatenate(pairs).astype(np.float32))[:, None]
         told = self._network.run({"eyes": fed})["openness"]
         if not np.isfinite(told).all():
             raise EngineFault("the eyelid network returned values that are not numbers")
@@ -78,9 +76,10 @@ def eye_pictures(crop: UInt8, points: Float32) -> UInt8:
     corners = [points[lids][[0, 8], :2] * size - 0.5 for lids in EYES]
     widths = [float(np.linalg.norm(inner - outer)) for outer, inner in corners]
     least = _NARROWEST * max(widths)
+    grey = cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY)
     made = [
         cv2.warpAffine(
-            crop,
+            grey,
             _picture_from_crop(outer, inner, max(width, least, 1.0)),
             (WIDTH, HEIGHT),
             flags=cv2.INTER_LINEAR,
@@ -88,12 +87,15 @@ def eye_pictures(crop: UInt8, points: Float32) -> UInt8:
         )
         for (outer, inner), width in zip(corners, widths, strict=True)
     ]
-    return np.asarray(np.rint(np.stack(made) @ LUMA), np.uint8)
+    return np.asarray(np.stack(made), np.uint8)
 
 
-def normalised(eye: Float32) -> Float32:
-    """The picture of an eye float32[H, W] as the network sees it, in any light and contrast."""
-    return np.asarray((eye - eye.mean()) / (eye.std() + np.float32(_EVEN)), np.float32)
+def normalised(eyes: Float32) -> Float32:
+    """Pictures of eyes float32[..., H, W] as the network sees them, in any light and contrast."""
+    mean = eyes.mean(axis=(-2, -1), keepdims=True)
+    apart = eyes - mean
+    deviation = np.sqrt(np.square(apart).mean(axis=(-2, -1), keepdims=True))
+    return np.asarray(apart / (deviation + np.float32(_EVEN)), np.float32)
 
 
 def _picture_from_crop(outer: Float32, inner: Float32, width: float) -> Float32:

@@ -70,7 +70,7 @@ _ROOTS: Final = 0.4
 _LONGEST_ROOTS: Final = 0.2
 """Share of the hair next to the subject's hairline that is left out, of so much hair at most:
 larger hides more of where it was read wrongly, and stretches the rest more."""
-_HAIRLINE: Final = (0.07, -0.12)
+_HAIRLINE: Final = (0.075, -0.12)
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
 _FEW_LOW: Final = 2.0
 """A power of the trait, 0 high and 1 low: larger makes more of them high. High ones hide more."""

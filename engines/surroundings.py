@@ -27,10 +27,10 @@ from engines.alignment import (
 )
 from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
-from engines.hair_sources import Sources, laid_again, sources_of
-from engines.hair_tone import evened, hair_colour
+from engines.hair_sources import Laid, Sources, laid_again, sources_of
+from engines.hair_tone import HairColour, evened, hair_colour
 from engines.hairline import Hair, hair_from_stack
-from engines.head_layer import Fields, head_layer
+from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
@@ -80,10 +80,30 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     """
     if patch.outline is None:
         return None
-    place = grid_place(patch)
+    place, outline = grid_place(patch), outline_radii(patch.outline)
+
+    def planned() -> tuple[Fields, Float32]:
+        return _planned(picture, patch, place, outline)
+
+    memory = patch.memory
+    fields, end = planned() if memory is None else memory.alternately(planned)
+    region = _region(picture, place, end)
+    return None if region is None else head_layer(picture, place, region, fields, others)
+
+
+def _planned(
+    picture: Picture, patch: Patch, place: Similarity, outline: Float32
+) -> tuple[Fields, Float32]:
+    """What happens around a face, and how far rays reach there.
+
+    Args:
+        picture: the composite.
+        patch: as it was placed.
+        place: map from the frame to the grid around it.
+        outline: float32[RAYS], radius of the painted face.
+    """
     crop = crop_from_picture(picture, place, GRID).astype(np.float32)
     around = within(rays_from_grid(crop), inside_of(picture, place, GRID))
-    outline = outline_radii(patch.outline)
     hidden = _hidden(patch, outline)
     painted = rays_from_grid(_painted(patch))
     face = tapered(filled_radii(outline, hidden, painted))
@@ -91,50 +111,53 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
     hair = _hair(patch, crop, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
-    region = _region(picture, place, rim)
-    if region is None:
-        return None
     sources, right = sources_of(rim), leaning(rim, patch.head)
-    drawn = _drawn(around, sources, right)
+    laid = laid_again(sources.beyond, sources.period, sources.blend)
+    places = np.zeros_like(around[..., :1]) if hair is None else hair.places[..., None]
+    seen = _drawn(np.concatenate([around, places], axis=2), sources, laid, right)
+    drawn, surely = seen[..., :3], seen[..., 3]
     seam = toned(drawn, painted, rim.face, rim.painted)
-    colour = None if hair is None else hair_colour(around, hair.places, rim)
+    colour = None if hair is None else _colour(patch, around, hair, rim)
     if hair is not None and colour is not None:
-        surely = _drawn(hair.places, sources, right)
-        is_laid = laid_again(sources.beyond, sources.period, sources.blend).is_laid
         side_px = float(CELL) / scale_of(place)
-        seam += evened(drawn, surely, is_laid, colour, rim, side_px)
-    ends = rise(distances() / rim.end[:, None], 1.0, 0.9)
-    fields = Fields(
+        seam += evened(drawn, surely, laid.is_laid, colour, rim, side_px)
+    ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
+    fields = fields_from_rays(
         sources,
         right,
-        colour,
-        distances() - rim.painted[:, None],
-        ends,
+        np.stack([distances() - rim.painted[:, None], ends], axis=2),
         seam,
-        forehead_distances(rim) - distances(),
-        is_forehead(rim),
-        shading(rim),
-        forehead_tone(painted, rim),
+        np.stack([skin - distances(), is_forehead(rim), shading(rim)], axis=2),
+        forehead_tone(painted, skin, rim),
+        colour,
     )
-    return head_layer(picture, place, region, fields, others)
+    return fields, rim.end
 
 
-def _drawn(field: Float32, sources: Sources, right: Float32) -> Float32:
-    """A field over rays as it is seen once everything is where it shall be."""
-    laid = laid_again(sources.beyond, sources.period, sources.blend)
+def _colour(patch: Patch, around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
+    """What colour the hair has, looked at now and then and steadied in between."""
+
+    def look() -> Float32:
+        found = hair_colour(around, hair.places, rim)
+        return np.full((2, 3), np.nan, np.float32) if found is None else found.stacked()
+
+    known = look() if patch.memory is None else patch.memory.renewed(Reading.COLOUR, look)
+    return HairColour(*known) if np.isfinite(known).all() else None
+
+
+def _drawn(field: Float32, sources: Sources, laid: Laid, right: Float32) -> Float32:
+    """A field over rays, float32[RAYS, STEPS, C], as it is seen once everything is in its place."""
     first, second = (
         abreast(
             field,
-            sources.right + way * sources.along_right + right,
-            sources.below + way * sources.along_below,
+            sources.right + way * sources.along_right - aside * sources.along_below + right,
+            sources.below + way * sources.along_below + aside * sources.along_right,
         )
-        for way in (laid.first, laid.second)
+        for way, aside in ((laid.first, laid.first_aside), (laid.second, laid.second_aside))
     )
-    share, is_laid = laid.share, laid.is_laid
-    if field.ndim > share.ndim:
-        share, is_laid = share[..., None], is_laid[..., None]
-    seen = np.where(is_laid, first, beside(field, sources.distance, right))
-    return np.asarray(seen + (second - seen) * share, np.float32)
+    own = beside(field, sources.distance, right)
+    seen = np.where(laid.is_laid[..., None], first, own)
+    return np.asarray(seen + (second - seen) * laid.share[..., None], np.float32)
 
 
 def grid_place(patch: Patch) -> Similarity:
@@ -182,9 +205,9 @@ def _hair(
     return hair_from_stack(known)
 
 
-def _region(picture: Picture, place: Similarity, rim: Rim) -> tuple[int, int, int, int] | None:
+def _region(picture: Picture, place: Similarity, end: Float32) -> tuple[int, int, int, int] | None:
     """Top, left, height and width of the window that rays reach; None outside the frame."""
-    reach = bounds(rim.end) * CELL
+    reach = bounds(end) * CELL
     left, top, right, bottom = np.float32(GRID / 2) + reach
     corners = np.array([[left, top], [right, top], [left, bottom], [right, bottom]], np.float32)
     seen = moved(inverse_of(place), corners)

@@ -34,7 +34,7 @@ from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
-from engines.stylegan.sizes import SOFT_SIZE
+from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
@@ -163,8 +163,12 @@ class Swapper:
         """Sides at which surrogates can be painted, px, ascending; the last is `size`."""
         return tuple(sorted(self._renderers))
 
-    def read(self, crops: UInt8) -> Control:
+    def read(self, crops: UInt8, *, is_lit: bool = True) -> Control:
         """Read the control off crops uint8[N, S, S, 3] BGR, S a multiple of 4.
+
+        Args:
+            crops: of N faces.
+            is_lit: whether light and contrast are read too; else light is 0, and contrast None.
 
         Raises:
             EngineFault: a network that reads landmarks or eyelids failed.
@@ -172,12 +176,10 @@ class Swapper:
         fed = np.stack([fed_from_crop(crop) for crop in crops])
         out = self._landmarker.run({"image": fed})
         points = out["points"].reshape(-1, POINTS, 3)
-        lit = [light_and_contrast(crop, face) for crop, face in zip(crops, points, strict=True)]
         doubt = np.where(_is_in_reach(self._shape.pose_of(points)), out["spread"][:, 0], np.inf)
         seen = out.get("occlusion")
         occlusion = None if seen is None else seen[:, 0]
-        light = np.stack([one for one, _ in lit])
-        contrast = np.array([bound for _, bound in lit], np.float32)
+        light, contrast = _lit(crops, points) if is_lit else (_unlit(len(crops)), None)
         openness = None if self._lids is None else self._lids.read(crops, points)
         return Control(points, light, doubt.astype(np.float32), occlusion, contrast, openness)
 
@@ -247,6 +249,16 @@ class Swapper:
             EngineFault: a network failed, or painted a blank.
         """
         return self.paint(self.read(crops), latents)
+
+
+def _lit(crops: UInt8, points: Float32) -> tuple[Float32, Float32]:
+    """Light float32[N, 2, 4, 4, 3] and bounds of contrast float32[N] of crops."""
+    lit = [light_and_contrast(crop, face) for crop, face in zip(crops, points, strict=True)]
+    return np.stack([one for one, _ in lit]), np.array([bound for _, bound in lit], np.float32)
+
+
+def _unlit(count: int) -> Float32:
+    return np.zeros((count, 2, LIGHT_SIZE, LIGHT_SIZE, 3), np.float32)
 
 
 def _is_in_reach(pose: Pose) -> npt.NDArray[np.bool_]:

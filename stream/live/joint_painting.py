@@ -64,19 +64,21 @@ class JointPainter:
         )
         return rows / runs if runs else 0.0
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
-        """Control of uint8 N×S×S×3 BGR crops.
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
+        """Control of uint8 N×S×S×3 BGR crops; streams ask for it without light, and jointly.
 
         Raises:
             EngineFault: the joint run failed or took too long.
         """
+        if is_lit:
+            return self._painter.read(crops)
         told = self._reads.run({"crops": crops})
         return Control(
             told["points"],
             told["light"],
             told["doubt"],
             told.get("occlusion"),
-            told.get("contrast"),
+            openness=told.get("openness"),
         )
 
     def paint(
@@ -105,14 +107,10 @@ class JointPainter:
         )
 
     def _read(self, tensors: Tensors) -> Outputs:
-        control = self._painter.read(np.asarray(tensors["crops"], np.uint8))
-        told = {
-            "points": control.points,
-            "light": control.light,
-            "doubt": control.doubt,
-            "contrast": _bound(control),
-        }
-        return told if control.occlusion is None else told | {"occlusion": control.occlusion}
+        control = self._painter.read(np.asarray(tensors["crops"], np.uint8), is_lit=False)
+        told = {"points": control.points, "light": control.light, "doubt": control.doubt}
+        seen = {"occlusion": control.occlusion, "openness": control.openness}
+        return told | {name: one for name, one in seen.items() if one is not None}
 
     def _paint(self, tensors: Tensors, size: int) -> Outputs:
         points, light, doubt, contrast, latents = (

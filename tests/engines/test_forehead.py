@@ -51,7 +51,8 @@ def test_dark_rim_of_a_painted_face_does_not_darken_the_forehead() -> None:
     upper = (distances() > 0.37) & (distances() < high.painted[:, None]) & ABOVE[:, None]
     assert upper.any()
     before, after = (
-        np.abs(one - SKIN)[upper].mean() for one in (seen, seen + forehead_tone(painted, high))
+        np.abs(one - SKIN)[upper].mean()
+        for one in (seen, seen + forehead_tone(painted, taken, high))
     )
     assert before > 8
     assert after < 0.3 * before
@@ -59,7 +60,7 @@ def test_dark_rim_of_a_painted_face_does_not_darken_the_forehead() -> None:
 
 def test_tone_is_added_to_foreheads_alone() -> None:
     painted = np.random.default_rng(1).uniform(0, 255, (RAYS, STEPS, 3)).astype(np.float32)
-    tone = forehead_tone(painted, rim(0.0))
+    tone = forehead_tone(painted, forehead_distances(rim(0.0)), rim(0.0))
     assert not tone[is_forehead(rim(0.0)).max(axis=1) == 0].any()
     assert not tone[:, distances()[0] < 0.28].any()
     assert np.isfinite(tone).all()

@@ -32,7 +32,11 @@ def radii_of(sources: Sources) -> tuple[Float32, Float32]:
     """How far from the middle what is seen is taken from, by the first of both and the second."""
     laid = laid_again(sources.beyond, sources.period, sources.blend)
     first, second = (
-        np.hypot(sources.right, sources.below) + way for way in (laid.first, laid.second)
+        np.hypot(
+            sources.right + way * sources.along_right - aside * sources.along_below,
+            sources.below + way * sources.along_below + aside * sources.along_right,
+        )
+        for way, aside in ((laid.first, laid.first_aside), (laid.second, laid.second_aside))
     )
     first = np.where(laid.is_laid, first, sources.distance)
     return first, np.where(laid.share > 0, second, first)
@@ -118,6 +122,8 @@ def test_seam_of_what_is_laid_is_blended_over() -> None:
     assert inner.is_laid[0]
     assert not outer.is_laid[1]
     assert abs(float(inner.first[0]) - float(outer.second[1])) < 1e-3
+    assert inner.first_aside[0] == outer.second_aside[1]
+    assert outer.first_aside[1] == 0
     assert inner.share[0] < 1e-3
     assert outer.share[1] > 0.999
 

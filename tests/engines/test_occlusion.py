@@ -99,7 +99,7 @@ class Reading:
     def __init__(self, sure: Float32) -> None:
         self.sure = sure
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         points = drawn_face()
         points[:, :2] += EYES.mean(axis=0).astype(np.float32) - eyes_of(points).mean(axis=0)
         light = np.zeros((1, 2, 4, 4, 3), np.float32)

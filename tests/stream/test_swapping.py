@@ -46,7 +46,7 @@ class NoisePainter:
         self.reads = 0
         self._doubts = iter(doubts)
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         """A face whose eyes lie where the crop has them; sure of it but where told."""
         count = len(crops)
         self.reads += count
@@ -202,7 +202,7 @@ class HandPainter(NoisePainter):
         super().__init__()
         self.top = top
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         sure = np.zeros((len(crops), 128, 128), np.float32)
         sure[:, self.top :] = 0.9
         return replace(super().read(crops), occlusion=sure)
@@ -224,7 +224,7 @@ def test_a_face_of_which_too_much_is_hidden_is_covered() -> None:
 
 def test_eyes_read_far_from_the_tracked_ones_are_not_followed() -> None:
     class Elsewhere(NoisePainter):
-        def read(self, crops: NDArray[np.uint8]) -> Control:
+        def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
             control = super().read(crops)
             control.points[..., 0] += 0.3
             return control

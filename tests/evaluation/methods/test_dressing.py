@@ -29,7 +29,7 @@ class StandIn:
     def __init__(self, usable: bool = True) -> None:
         self.usable = usable
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         points = np.full((POINTS, 3), 0.5, np.float32)
         turn = np.linspace(0, 2 * np.pi, OVAL_SLICE.stop - OVAL_SLICE.start, endpoint=False)
         points[OVAL_SLICE, 0] = 0.5 + 0.3 * np.cos(turn)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,12 +26,14 @@ class Palette:
         self.together: list[int] = []
         self.contrasts = np.empty(0, np.float32)
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         shade = crops.reshape(len(crops), -1).mean(axis=1).astype(np.float32)
         points = np.broadcast_to(shade[:, None, None], (len(crops), 2, 3)).copy()
         light = np.zeros((len(crops), 2, 4, 4, 3), np.float32)
         occlusion = np.broadcast_to(shade[:, None, None], (len(crops), 8, 8)).copy()
-        return Control(points, light, shade, occlusion, contrast=shade / 100)
+        openness = np.stack([shade / 255, shade / 510], axis=1)
+        contrast = shade / 100 if is_lit else None
+        return Control(points, light, shade, occlusion, contrast, openness)
 
     def paint(
         self, control: Control, latents: NDArray[np.float32], size: int | None = None
@@ -55,7 +58,8 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
 
     def one_stream(shade: int, faces: int) -> None:
         crops = np.full((faces, 4, 4, 3), shade, np.uint8)
-        control = controls[shade] = painter.read(crops)
+        told = controls[shade] = painter.read(crops, is_lit=False)
+        control = replace(told, contrast=np.full(faces, shade / 100, np.float32))
         latents = np.full((faces, 2, 512), shade, np.float32)
         results[shade] = painter.paint(control, latents)
 
@@ -70,6 +74,9 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
     for shade, control in controls.items():
         assert control.occlusion is not None
         assert (control.occlusion == shade).all()
+        assert control.openness is not None
+        assert np.allclose(control.openness, [shade / 255, shade / 510])
+        assert control.contrast is None
     assert (results[7].pixels == 7).all()
     assert results[7].is_usable.all()
     assert (results[200].pixels == 200).all()
