@@ -66,11 +66,11 @@ _SOME_HAIR: Final = (0.02, 0.06)
 """Widths of hair between which a head is no longer bald: who has no hair keeps his head."""
 _AS_WIDE: Final = (0.8, 0.97)
 """How wide a side of the face is, beside the other one, for its hairline to lie high."""
-_ROOTS: Final = 0.4
+_ROOTS: Final = 0.55
 _LONGEST_ROOTS: Final = 0.2
 """Share of the hair next to the subject's hairline that is left out, of so much hair at most:
 larger hides more of where it was read wrongly, and stretches the rest more."""
-_HAIRLINE: Final = (0.075, -0.12)
+_HAIRLINE: Final = (0.075, -0.11)
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
 _FEW_LOW: Final = 2.0
 """A power of the trait, 0 high and 1 low: larger makes more of them high. High ones hide more."""
@@ -88,7 +88,7 @@ _TOP: Final = 0.97
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
-_WIDER: Final = (0.4, 4.0)
+_WIDER: Final = (0.4, 3.0)
 """How many times as wide hair may become, at least and at most."""
 _VARIED: Final = 0.06
 """How far the outline of hair moves at most, from surrogate to surrogate."""

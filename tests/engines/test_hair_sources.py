@@ -102,7 +102,7 @@ def test_strands_of_hair_keep_their_size_and_direction(low: float) -> None:
     goes_on = found > -2  # where it is laid again, it jumps inwards
     assert goes_on.mean() > 0.9
     assert found[goes_on].max() < 1.05
-    assert found[goes_on].min() > 0.8
+    assert found[goes_on].min() > 0.65
 
 
 def test_what_is_seen_beyond_the_roots_stays_where_it_is() -> None:
