@@ -18,6 +18,9 @@ _EVERY: Final = 4
 _OF: Final = 3
 """Readings from one that is costly to the next, and of how many of these the median counts: one
 that went wrong has no part in what is drawn."""
+_STILL: Final = 0.015
+"""How far a face's outline may have moved, shares of the patch's side, for what was made of its
+head to be used again; larger saves more, and lags behind more."""
 
 T = TypeVar("T")
 Float32 = NDArray[np.float32]
@@ -40,21 +43,28 @@ class HeadMemory:
         self._frames: Counter[Reading] = Counter()
         self._read: dict[Reading, deque[Float32]] = {}
         self._medians: dict[Reading, Float32] = {}
-        self._made: tuple[object] | None = None
+        self._made: tuple[Float32, object] | None = None
 
-    def alternately(self, make: Callable[[], T]) -> T:
+    def alternately(self, outline: Float32, make: Callable[[], T]) -> T:
         """What is made of a head in every second frame; in the others it is as it was.
 
-        >>> memory, made = HeadMemory(), iter(range(9))
-        >>> [memory.alternately(lambda: next(made)) for _ in range(5)]
-        [0, 0, 1, 1, 2]
+        Args:
+            outline: float32[RAYS] of the face now; where it moved by more than a little since,
+                or the face was away, what was made is made anew.
+            make: makes it.
+
+        >>> memory, made, face = HeadMemory(), iter(range(9)), np.ones(4, np.float32)
+        >>> [memory.alternately(face, lambda: next(made)) for _ in range(4)]
+        [0, 0, 1, 1]
+        >>> [memory.alternately(face * n, lambda: next(made)) for n in (1, 2, 2)]
+        [2, 3, 3]
         """
-        if self._made is None:
-            made = make()
-            self._made = (made,)
-            return made
-        (last,), self._made = self._made, None
-        return cast("T", last)
+        known, self._made = self._made, None
+        if known is not None and np.abs(known[0] - outline).max() <= _STILL:
+            return cast("T", known[1])
+        made = make()
+        self._made = (outline, made)
+        return made
 
     def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.

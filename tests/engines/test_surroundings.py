@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines import compositor
+from engines import compositor, surroundings
 from engines.alignment import identity_mask, inverse_of, moved
 from engines.compositor import compose
 from engines.head_memory import HeadMemory, Reading
@@ -324,6 +325,27 @@ def test_what_was_read_of_a_head_before_counts_and_is_forgotten_in_time() -> Non
     ]
     assert away[0] > 1
     assert away[1] < 0.1 * away[0]
+
+
+def test_head_is_looked_at_in_every_second_frame_and_whenever_its_face_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[None] = []
+    plan = surroundings._planned
+
+    def counted(*given: Any) -> Any:
+        made.append(None)
+        return plan(*given)
+
+    monkeypatch.setattr(surroundings, "_planned", counted)
+    still = replace(altered(patch_at(320, 180)), memory=HeadMemory())
+    assert still.outline is not None
+    wider = replace(still, outline=0.5 + 1.1 * (still.outline - 0.5).astype(np.float32))
+    looks = []
+    for patch in (still, still, still, wider, wider, still):
+        assert continued(picture_from_bgr(scene()), patch, []) is not None
+        looks.append(len(made))
+    assert looks == [1, 1, 2, 3, 3, 4]
 
 
 def test_patch_whose_rim_trembles_leaves_the_surroundings_steady() -> None:
