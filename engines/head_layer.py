@@ -14,15 +14,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import (
-    Similarity,
-    inverse_of,
-    moved,
-    scale_of,
-    shifted,
-    to_integer_centres,
-)
+from engines.alignment import Similarity, scale_of, shifted
 from engines.crop_regions import within_boxes
+from engines.grid_window import as_pixels, looked_up, moved_pixels, shift_of, spread, window_of
 from engines.hair_sources import Sources, laid_again
 from engines.hair_tone import HairColour
 from engines.patches import Placed
@@ -46,8 +40,6 @@ them, grey levels, and within what deviation that is told."""
 _NEAR_RIM: Final = 0.05
 _ABOVE: Final = (0.3, 0.7)
 _FAINT: Final = 0.004
-_LINE: Final = 64
-"""How many places of a list are looked up in a line of a picture: a line must not be too long."""
 _APART: Final = 2.0
 """Deviation of the blur of other faces' boxes, cells of the grid."""
 
@@ -68,8 +60,8 @@ class Fields:
         ray: float32[GRID, GRID, 4], where hair that is laid begins, right of and below the middle,
             and its ray's direction.
         seam: float32[GRID, GRID, 4], what is added to colours, BGR, and what is above the face.
-        forehead: float32[GRID, GRID, 3], how much farther out a place on the forehead is taken
-            from, 1 on the forehead that is drawn up to the hair, and how much darker it is.
+        forehead: float32[GRID, GRID, 4], how much farther out a place on the forehead is taken
+            from, 1 on the forehead that is drawn up to the hair, how much darker it is; and 0.
         tone: float32[GRID, GRID, 4], what is added to its colours, BGR, and 0.
         colour: of the hair that is laid; None for none.
     """
@@ -107,7 +99,7 @@ def fields_from_rays(
     """
     nothing = np.zeros_like(right)
     outwards = sources.distance - distances()
-    # Pictures of four channels are looked up in half the time of three.
+    # Four channels are looked up in half the time of three.
     planes = (
         (outwards, right, rim[..., 0], rim[..., 1]),
         (sources.beyond, sources.period, sources.blend, nothing),
@@ -142,14 +134,14 @@ def head_layer(
     top, left, height, width = region
     local = shifted(place, left, top)
     free = _beside(others, place)
-    shift = _shift(fields.moved[..., 0], fields.moved[..., 1], local)
+    shift = shift_of(fields.moved[..., 0], fields.moved[..., 1], local)
     window = (width, height)
-    moves = _spread(np.dstack([shift, fields.beyond, fields.ends * free]), local, window)
+    moves = spread(np.dstack([shift, fields.beyond, fields.ends * free]), local, window)
     frame = picture.region_bgr(top, left, height, width)
-    pixels = _moved(frame, moves)
+    pixels = moved_pixels(frame, moves)
     if fields.colour is not None:
         _lay_hair(frame, pixels, moves, fields, fields.colour, local)
-    seam = _spread(fields.seam, local, window)
+    seam = spread(fields.seam, local, window)
     pixels += seam[..., :3]
     beyond, above = moves[..., 2], seam[..., 3]
     upper = _rows_with(above)
@@ -182,12 +174,12 @@ def _lay_forehead(
         free: float32[GRID, GRID], 0 in other faces' boxes.
     """
     where = fields.forehead
-    top, left, height, width = _window_of(where[..., 1] > _FAINT, grid_from_window, frame.shape[:2])
+    top, left, height, width = window_of(where[..., 1] > _FAINT, grid_from_window, frame.shape[:2])
     local, part = shifted(grid_from_window, left, top), (width, height)
-    shift = _shift(where[..., 0], np.zeros_like(free), local)
-    moves = _spread(np.dstack([shift, where[..., 1] * free, 1 - where[..., 2]]), local, part)
-    skin, own = _moved(frame, moves, top, left), moves[..., 2]
-    skin += _spread(fields.tone, local, part)[..., :3]
+    shift = shift_of(where[..., 0], np.zeros_like(free), local)
+    moves = spread(np.dstack([shift, where[..., 1] * free, 1 - where[..., 2]]), local, part)
+    skin, own = moved_pixels(frame, moves, top, left), moves[..., 2]
+    skin += spread(fields.tone, local, part)[..., :3]
     skin *= moves[..., 3:]
     inside = slice(top, top + height), slice(left, left + width)
     hair = weight[inside]
@@ -217,14 +209,14 @@ def _lay_hair(
     """
     where, ray, (x, y) = fields.hair, fields.ray, grid_from_middle()
     around = (where[..., 0] < where[..., 2] + _NEAR_CELL) & (fields.beyond > _REACH - _NEAR_CELL)
-    top, left, height, width = _window_of(around, grid_from_window, frame.shape[:2])
+    top, left, height, width = window_of(around, grid_from_window, frame.shape[:2])
     local, part = shifted(grid_from_window, left, top), (width, height)
-    hair = _spread(where, local, part)
+    hair = spread(where, local, part)
     layer = moves[top : top + height, left : left + width]
     is_near = (hair[..., 0] < hair[..., 2]) & (layer[..., 2] > _REACH) & (layer[..., 3] > _FAINT)
-    begins = _as_pixels(ray[..., 0] - x, ray[..., 1] - y, grid_from_window)
-    along = _as_pixels(ray[..., 2], ray[..., 3], grid_from_window)
-    lies = _spread(np.dstack([begins, along]), local, part)
+    begins = as_pixels(ray[..., 0] - x, ray[..., 1] - y, grid_from_window)
+    along = as_pixels(ray[..., 2], ray[..., 3], grid_from_window)
+    lies = spread(np.dstack([begins, along]), local, part)
     rows, columns = np.nonzero(is_near)
     if not len(rows):
         return
@@ -238,7 +230,7 @@ def _lay_hair(
         right, below, along_right, along_below = places[:, some]
         right = right + way[some] * along_right - aside[some] * along_below
         below = below + way[some] * along_below + aside[some] * along_right
-        return colour.bounded(_looked_up(frame, right, below))
+        return colour.bounded(looked_up(frame, right, below))
 
     seen, is_blended = pixels[rows, columns], laid.share > _FAINT
     seen[laid.is_laid] = taken(laid.is_laid, laid.first, laid.first_aside)
@@ -247,75 +239,10 @@ def _lay_hair(
     pixels[rows, columns] = seen
 
 
-def _window_of(
-    cells: NDArray[np.bool_], grid_from_window: Similarity, size: tuple[int, int]
-) -> tuple[int, int, int, int]:
-    """Top, left, height and width of what some cells bool[GRID, GRID] cover, one pixel at least.
-
-    Args:
-        cells: which.
-        grid_from_window: the grid's map.
-        size: height and width of the window.
-    """
-    x, y, wide, high = cv2.boundingRect(cells.astype(np.uint8))
-    ends_x, ends_y = (x - 1, x + wide + 1), (y - 1, y + high + 1)
-    corners = np.array([(x, y) for x in ends_x for y in ends_y], np.float32)
-    seen = moved(inverse_of(grid_from_window), corners)
-    low, high = np.floor(seen.min(axis=0)), np.ceil(seen.max(axis=0))
-    left, right = (int(np.clip(one[0], 0, size[1] - 1)) for one in (low, high))
-    top, bottom = (int(np.clip(one[1], 0, size[0] - 1)) for one in (low, high))
-    return top, left, bottom - top + 1, right - left + 1
-
-
-def _looked_up(frame: NDArray[np.uint8], x: Float32, y: Float32) -> Float32:
-    """Pixels of a window uint8[H, W, 3] at N places: float32[N, 3]; it is mirrored at its ends."""
-    count = len(x)
-    padded = -count % _LINE
-    at_x, at_y = (np.pad(one, (0, padded)).reshape(-1, _LINE) for one in (x, y))
-    mode = cv2.BORDER_REFLECT_101
-    found = cv2.remap(frame, at_x, at_y, cv2.INTER_LINEAR, borderMode=mode)
-    return found.reshape(-1, 3)[:count].astype(np.float32)
-
-
-def _moved(frame: NDArray[np.uint8], moves: Float32, top: int = 0, left: int = 0) -> Float32:
-    """A part of a window with pixels from elsewhere: float32[h, w, 3].
-
-    Args:
-        frame: uint8[H, W, 3] of the window; where it ends it is mirrored.
-        moves: float32[h, w, >=2], from how far right and below pixels are taken, px.
-        top: the part's first row.
-        left: its first column.
-    """
-    columns = np.arange(left, left + moves.shape[1], dtype=np.float32)
-    own = np.arange(top, top + len(moves), dtype=np.float32)[:, None]
-    from_x, from_y = moves[..., 0] + columns, moves[..., 1] + own
-    mode = cv2.BORDER_REFLECT_101
-    return cv2.remap(frame, from_x, from_y, cv2.INTER_LINEAR, borderMode=mode).astype(np.float32)
-
-
 def _rows_with(weight: Float32) -> slice:
     """The rows of float32[H, W] from the first to the last with any weight, one at least."""
     rows = np.flatnonzero(weight.max(axis=1) > _FAINT)
     return slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 1)
-
-
-def _shift(outwards: Float32, right: Float32, grid_from_frame: Similarity) -> Float32:
-    """From how far away every cell is taken, px of the frame: float32[GRID, GRID, 2].
-
-    Args:
-        outwards: float32[GRID, GRID], how much farther out, shares of the patch's side.
-        right: float32[GRID, GRID], how much farther right.
-        grid_from_frame: the grid's map.
-    """
-    x, y = grid_from_middle()
-    share = np.asarray(outwards / np.maximum(np.hypot(x, y), 1 / CELL), np.float32)
-    return _as_pixels(share * x + right, share * y, grid_from_frame)
-
-
-def _as_pixels(right: Float32, below: Float32, grid_from_frame: Similarity) -> Float32:
-    """Ways float32[GRID, GRID], shares of the patch's side, as px of the frame: [GRID, GRID, 2]."""
-    turn = CELL * inverse_of(grid_from_frame)[:, :2]
-    return np.asarray(cv2.transform(cv2.merge([right, below]), turn), np.float32)
 
 
 def _strands(pixels: Float32, beyond: Float32, above: Float32, side_px: float) -> Float32:
@@ -338,13 +265,6 @@ def _strands(pixels: Float32, beyond: Float32, above: Float32, side_px: float) -
 def _above() -> Float32:
     """1 above a face, falling to 0 beside it: float32[RAYS, STEPS], shared."""
     return np.repeat(rise(UP, *_ABOVE)[:, None], distances().shape[1], axis=1)
-
-
-def _spread(grid: Float32, grid_from_window: Similarity, window: tuple[int, int]) -> Float32:
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    place = to_integer_centres(grid_from_window)
-    mode = cv2.BORDER_REPLICATE
-    return np.asarray(cv2.warpAffine(grid, place, window, flags=flags, borderMode=mode), np.float32)
 
 
 def _beside(others: Sequence[Box], place: Similarity) -> Float32:

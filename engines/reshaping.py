@@ -11,6 +11,7 @@ the head it was. All sources are pixels of the composite beyond the patch.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -157,13 +158,18 @@ def tapered(face: Float32) -> Float32:
     """
     shares = np.interp(UP, *_TAPER).astype(np.float32)
     result = face.copy()
-    for side in (wave(1), -wave(1)):
-        beside = (side > 0) & (_AT_EYES[0] < UP) & (_AT_EYES[1] > UP)
-        width = (face[beside] * side[beside]).mean()
+    for side, width in _at_eyes(face):
         above = (side > 0) & (_AT_EYES[1] <= UP)
         widest = width * shares[above] / np.maximum(side[above], np.float32(1e-3))
         result[above] = np.minimum(face[above], widest)
     return np.minimum(smooth_around(result, 1.0), face)
+
+
+def _at_eyes(radii: Float32) -> Iterator[tuple[Float32, Float32]]:
+    """Both sides: how far rays point there, float32[RAYS], and how wide a face is at its eyes."""
+    for side in (wave(1), -wave(1)):
+        beside = (side > 0) & (_AT_EYES[0] < UP) & (_AT_EYES[1] > UP)
+        yield side, (radii[beside] * side[beside]).mean()
 
 
 def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | None) -> Rim:
@@ -239,9 +245,7 @@ def _rounded(hairline: Float32) -> Float32:
     """A hairline that comes down to the temples as an ellipse does, float32[RAYS]."""
     top = hairline[UP > _TOP].mean()
     result = hairline.copy()
-    for side in (wave(1), -wave(1)):
-        beside = (side > 0) & (_AT_EYES[0] < UP) & (_AT_EYES[1] > UP)
-        width = (hairline[beside] * side[beside]).mean()
+    for side, width in _at_eyes(hairline):
         above = (side > 0) & (_AT_EYES[0] < UP)
         round_ = 1 / np.hypot(side[above] / width, UP[above] / top)
         result[above] = np.minimum(hairline[above], round_)

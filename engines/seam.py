@@ -31,6 +31,10 @@ _HUE: Final = 14.0
 _SPREAD: Final = 2.0
 """Deviation of the blur along the rim, rays."""
 _FAINT: Final = 0.02
+_IN_SHADE: Final = 0.8
+_UNDER_JAW: Final = (0.2, 0.6)
+"""How much less what is under a jaw is made brighter, and how steeply rays fall from which on it
+is, in part and wholly: a jaw stands out from a neck by its shade."""
 
 Float32 = NDArray[np.float32]
 
@@ -70,7 +74,8 @@ def toned(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Floa
     total = smooth_around((near - beside) * like, _SPREAD)
     weight = smooth_around(like, _SPREAD)
     step = total / (weight + np.float32(_FAINT))
-    step = np.where(step > 0, step * (1 - np.float32(0.8) * rise(DOWN, 0.2, 0.6))[:, None], step)
+    in_shade = 1 - np.float32(_IN_SHADE) * rise(DOWN, *_UNDER_JAW)
+    step = np.where(step > 0, step * in_shade[:, None], step)
     away = np.maximum(distances() - rim[:, None], 0)
     fading = np.exp(-away / np.float32(_FADES)) * skin_likeness(drawn, near[:, None])
     return np.asarray(step[:, None] * fading[..., None], np.float32)

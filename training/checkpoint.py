@@ -6,7 +6,7 @@ The small form holds float16 weights without optimiser state, in files of at mos
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import torch
@@ -27,6 +27,11 @@ def load_full(path: Path, device: torch.device) -> dict[str, object]:
     """Read what `save_full` wrote; tensors and plain values only."""
     state: dict[str, object] = torch.load(path, map_location=device, weights_only=True)
     return state
+
+
+def weights_of(path: Path) -> dict[str, Tensor]:
+    """The weights of a network that `save_full` wrote as `net`, on the CPU."""
+    return cast("dict[str, Tensor]", load_full(path, torch.device("cpu"))["net"])
 
 
 def save_small(folder: Path, weights: dict[str, Tensor], facts: dict[str, float]) -> list[Path]:

@@ -33,10 +33,10 @@ from engines.stylegan.sizes import (
     UV_SIZE,
 )
 from training.axes import LATENT, axes
-from training.checkpoint import load_full, load_small, small_of
-from training.hair import HAIR, hair_network
+from training.checkpoint import load_full, load_small, small_of, weights_of
+from training.hair import HAIR, HairNet
 from training.landmarker import SIZE
-from training.lids import LIDS, lid_network
+from training.lids import LIDS, LidNet
 from training.networks import (
     CODE,
     TEXTURE_CODES,
@@ -317,7 +317,7 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
     if not (occlusion / HEAD).exists():
         return keep_bundled("landmarker", occlusion / HEAD, ("landmarker_", "occlusion_"), out)
     head = OcclusionHead()
-    head.load_state_dict(load_full(occlusion / HEAD, torch.device("cpu"))["net"])
+    head.load_state_dict(weights_of(occlusion / HEAD))
     net = ControlNetwork(landmark_network(landmarker), head)
     image = {"image": torch.rand(2, 3, SIZE, SIZE) * 2 - 1}
     facts = write_network("landmarker", net, image, ["points", "spread", "occlusion"], out)
@@ -332,12 +332,8 @@ def export_hair(run: Path, out: Path) -> dict[str, float]:
         run: folder of the run.
         out: folder of the pack that is made.
     """
-    if not (run / HAIR).exists():
-        return keep_bundled("hair", run / HAIR, ("hair_",), out)
     around = {"around": torch.rand(2, 4, GRID, GRID) * 2 - 1}
-    facts = write_network("hair", hair_network(run / HAIR), around, ["hair"], out)
-    told: dict[str, float] = json.loads((run / "facts.json").read_text())
-    return facts | told
+    return export_reader("hair", run / HAIR, HairNet(), around, ["hair"], out)
 
 
 def export_lids(run: Path, out: Path) -> dict[str, float]:
@@ -347,11 +343,33 @@ def export_lids(run: Path, out: Path) -> dict[str, float]:
         run: folder of the run.
         out: folder of the pack that is made.
     """
-    if not (run / LIDS).exists():
-        return keep_bundled("lids", run / LIDS, ("lids_",), out)
     eyes = {"eyes": torch.rand(2, 1, HEIGHT, WIDTH) * 2 - 1}
-    facts = write_network("lids", lid_network(run / LIDS), eyes, ["openness"], out)
-    told: dict[str, float] = json.loads((run / "facts.json").read_text())
+    return export_reader("lids", run / LIDS, LidNet(), eyes, ["openness"], out)
+
+
+def export_reader(
+    name: str,
+    checkpoint: Path,
+    net: nn.Module,
+    inputs: dict[str, Tensor],
+    outputs: list[str],
+    out: Path,
+) -> dict[str, float]:
+    """Write a network that reads, of a run of its own; without one the pack's file is kept.
+
+    Args:
+        name: of the network, with which its figures begin.
+        checkpoint: of the run; what was measured lies beside it.
+        net: takes its weights.
+        inputs: examples by name.
+        outputs: names.
+        out: folder of the pack that is made.
+    """
+    if not checkpoint.exists():
+        return keep_bundled(name, checkpoint, (f"{name}_",), out)
+    net.load_state_dict(weights_of(checkpoint))
+    facts = write_network(name, net, inputs, outputs, out)
+    told: dict[str, float] = json.loads((checkpoint.parent / "facts.json").read_text())
     return facts | told
 
 

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from engines.hairline import RATHER
 from engines.polar import UP, distances, rays_from_grid
-from training.checkpoint import load_full, save_full
+from training.checkpoint import save_full
 from training.hair_scenes import HairScenes, LabelledHead, labelled, plain
 from training.heads import frames_of
 from training.networks import EqualConv, upsample
@@ -202,13 +202,6 @@ def train(args: argparse.Namespace) -> None:
     facts = evaluate(average, held)
     (args.run / "facts.json").write_text(json.dumps(facts))
     log.info("after %d steps, held out: %s", step, facts)
-
-
-def hair_network(checkpoint: Path) -> HairNet:
-    """The network of a run."""
-    net = HairNet()
-    net.load_state_dict(load_full(checkpoint, torch.device("cpu"))["net"])
-    return net
 
 
 def main() -> None:

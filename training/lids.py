@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.lid_reading import HEIGHT, WIDTH, normalised
-from training.checkpoint import load_full, save_full
+from training.checkpoint import save_full
 from training.networks import EqualConv, EqualLinear
 from training.shut_eyes import drawn
 
@@ -113,13 +113,6 @@ def evaluate(net: LidNet, eyes: Float32, wanted: Float32) -> dict[str, float]:
         "lids_open_taken_for_shut": float((found[is_open] < 0.5).mean()),
         "lids_shut_taken_for_open": float((found[is_shut] > 0.5).mean()),
     }
-
-
-def lid_network(checkpoint: Path) -> LidNet:
-    """The network of a run."""
-    net = LidNet()
-    net.load_state_dict(load_full(checkpoint, torch.device("cpu"))["net"])
-    return net
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from engines.stylegan.masks import oval_from_points
 from engines.stylegan.pack import bundled_pack
-from training.checkpoint import load_full, save_full
+from training.checkpoint import save_full, weights_of
 from training.landmarker import SIZE, Landmarker, degraded
 from training.networks import GAIN, EqualConv, upsample
 from training.prepare import names_of
@@ -110,7 +110,7 @@ def landmark_network(checkpoint: Path) -> Landmarker:
     if not checkpoint.exists():
         return bundled_landmarker()
     net = Landmarker()
-    net.load_state_dict(load_full(checkpoint, torch.device("cpu"))["net"])
+    net.load_state_dict(weights_of(checkpoint))
     return net
 
 
@@ -180,7 +180,7 @@ def train(args: argparse.Namespace) -> None:
     )
     head = OcclusionHead().to(memory_format=torch.channels_last)
     if args.after:
-        head.load_state_dict(load_full(args.after / HEAD, torch.device("cpu"))["net"])
+        head.load_state_dict(weights_of(args.after / HEAD))
     optimiser = torch.optim.Adam(head.parameters(), lr=args.lr, betas=(0.9, 0.99))
     average = {k: v.clone() for k, v in head.state_dict().items()}
     started, total = time.monotonic(), 0.0
