@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 import av
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +41,8 @@ DETECTOR_SIZE: Final = (448, 768)
 _RUNS: Final = 16
 """An even number: what is around a face is worked out in every second frame, and the median of so
 many lies between both kinds."""
-_COUNTS: Final = (1, 4)
+_SCENES: Final = ((1, 1, (720, 1280)), (4, 1, (720, 1280)), (4, 2, (1080, 1920)))
+"""Faces beside each other and above each other, in frames of this height and width."""
 _LEAST_SCORE: Final = 0.5
 _AHEAD: Final = 4
 _RATE: Final = 30
@@ -56,7 +58,7 @@ class StepTimes:
         steady: control kept calm over time, with frames ahead.
         first: painting people not seen before: the generator, then as `paint`.
         paint: renderer and mask, in every frame.
-        blend: patches brought to size, placed and blended into a 720p frame.
+        blend: patches brought to size, placed and blended into the frame.
         hand_steady: as `steady`, with something in front of every face.
         hand_blend: as `blend`, with that drawn again.
     """
@@ -82,12 +84,14 @@ class FaceCost:
 
     Attributes:
         faces: in the frame.
+        frame: its height and width, px.
         size: side of the painted patch, px.
         clock: times by the clock.
         processor: times of all cores together; a search keeps several of them busy.
     """
 
     faces: int
+    frame: tuple[int, int]
     size: int
     clock: StepTimes
     processor: StepTimes
@@ -131,7 +135,7 @@ def measure_faces(settings: Settings) -> list[FaceCost]:
         picture = picture_from_bgr(image)
         search = picture.resized_bgr(*DETECTOR_SIZE)
         face = _largest(engines.detector.detect(image, min_score=_LEAST_SCORE))
-        scenes = [_scene(image, face, count) for count in _COUNTS]
+        scenes = [_scene(image, face, *wanted) for wanted in _SCENES]
         return [
             _measured(engines, swap, search, decoded, faces, size)
             for size in swap.painter.sizes
@@ -143,16 +147,17 @@ def cost_table(costs: Sequence[FaceCost]) -> str:
     """The costs as a Markdown table."""
     height, width = DETECTOR_SIZE
     lines = [
-        f"| faces | patch | detector {width}×{height} ms | encoder ms | smoothing ms "
-        "| painting, new people ms | painting ms | blend ms | one face ms | face ÷ detector "
-        "| in processor time | a hand before it ms |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        f"| faces | frame | patch | detector {width}×{height} ms | encoder ms | smoothing ms "
+        "| painting, new people ms | painting ms | blend ms | all faces ms | one face ms "
+        "| face ÷ detector | in processor time | a hand before it ms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one.faces} | {one.size} px | {one.clock.detect:.1f} | {one.clock.read:.1f} "
-        f"| {one.clock.steady:.1f} | {one.clock.first:.1f} | {one.clock.paint:.1f} "
-        f"| {one.clock.blend:.1f} | {one.face_ms:.1f} | {one.ratio:.2f} "
-        f"| {one.processor_ratio:.2f} | {one.hand_ms:.1f} |"
+        f"| {one.faces} | {one.frame[1]}×{one.frame[0]} | {one.size} px "
+        f"| {one.clock.detect:.1f} | {one.clock.read:.1f} | {one.clock.steady:.1f} "
+        f"| {one.clock.first:.1f} | {one.clock.paint:.1f} "
+        f"| {one.clock.blend:.1f} | {one.clock.swap:.1f} | {one.face_ms:.1f} "
+        f"| {one.ratio:.2f} | {one.processor_ratio:.2f} | {one.hand_ms:.1f} |"
         for one in costs
     ]
     return "\n".join(lines)
@@ -217,28 +222,37 @@ def _measured(
         _steadying(decoded, control, list(hidden.values())),
         lambda: blending(hidden),
     )
-    return FaceCost(count, size, clock, processor)
+    return FaceCost(count, (decoded.height, decoded.width), size, clock, processor)
 
 
-def _scene(image: BgrImage, face: Face, count: int) -> tuple[Picture, list[Face]]:
-    """A picture with so many of the same face beside each other, as decoded, and all of them.
+def _scene(
+    image: BgrImage, face: Face, columns: int, rows: int, size: tuple[int, int]
+) -> tuple[Picture, list[Face]]:
+    """A picture with the same face in every cell, as decoded, and all of them.
 
     It is YUV, so that blending costs what it costs in a run.
     """
-    wide = image.shape[1] // count
-    middle = round(float(face.landmarks_px[:, 0].mean()))
-    left = min(max(middle - wide // 2, 0), image.shape[1] - wide)
-    tiled = np.tile(image[:, left : left + wide], (1, count, 1))
-    shifts = [np.float32(wide * n - left) for n in range(count)]
+    height, width = size[0] // rows, size[1] // columns
+    scale = max(1.0, height / image.shape[0], width / image.shape[1])
+    enlarged = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR)
+    corner = [
+        min(max(round(float(middle) * scale) - side // 2, 0), whole - side)
+        for middle, side, whole in zip(
+            face.landmarks_px.mean(axis=0), (width, height), enlarged.shape[1::-1], strict=True
+        )
+    ]
+    cell = enlarged[corner[1] : corner[1] + height, corner[0] : corner[0] + width]
+    places = [(width * x, height * y) for y in range(rows) for x in range(columns)]
     faces = [
         Face(
-            face.box_px + np.array([shift, 0, shift, 0], np.float32),
-            face.landmarks_px + np.array([shift, 0], np.float32),
+            (face.box_px * scale + np.tile(shift, 2)).astype(np.float32),
+            (face.landmarks_px * scale + shift).astype(np.float32),
             face.score,
         )
-        for shift in shifts
+        for shift in np.subtract(places, corner)
     ]
-    return _yuv_of(picture_from_bgr(np.ascontiguousarray(tiled))), faces
+    tiled = np.ascontiguousarray(np.tile(cell, (rows, columns, 1)), np.uint8)
+    return _yuv_of(picture_from_bgr(tiled)), faces
 
 
 def _hand(crop_from_frame: Similarity, size: int) -> Occlusion:

@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from engines.backends.backend import Backend, Precision
+from engines.backends.backend import Precision
 from engines.backends.networks import model_bytes
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
 from engines.detectors.detector import Detector
-from engines.detectors.gate import gate_precision
+from engines.detectors.gate import HardwareBackend, gate_precision
 from engines.detectors.loading import detector_from_model
 from engines.errors import BackendMissing
 
@@ -33,7 +33,7 @@ class Choice:
         reason: one line for `kveil doctor` and the report.
     """
 
-    backend: Backend
+    backend: HardwareBackend
     reason: str
 
 
@@ -60,7 +60,7 @@ def choose_backend(
     """Picks the runtime.
 
     Args:
-        name: a runtime, or `auto` for the fastest that is installed.
+        name: a runtime, or `auto` for the fastest that is installed and runs here.
         device: `cuda` asks for an NVIDIA GPU, `cpu` refuses one; `auto` stays on the
             processor unless a GPU runtime is named.
         threads: processor threads per run; 0 takes all cores.
@@ -72,10 +72,10 @@ def choose_backend(
     """
     if name == "tensorrt" and device == "cpu":
         raise BackendMissing("tensorrt needs a GPU; drop --device cpu or choose openvino")
-    if name == "tensorrt" or (name == "auto" and device == "cuda"):
-        return _gpu()
+    if name == "tensorrt":
+        return Choice(_tensorrt(), "tensorrt was asked for")
     if device == "cuda":
-        raise BackendMissing(f"{name} runs on the processor; use --device cpu or tensorrt")
+        return _on_gpu(name)
     if name == "onnxruntime":
         return Choice(OnnxRuntime(threads=threads), "onnxruntime was asked for")
     if name == "openvino":
@@ -108,19 +108,40 @@ def choose_detector(
     """
     content, backend = model_bytes(model), choice.backend
     load: Callable[[Precision], Detector] = partial(detector_from_model, backend, content)
-    if not isinstance(backend, OpenVino):
-        used: Precision = "fp16" if backend.name == "tensorrt" and precision == "fp16" else "fp32"
-        reason = f"{choice.reason}; {backend.name} runs it in {used}"
-        return Chosen(load(used), backend.name, used, reason)
-    wanted = "fp32" if precision == "fp16" else precision
-    gate = gate_precision(load, content, backend, wanted=wanted, cache=cache)
+    is_absent = precision == "fp16" and "fp16" not in backend.reduced
+    gate = gate_precision(
+        load, content, backend, wanted="fp32" if is_absent else precision, cache=cache
+    )
     reason = f"{choice.reason}; {gate.reason}"
     return Chosen(load(gate.precision), backend.name, gate.precision, reason)
 
 
-def _gpu() -> Choice:
+def _tensorrt() -> HardwareBackend:
+    """TensorRT on this machine's GPU.
+
+    Raises:
+        BackendMissing: it is absent, or does not run on this GPU.
+    """
     if not (find_spec("tensorrt_rtx") or find_spec("tensorrt")):
         raise BackendMissing("TensorRT is absent; pip install 'kveil[gpu]', or use --device cpu")
-    from engines.backends.tensorrt import TensorrtBackend
+    from engines.backends.tensorrt import TensorrtBackend, gpu_defect
 
-    return Choice(TensorrtBackend(), "a GPU was asked for")
+    defect = gpu_defect()
+    if defect:
+        raise BackendMissing(f"{defect}; install NVIDIA's tensorrt, or use --backend onnxruntime")
+    return TensorrtBackend()
+
+
+def _on_gpu(name: BackendName) -> Choice:
+    """The GPU by the runtime that is named; by TensorRT, else ONNX Runtime, where none is."""
+    if name == "openvino":
+        raise BackendMissing("openvino runs on the processor; use --device cpu or tensorrt")
+    if name == "onnxruntime":
+        return Choice(OnnxRuntime(device="cuda"), "onnxruntime on the GPU was asked for")
+    try:
+        return Choice(_tensorrt(), "a GPU was asked for")
+    except BackendMissing as fault:
+        try:
+            return Choice(OnnxRuntime(device="cuda"), f"a GPU was asked for; {fault}")
+        except BackendMissing:
+            raise fault from None

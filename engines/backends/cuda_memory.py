@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Protocol, SupportsInt
+from typing import NamedTuple, Protocol, SupportsInt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import BackendMissing, EngineFault
 
-__all__ = ["DeviceStream", "current_capability", "open_stream"]
+__all__ = ["DeviceStream", "current_capability", "gpu_name", "open_stream"]
 
 HostArray = NDArray[np.float32] | NDArray[np.uint8] | NDArray[np.int64]
 
@@ -65,37 +65,48 @@ def current_capability() -> str:
     Raises:
         BackendMissing: no binding, no driver or no GPU.
     """
-    for asked in (_runtime_capability, _pycuda_capability):
+    return _asked_first_gpu().capability
+
+
+def gpu_name() -> str:
+    """What the first GPU calls itself.
+
+    Raises:
+        BackendMissing: no binding, no driver or no GPU.
+    """
+    return _asked_first_gpu().name
+
+
+class _Gpu(NamedTuple):
+    name: str
+    capability: str
+
+
+def _asked_first_gpu() -> _Gpu:
+    for asked in (_gpu_by_runtime, _gpu_by_pycuda):
         try:
-            major, minor = asked()
+            return asked()
         except (ImportError, EngineFault, RuntimeError, OSError):
             continue
-        return f"{major}.{minor}"
     raise BackendMissing(
         "no usable GPU: install the NVIDIA driver and `pip install cuda-python` (or pycuda)"
     )
 
 
-def _runtime_capability() -> tuple[int, int]:
+def _gpu_by_runtime() -> _Gpu:
     cuda: ModuleType = importlib.import_module("cuda.bindings.runtime")
-    kinds = cuda.cudaDeviceAttr
-    found = []
-    for kind in (
-        kinds.cudaDevAttrComputeCapabilityMajor,
-        kinds.cudaDevAttrComputeCapabilityMinor,
-    ):
-        status, value = cuda.cudaDeviceGetAttribute(kind, 0)
-        if int(status) != 0:
-            raise EngineFault(f"CUDA call failed: {status}")
-        found.append(int(value))
-    return found[0], found[1]
+    status, found = cuda.cudaGetDeviceProperties(0)
+    if int(status) != 0:
+        raise EngineFault(f"CUDA call failed: {status}")
+    return _Gpu(found.name.decode(), f"{found.major}.{found.minor}")
 
 
-def _pycuda_capability() -> tuple[int, int]:
+def _gpu_by_pycuda() -> _Gpu:
     driver: ModuleType = importlib.import_module("pycuda.driver")
     driver.init()
-    major, minor = driver.Device(0).compute_capability()
-    return int(major), int(minor)
+    device = driver.Device(0)
+    major, minor = device.compute_capability()
+    return _Gpu(str(device.name()), f"{major}.{minor}")
 
 
 class _RuntimeStream:

@@ -96,6 +96,11 @@ class OpenVino:
         """Whether the processor computes in bf16 natively."""
         return "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
+    @property
+    def reduced(self) -> tuple[Precision, ...]:
+        """Half precisions that it computes in, the better first."""
+        return ("bf16",) if self.has_bf16 else ()
+
     def load(
         self,
         model: Path | bytes,

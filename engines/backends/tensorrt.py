@@ -18,18 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Precision, Tensors, TensorSpec
-from engines.backends.cuda_memory import DeviceStream, current_capability, open_stream
+from engines.backends.cuda_memory import DeviceStream, current_capability, gpu_name, open_stream
 from engines.backends.networks import stripped
 from engines.backends.tensorrt_build import (
     BuildRequest,
     ShapeRange,
     cached_engine,
+    capabilities,
     shape_ranges,
     tensorrt_module,
 )
 from engines.errors import EngineFault, ModelRejected
 
-__all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache", "engine_request"]
+__all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache", "engine_request", "gpu_defect"]
 
 _KINDS: Final = "ComputeCapability"
 """Where a TensorRT has it, engines are built for a named capability, on any machine."""
@@ -68,6 +69,20 @@ def _covers(given: ShapeRange, shape: tuple[int, ...]) -> bool:
     return all(least <= size <= most for least, size, most in pairs)
 
 
+def gpu_defect() -> str:
+    """Why the installed TensorRT cannot run on this machine's GPU; empty where it can.
+
+    TensorRT-RTX knows a list of capabilities, and refuses data centre GPUs that are not in it.
+
+    Raises:
+        BackendMissing: TensorRT or the GPU is not there.
+    """
+    known, own = capabilities(), current_capability()
+    if not known or own in known:
+        return ""
+    return f"TensorRT-RTX does not know capability {own}, only {', '.join(known)}"
+
+
 class TensorrtBackend:
     """Loads ONNX networks through cached TensorRT engines for the GPU of this machine."""
 
@@ -75,6 +90,22 @@ class TensorrtBackend:
 
     def __init__(self, cache: Path | None = None) -> None:
         self._cache = cache or engine_cache()
+
+    @property
+    def version(self) -> str:
+        """Which TensorRT, and its release."""
+        module = tensorrt_module()
+        return f"{module.__name__} {module.__version__}"
+
+    @property
+    def processor(self) -> str:
+        """What the GPU calls itself; see `gpu_name` for what it raises."""
+        return gpu_name()
+
+    @property
+    def reduced(self) -> tuple[Precision, ...]:
+        """Half precisions that it computes in, the better first."""
+        return ("fp16", "bf16")
 
     def load(
         self,

@@ -1,4 +1,4 @@
-"""Whether a detector may run in bf16: parity with fp32 on drawn faces, judged once."""
+"""Whether a detector may run in half precision: parity with fp32 on drawn faces, judged once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TIMED_RUNS: Final = 5
 
 
 class HardwareBackend(Backend, Protocol):
-    """A runtime that knows the processor it runs on."""
+    """A runtime that knows what it runs on."""
 
     @property
     def version(self) -> str:
@@ -45,11 +45,11 @@ class HardwareBackend(Backend, Protocol):
 
     @property
     def processor(self) -> str:
-        """What the processor calls itself."""
+        """What the processor or GPU calls itself."""
 
     @property
-    def has_bf16(self) -> bool:
-        """Whether the processor computes in bf16 natively."""
+    def reduced(self) -> tuple[Precision, ...]:
+        """Half precisions that it computes in natively, the better first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +70,20 @@ def gate_precision(
     model: Path | bytes,
     backend: HardwareBackend,
     *,
-    wanted: Literal["auto", "fp32", "bf16"] = "auto",
+    wanted: Literal["auto", "fp32", "bf16", "fp16"] = "auto",
     cache: Path | None = None,
 ) -> GateResult:
-    """Decides between bf16 and fp32 for a detector.
+    """Decides between half precision and fp32 for a detector.
 
-    bf16 is taken where the processor has it, the detector gives the same faces in both, and
-    (for `auto`) it is faster. The verdict is kept in a file under model, processor and
-    versions, so that only the first start pays for it.
+    Half is taken where it is native, the detector gives the same faces in both, and (for
+    `auto`) it is faster. The verdict is kept in a file under model, processor and versions, so
+    that only the first start pays for it.
 
     Args:
         load: loads the detector in a precision.
         model: its file, for the hash.
         backend: the runtime.
-        wanted: `fp32` asks nothing; `bf16` skips the comparison of speed.
+        wanted: `fp32` asks nothing; `bf16` and `fp16` skip the comparison of speed.
         cache: file of verdicts; `gates_file()` where None.
 
     Returns:
@@ -91,15 +91,19 @@ def gate_precision(
     """
     if wanted == "fp32":
         return GateResult("fp32", "fp32 was asked for")
-    if not backend.has_bf16:
-        return GateResult("fp32", "this processor has no bf16")
+    native = backend.reduced
+    if not native:
+        return GateResult("fp32", f"{backend.name} has no half precision on this processor")
+    half = native[0] if wanted == "auto" else wanted
+    if half not in native:
+        return GateResult("fp32", f"{backend.name} has no {half} on this processor")
     path = cache or gates_file()
     key = _key(model, backend, wanted)
     verdicts = _verdicts(path)
     if key in verdicts:
         precision, reason = verdicts[key]
-        return GateResult("bf16" if precision == "bf16" else "fp32", reason)
-    result = _judged(load, is_speed_asked=wanted == "auto")
+        return GateResult(half if precision == half else "fp32", reason)
+    result = _judged(load, half, is_speed_asked=wanted == "auto")
     _keep(path, {**verdicts, key: (result.precision, result.reason)})
     return result
 
@@ -145,31 +149,33 @@ def gates_file() -> Path:
     return Path(root) / "kveil" / "gates.json"
 
 
-def _judged(load: Callable[[Precision], Detector], *, is_speed_asked: bool) -> GateResult:
+def _judged(
+    load: Callable[[Precision], Detector], half: Precision, *, is_speed_asked: bool
+) -> GateResult:
     scenes = [
         drawn_scene(320, 480, faces, side_px=side, seed=number)[0]
         for number, (faces, side) in enumerate(_SCENES)
     ]
     try:
         exact = load("fp32")
-        quick = load("bf16")
+        quick = load(half)
         found = 0
         for scene in scenes:
             truth = exact.detect(scene, min_score=_LEAST_SCORE)
             twins = quick.detect(scene, min_score=_LEAST_SCORE - 1.5 * _SCORE_SLACK)
             defect = parity_defect(truth, twins)
             if defect:
-                return GateResult("fp32", f"bf16 failed its gate: {defect}")
+                return GateResult("fp32", f"{half} failed its gate: {defect}")
             found += len(truth)
         if not found:
-            return GateResult("fp32", "bf16 failed its gate: no drawn face is found in fp32")
+            return GateResult("fp32", f"{half} failed its gate: no drawn face is found in fp32")
         speedup = _speedup(exact, quick, scenes[0])
     except EngineError as fault:
-        return GateResult("fp32", f"bf16 failed its gate: {fault}")
+        return GateResult("fp32", f"{half} failed its gate: {fault}")
     if is_speed_asked and speedup < _LEAST_SPEEDUP:
-        return GateResult("fp32", f"bf16 agrees, but is {speedup:.2f} times as fast as fp32")
+        return GateResult("fp32", f"{half} agrees, but is {speedup:.2f} times as fast as fp32")
     return GateResult(
-        "bf16", f"bf16 gives the same {found} faces as fp32, {speedup:.2f} times as fast"
+        half, f"{half} gives the same {found} faces as fp32, {speedup:.2f} times as fast"
     )
 
 

@@ -28,6 +28,12 @@ def bench(
     faces: Annotated[
         bool, typer.Option("--faces", help="Only what one swapped face costs, by step.")
     ] = False,
+    networks: Annotated[
+        bool,
+        typer.Option(
+            "--networks", help="Only what each network costs per face, in batches, and its gates."
+        ),
+    ] = False,
     as_service: Annotated[
         bool,
         typer.Option("--as-service", help="With --faces: under the memory settings of a service."),
@@ -40,6 +46,9 @@ def bench(
 
     if faces:
         _faces(as_service)
+        return
+    if networks:
+        _networks()
         return
     with tempfile.TemporaryDirectory(prefix="kveil-bench-") as folder:
         if not clips:
@@ -61,3 +70,18 @@ def _faces(as_service: bool) -> None:
     if as_service:
         keep_memory_flat()
     typer.echo(cost_table(measure_faces(load_settings())))
+
+
+def _networks() -> None:
+    from config.loading import load_settings
+    from engines.backends.choice import choose_backend
+    from stream.batch_speeds import batch_speeds, batch_table, gates_told
+
+    settings = load_settings()
+    choice = choose_backend(
+        settings.detection.backend, settings.device, threads=settings.limits.threads
+    )
+    typer.echo(f"{choice.backend.name} {choice.backend.version} on {choice.backend.processor}")
+    typer.echo(batch_table(list(batch_speeds(choice.backend))))
+    for line in gates_told(choice.backend):
+        typer.echo(line)
