@@ -10,9 +10,8 @@ from typing import Literal
 
 import psutil
 
-from engines.backends.cuda_memory import open_stream
+from engines.backends.choice import choose_backend
 from engines.backends.openvino import OpenVino
-from engines.backends.tensorrt_build import tensorrt_module
 from engines.catalogue import centerface_path
 from engines.detectors.loading import layout_of
 from engines.errors import KveilError
@@ -74,11 +73,11 @@ def _processor() -> Iterator[Diagnosis]:
 
 def _gpu() -> Diagnosis:
     try:
-        module = tensorrt_module()
-        open_stream().close()
+        choice = choose_backend("auto", "cuda")
+        told = f"{choice.backend.version} on {choice.backend.processor}; {choice.reason}"
     except KveilError as fault:
         return Diagnosis("gpu", "missing", str(fault))
-    return Diagnosis("gpu", "used", f"{module.__name__} {module.__version__}")
+    return Diagnosis("gpu", "used", f"{choice.backend.name} {told}; ask for it with --device cuda")
 
 
 def _detector() -> Diagnosis:

@@ -25,19 +25,24 @@ class GateResult:
         cosine: least cosine over the probes between what the two paint, after the part
             that all probes share is taken out: what is left is identity.
         max_error: largest difference of a value, pictures in [-1, 1].
+        fault: why the runtime does not compute in it at all; empty where it does.
     """
 
     precision: Precision
     cosine: float
     max_error: float
+    fault: str = ""
 
     @property
     def is_passed(self) -> bool:
         """Whether the precision may be used."""
-        return self.cosine >= COSINE_FLOOR and self.max_error <= ERROR_CEILING
+        is_alike = self.cosine >= COSINE_FLOOR and self.max_error <= ERROR_CEILING
+        return is_alike and not self.fault
 
     def told(self) -> str:
         """Return one line for people."""
+        if self.fault:
+            return f"{self.precision} refused, fp32 is used instead: {self.fault}"
         verdict = "used" if self.is_passed else "refused, fp32 is used instead"
         return (
             f"{self.precision} {verdict}: identity cosine {self.cosine:.4f} "

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
-from engines.errors import ModelMissing, ModelRejected
+from engines.errors import EngineError, ModelMissing, ModelRejected
 from engines.hairline import HairNetwork
 from engines.lid_reading import LidReader
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
@@ -127,8 +127,11 @@ def swapper_from_pack(
 
     if precision == "fp32":
         return swapper(exact), None
-    reduced = _painting(backend, pack, precision)
-    result = compare_sessions(exact, reduced, donor_latents(pack, 8), precision)
+    try:
+        reduced = _painting(backend, pack, precision)
+        result = compare_sessions(exact, reduced, donor_latents(pack, 8), precision)
+    except EngineError as fault:
+        return swapper(exact), GateResult(precision, 0.0, 0.0, str(fault))
     chosen, spare = (reduced, exact) if result.is_passed else (exact, reduced)
     spare.close()
     return swapper(chosen), result

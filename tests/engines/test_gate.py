@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from engines.backends.backend import Precision
@@ -210,13 +211,75 @@ def test_absent_tensorrt_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
         choose_backend("auto", "cuda")
 
 
+class Gpu(Processor):
+    """A GPU that computes in fp16."""
+
+    @property
+    def reduced(self) -> tuple[Precision, ...]:
+        return ("fp16",)
+
+
+@pytest.mark.parametrize(("wanted", "half"), [("auto", "fp16"), ("fp16", "fp16"), ("bf16", "fp32")])
+def test_gpu_takes_the_half_that_it_has(wanted: str, half: str, tmp_path: Path) -> None:
+    asked: list[Precision] = []
+
+    def load(precision: Precision) -> Detector:
+        asked.append(precision)
+        return Scripted(work=200 if precision == "fp32" else 0)
+
+    cache = tmp_path / "gates.json"
+    for _ in range(2):  # judged, then remembered
+        result = gate_precision(load, MODEL, Gpu(), wanted=wanted, cache=cache)  # type: ignore[arg-type]
+        assert result.precision == half, result.reason
+    assert asked == (["fp32", "fp16"] if half == "fp16" else [])
+
+
+class CudaRuntime(OnnxRuntime):
+    """ONNX Runtime as if it had found a GPU."""
+
+    def __init__(self, *, threads: int = 0, device: str = "cpu") -> None:
+        self.device = device
+
+
+@pytest.fixture
+def gpu_of_9_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that TensorRT-RTX does not know, and TensorRT-RTX."""
+    monkeypatch.setattr("engines.backends.choice.find_spec", lambda name: object())
+    monkeypatch.setattr("engines.backends.tensorrt.capabilities", lambda: ["8.6", "8.9"])
+    monkeypatch.setattr("engines.backends.tensorrt.current_capability", lambda: "9.0")
+
+
+@pytest.mark.usefixtures("gpu_of_9_0")
+def test_gpu_that_tensorrt_does_not_know_runs_on_onnx_runtime(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(BackendMissing, match=r"does not know capability 9\.0, only 8\.6, 8\.9"):
+        choose_backend("tensorrt")
+    monkeypatch.setattr("engines.backends.choice.OnnxRuntime", CudaRuntime)
+    choice = choose_backend("auto", "cuda")
+    assert isinstance(choice.backend, CudaRuntime)
+    assert choice.backend.device == "cuda"
+    assert "9.0" in choice.reason
+
+
+@pytest.mark.usefixtures("gpu_of_9_0")
+@pytest.mark.skipif(
+    "CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="it has CUDA"
+)
+def test_gpu_that_nothing_runs_on_names_both_ways_out() -> None:
+    with pytest.raises(BackendMissing, match=r"9\.0.*NVIDIA's tensorrt.*--backend onnxruntime"):
+        choose_backend("auto", "cuda")
+    with pytest.raises(BackendMissing, match="onnxruntime-gpu"):
+        choose_backend("onnxruntime", "cuda")
+
+
 def test_detector_comes_with_precision_and_reason(tmp_path: Path) -> None:
     choice = choose_backend(threads=2)
     chosen = choose_detector(centerface_path(), choice, cache=tmp_path / "gates.json")
     assert isinstance(chosen.detector, CenterFace)
     assert chosen.backend == "openvino"
     assert chosen.precision in ("fp32", "bf16")
-    assert "bf16" in chosen.reason
+    assert "bf16" in chosen.reason or "half precision" in chosen.reason
 
 
 def test_detector_on_onnx_runtime_is_fp32() -> None:

@@ -11,6 +11,7 @@ from config.loading import load_settings
 from engines.backends.openvino import OpenVino
 from engines.errors import EngineFault
 from stream import bench
+from stream.batch_speeds import BatchSpeed, batch_speeds, batch_table, gates_told
 from stream.bench import ClipMeasure, measure_clip, table_of
 from stream.face_cost import FaceCost, StepTimes, cost_table, measure_faces
 from stream.network_speeds import NetworkSpeed, network_speeds
@@ -42,7 +43,7 @@ def test_rows_have_as_many_cells_as_the_head() -> None:
     assert len({line.count("|") for line in lines}) == 1
     clock = StepTimes(20.0, 4.0, 1.0, 18.0, 8.0, 2.0, 2.0, 3.0)
     processor = StepTimes(30.0, 4.0, 1.0, 18.0, 8.0, 2.0, 2.0, 3.0)
-    lines = cost_table([FaceCost(1, 128, clock, processor)]).splitlines()
+    lines = cost_table([FaceCost(1, (720, 1280), 128, clock, processor)]).splitlines()
     assert len({line.count("|") for line in lines}) == 1
 
 
@@ -84,7 +85,8 @@ def test_cost_of_a_face_is_that_of_its_steps() -> None:
         hand_steady=8.0,
         hand_blend=16.0,
     )
-    cost = FaceCost(faces=4, size=128, clock=clock, processor=replace(clock, detect=32.0))
+    slow = replace(clock, detect=32.0)
+    cost = FaceCost(faces=4, frame=(720, 1280), size=128, clock=clock, processor=slow)
     assert cost.face_ms == 16.0
     assert cost.hand_ms == 2.0
     assert cost.ratio == 0.8
@@ -94,7 +96,9 @@ def test_cost_of_a_face_is_that_of_its_steps() -> None:
 @pytest.mark.slow
 def test_steps_of_the_swap_are_timed() -> None:
     costs = measure_faces(load_settings(environment={}))
-    assert [(cost.size, cost.faces) for cost in costs] == [(128, 1), (128, 4), (256, 1), (256, 4)]
+    assert [cost.faces for cost in costs] == [1, 4, 8] * 2
+    assert [cost.size for cost in costs] == [128] * 3 + [256] * 3
+    assert costs[2].frame == (1080, 1920)
     for spent in (times for cost in costs for times in (cost.clock, cost.processor)):
         assert min(astuple(spent)) > 0
 
@@ -119,3 +123,23 @@ def test_every_network_is_timed_with_its_gate() -> None:
 def test_processor_without_bf16_has_one_time() -> None:
     told = NetworkSpeed("embedder", "one face", 3.0, None, "no bf16").told()
     assert told == "embedder one face: fp32 3.0 ms; no bf16"
+
+
+def test_batches_have_a_row_for_every_network_and_precision() -> None:
+    rows = [
+        BatchSpeed("hair", "fp32", (1.0, 0.5, 0.25, 0.125)),
+        BatchSpeed("hair", "bf16", fault="no such arithmetic"),
+    ]
+    lines = batch_table(rows).splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[2].endswith("| 1.00 | 0.50 | 0.25 | 0.12 |")
+    assert "no such arithmetic" in lines[3]
+
+
+@pytest.mark.slow
+def test_networks_are_timed_in_batches() -> None:
+    backend = OpenVino()
+    speeds = list(batch_speeds(backend))
+    assert len(speeds) == 7 * (1 + len(backend.reduced))
+    assert all(min(one.ms) > 0 for one in speeds)
+    assert len(list(gates_told(backend))) == 2 * len(backend.reduced)

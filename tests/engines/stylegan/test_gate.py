@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.backends.backend import Tensors
+from engines.backends.backend import Precision, Tensors
 from engines.backends.fake import Answer
+from engines.backends.onnxruntime import OnnxRuntime, OnnxRuntimeSession
+from engines.errors import ModelRejected
 from engines.stylegan.gate import Painting, compare_sessions
+from engines.stylegan.pack import swapper_from_pack
 from tests.engines.stylegan.faces import generator_session, renderer_session
 
 pytestmark = pytest.mark.unit
@@ -64,3 +70,23 @@ def test_precision_that_changes_the_person_is_refused_aloud() -> None:
     result = compare_sessions(painting(faithful), painting(stranger), LATENTS, "fp16")
     assert not result.is_passed
     assert "refused" in result.told()
+
+
+def test_precision_that_the_runtime_has_not_is_refused_aloud() -> None:
+    class Processor(OnnxRuntime):
+        def load(
+            self,
+            model: Path | bytes,
+            *,
+            precision: Precision = "fp32",
+            shapes: Mapping[str, tuple[int, ...]] | None = None,
+        ) -> OnnxRuntimeSession:
+            if precision != "fp32":
+                raise ModelRejected("no such arithmetic")
+            return super().load(model)
+
+    swapper, gate = swapper_from_pack(Processor(threads=1), precision="bf16")
+    assert gate is not None
+    assert not gate.is_passed
+    assert gate.told() == "bf16 refused, fp32 is used instead: no such arithmetic"
+    assert swapper.sizes
