@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,15 +61,17 @@ class HairColour:
         """Both in one array, float32[2, 3]."""
         return np.stack([self.mean, self.deviation])
 
-    def bounded(self, pixels: Float32) -> Float32:
-        """Pixels float32[H, W, 3] BGR with what is no hair among them brought to its colour.
+    def bounded(self, pixels: NDArray[np.uint8]) -> Float32:
+        """Pixels uint8[N, 4] with what is no hair among them brought to its colour: float32[N, 4].
 
         >>> hair = HairColour(np.full(3, 50, np.float32), np.full(3, 10, np.float32))
-        >>> hair.bounded(np.full((1, 1, 3), 200, np.float32))[0, 0].tolist()
-        [70.0, 70.0, 70.0]
+        >>> hair.bounded(np.full((1, 4), 200, np.uint8))[0].tolist()
+        [70.0, 70.0, 70.0, 200.0]
         """
         apart = np.float32(_MOST) * self.deviation
-        return np.clip(pixels, self.mean - apart, self.mean + apart)
+        levels = np.repeat(np.arange(256, dtype=np.float32)[:, None], 4, axis=1)
+        np.clip(levels[:, :3], self.mean - apart, self.mean + apart, out=levels[:, :3])
+        return np.asarray(cv2.LUT(pixels[:, None], levels[None])[:, 0], np.float32)
 
 
 def hair_colour(around: Float32, surely: Float32, rim: Rim) -> HairColour | None:

@@ -18,6 +18,8 @@ _EVERY: Final = 4
 _OF: Final = 3
 """Readings from one that is costly to the next, and of how many of these the median counts: one
 that went wrong has no part in what is drawn."""
+_USES: Final = 3
+"""Frames in a row for which what was made of a head is used."""
 _STILL: Final = 0.015
 """How far a face's outline may have moved, shares of the patch's side, for what was made of its
 head to be used again; larger saves more, and lags behind more."""
@@ -44,9 +46,10 @@ class HeadMemory:
         self._read: dict[Reading, deque[Float32]] = {}
         self._medians: dict[Reading, Float32] = {}
         self._made: tuple[Float32, object] | None = None
+        self._uses = 0
 
-    def alternately(self, outline: Float32, make: Callable[[], T]) -> T:
-        """What is made of a head in every second frame; in the others it is as it was.
+    def while_still(self, outline: Float32, make: Callable[[], T]) -> T:
+        """What is made of a head, used for three frames while the face hardly moves.
 
         Args:
             outline: float32[RAYS] of the face now; where it moved by more than a little since,
@@ -54,17 +57,19 @@ class HeadMemory:
             make: makes it.
 
         >>> memory, made, face = HeadMemory(), iter(range(9)), np.ones(4, np.float32)
-        >>> [memory.alternately(face, lambda: next(made)) for _ in range(4)]
-        [0, 0, 1, 1]
-        >>> [memory.alternately(face * n, lambda: next(made)) for n in (1, 2, 2)]
-        [2, 3, 3]
+        >>> [memory.while_still(face, lambda: next(made)) for _ in range(4)]
+        [0, 0, 0, 1]
+        >>> [memory.while_still(face * n, lambda: next(made)) for n in (1, 2, 2)]
+        [1, 2, 2]
         """
-        known, self._made = self._made, None
-        if known is not None and np.abs(known[0] - outline).max() <= _STILL:
-            return cast("T", known[1])
-        made = make()
-        self._made = (outline, made)
-        return made
+        if self._made is not None and self._uses < _USES:
+            seen, made = self._made
+            if np.abs(seen - outline).max() <= _STILL:
+                self._uses += 1
+                return cast("T", made)
+        anew = make()
+        self._made, self._uses = (outline, anew), 1
+        return anew
 
     def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.

@@ -86,7 +86,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         return _planned(picture, patch, place, outline)
 
     memory = patch.memory
-    fields, end = planned() if memory is None else memory.alternately(outline, planned)
+    fields, end = planned() if memory is None else memory.while_still(outline, planned)
     region = _region(picture, place, end)
     return None if region is None else head_layer(picture, place, region, fields, others)
 

@@ -8,6 +8,7 @@ paints a surrogate's texture once, retouched; each frame only moves, warps and l
 irises that look where the subject looks and what open lips show.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +29,7 @@ from engines.stylegan.light import (
     levelled,
     light_from_picture,
     softened,
+    under_light,
 )
 from engines.stylegan.masks import alpha_from_outlines, fitted_outline, oval_from_points
 from engines.stylegan.mouth import draw_mouth, mouth_width
@@ -55,7 +57,8 @@ DOUBT_LIMIT: Final = 0.06 * float(EYES[1, 0] - EYES[0, 0])
 the eyes. Larger swaps more faces, less truly."""
 YAW_LIMIT_DEG: Final = 45.0
 _BROWS: Final = slice(BROW_LEFT_SLICE.start, BROW_RIGHT_SLICE.stop)
-_LEAST_VARIATION: Final = 1.0
+_LEAST_VARIATION: Final = 1 / 127.5
+"""Deviation of what is painted below which it is a blank: a grey level."""
 _MOST_GAIN: Final = 2.0
 """How far a painted face is brightened or darkened at most."""
 _DARKEST: Final = 1.1
@@ -117,11 +120,9 @@ class Swapper:
             float32[N, POINTS, 3], `spread` float32[N, 1] and, where it tells what is in front
             of a face, `occlusion` float32[N, 1, 128, 128] in [0, 1].
         generator: `latents` float32[N, L, 512] -> `texture` float32[N, 3, S, S] RGB.
-        renderer: `texture`, `movement` float32[N, F] of the subject, standardised, `oval`
-            float32[N, 1, 64, 64] in [0, 1], `light` float32[N, 6, 4, 4] RGB of face and
-            surroundings in [-1, 1], `grid` float32[N, 2, 128, 128], place on the texture, -1 to
-            1 across it (about 0, where half precision is finest) -> `image`
-            float32[N, 3, S, S] RGB.
+        renderer: `texture`, `movement` float32[N, F] of the subject, standardised, and `grid`
+            float32[N, 2, 128, 128], place on the texture, -1 to 1 across it (about 0, where half
+            precision is finest) -> `image` float32[N, 3, S, S] RGB about [-1, 1], without light.
         shape: exchanges proportions.
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
@@ -206,19 +207,17 @@ class Swapper:
             {
                 "texture": self._textures.of_latents(latents, size),
                 "movement": self._shape.features_of(control.points, pose),
-                "oval": ovals[:, None],
-                "light": _light_planes(light),
                 "grid": np.ascontiguousarray(grid),
             }
         )["image"]
-        pixels = _pixels(image)
-        _refuse_blank(pixels)
+        _refuse_blank(image)
+        insides = [softened(oval, min(size, SOFT_SIZE)) for oval in ovals]
+        pixels = _pixels(image, light, insides)
         heads, eyes = head_from_latents(latents), eyes_from_latents(latents)
         stretch = mouth_width(points) / mouth_width(rest)
-        for row, (picture, wanted, oval) in enumerate(
-            zip(pixels, control.light, ovals, strict=True)
+        for row, (picture, wanted, inside) in enumerate(
+            zip(pixels, control.light, insides, strict=True)
         ):
-            inside = softened(oval, min(size, SOFT_SIZE))
             draw_eyes(picture, points[row], eyes[row])
             draw_mouth(picture, points[row], float(stretch[row]))
             _relight(picture, wanted, inside)
@@ -280,7 +279,7 @@ def _side_of(renderer: Session) -> int:
     """Side of the pictures that a renderer paints, px."""
     fed = {spec.name for spec in renderer.inputs}
     image = {spec.name: spec.shape for spec in renderer.outputs}
-    if fed != {"texture", "movement", "oval", "light", "grid"} or "image" not in image:
+    if fed != {"texture", "movement", "grid"} or "image" not in image:
         raise ModelRejected("this network is no kveil renderer; restore the model pack")
     size = image["image"][2]
     if size is None:
@@ -358,20 +357,24 @@ def _levels(picture: Float32) -> Float32:
     return picture / np.float32(127.5) - np.float32(1)
 
 
-def _light_planes(light: Float32) -> Float32:
-    """BGR float32[N, 2, 4, 4, 3] to the generator's RGB float32[N, 6, 4, 4]."""
-    planes = light[..., ::-1].transpose(0, 1, 4, 2, 3)
-    return np.ascontiguousarray(planes).reshape(len(light), 6, *light.shape[2:4])
+def _pixels(image: Float32, light: Float32, insides: Sequence[Float32]) -> Float32:
+    """What a renderer painted, under its light: BGR float32[N, S, S, 3], 0 to 255.
+
+    Args:
+        image: float32[N, 3, S, S] RGB about [-1, 1].
+        light: float32[N, 2, 4, 4, 3] BGR in [-1, 1].
+        insides: float32[s, s] each, 1 on the face.
+    """
+    size = image.shape[-1]
+    made = np.empty((len(image), size, size, 3), np.float32)
+    for planes, lamp, inside, picture in zip(image, light, insides, made, strict=True):
+        lit = under_light(cv2.merge(planes[::-1]), lamp, inside)
+        np.clip((lit + 1) * np.float32(127.5), 0, 255, out=picture)
+    return made
 
 
-def _pixels(image: Float32) -> Float32:
-    """RGB float32[N, 3, S, S] about [-1, 1] to BGR float32[N, S, S, 3], 0 to 255."""
-    picture = (image.transpose(0, 2, 3, 1)[..., ::-1] + 1.0) * 127.5
-    return np.ascontiguousarray(np.clip(picture, 0.0, 255.0), np.float32)
-
-
-def _refuse_blank(pixels: Float32) -> None:
-    if not np.isfinite(pixels).all():
+def _refuse_blank(image: Float32) -> None:
+    if not np.isfinite(image).all():
         raise EngineFault("the renderer returned values that are not numbers; the face is covered")
-    if any(cv2.meanStdDev(picture)[1].max() < _LEAST_VARIATION for picture in pixels):
+    if any(cv2.meanStdDev(cv2.merge(one))[1].max() < _LEAST_VARIATION for one in image):
         raise EngineFault("the renderer painted a blank; the face is covered")

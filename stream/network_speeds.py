@@ -73,7 +73,7 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
         ("generator", read_pack(pack).path("generator.onnx"), told),
         ("renderer", read_pack(pack).path("renderer.onnx"), told),
         ("small renderer", read_pack(pack).path(f"{SMALL_RENDERER}.onnx"), told),
-        ("landmarker", read_pack(pack).path("landmarker.onnx"), _ALWAYS_FP32),
+        ("landmarker", read_pack(pack).path("landmarker.onnx"), told),
         ("hair", read_pack(pack).path("hair.onnx"), _ALWAYS_FP32),
         ("lids", read_pack(pack).path("lids.onnx"), _ALWAYS_FP32),
         ("embedder", read_pack(embedder).path("embedder.onnx"), _ALWAYS_FP32),

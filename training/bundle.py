@@ -12,7 +12,7 @@ from engines.stylegan.pack import FORMAT, MANIFEST
 
 FILES: Final = {
     "generator.onnx": "paints a surrogate's texture at rest from its latents, 256 px RGB",
-    "renderer.onnx": "moves, warps and lights a texture: the picture, 256 px RGB",
+    "renderer.onnx": "moves and warps a texture: the face without light, 256 px RGB",
     "small_renderer.onnx": "the same of 128 px, for faces seen at no more",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
     "hair.onnx": "where hair is around a face of which nothing is seen, 96 px RGB",

@@ -27,8 +27,6 @@ from engines.polar import GRID
 from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
-    LIGHT_SIZE,
-    SOFT_SIZE,
     TEXTURE_SIZE,
     UV_SIZE,
 )
@@ -411,8 +409,6 @@ def renderer_probe(size: int, features: int) -> dict[str, Tensor]:
     return {
         "texture": torch.rand(2, 3, size, size) * 2 - 1,
         "movement": torch.randn(2, features),
-        "oval": torch.rand(2, 1, SOFT_SIZE, SOFT_SIZE),
-        "light": torch.rand(2, 6, LIGHT_SIZE, LIGHT_SIZE),
         "grid": torch.rand(2, 2, UV_SIZE, UV_SIZE) * 2 - 1,
     }
 

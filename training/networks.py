@@ -28,8 +28,6 @@ from engines.stylegan.sizes import (
     LIGHT_SIZE,
     LIGHT_SPREAD,
     SHAPE_CODES,
-    SOFT_KERNEL,
-    SOFT_SIZE,
     TEXTURE_SIZE,
 )
 from training.axes import LATENT, axes
@@ -300,13 +298,13 @@ class Generator(nn.Module):
 
 
 class Renderer(nn.Module):
-    """A texture moved, warped to a pose and lit; nothing here is trained by gradients.
+    """A texture moved and warped to a pose; nothing here is trained by gradients.
 
-    `forward(texture, movement, oval, light, grid)`:
+    What it paints is lit by `engines.stylegan.light.under_light`.
+
+    `forward(texture, movement, grid)`:
         texture: float[N, 3, size, size] RGB of a `Generator`.
         movement: float[N, F], standardised movement features of the subject.
-        oval: float[N, 1, SOFT_SIZE, SOFT_SIZE] in [0, 1], 1 on the face.
-        light: float[N, 6, 4, 4] RGB of face and surroundings in [-1, 1].
         grid: float[N, 2, UV_SIZE, UV_SIZE], place on the texture, -1 to 1 across it.
     Returns float[N, 3, size, size] RGB, about [-1, 1].
     """
@@ -317,22 +315,17 @@ class Renderer(nn.Module):
         self.register_buffer("moving", moving)
         self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
 
-    def forward(
-        self, texture: Tensor, movement: Tensor, oval: Tensor, light: Tensor, grid: Tensor
-    ) -> Tensor:
+    def forward(self, texture: Tensor, movement: Tensor, grid: Tensor) -> Tensor:
         """See the class."""
         size = texture.shape[-1]
         shift = functional.conv2d(planes_from_vector(movement.float() @ self.moving), self.rgb)
-        place = resized(grid.float(), size).permute(0, 2, 3, 1)
-        base = functional.grid_sample(
+        return functional.grid_sample(
             texture + resized(shift, size),
-            place,
+            resized(grid.float(), size).permute(0, 2, 3, 1),
             mode="bilinear",
             padding_mode="border",
             align_corners=False,
         )
-        lamp = resized(lamp_from_light(resized(base, SOFT_SIZE), oval, light), size)
-        return base * lamp[:, :1] + lamp[:, 1:]
 
 
 class Discriminator(nn.Module):
@@ -394,16 +387,6 @@ def resized(x: Tensor, size: int) -> Tensor:
     return functional.interpolate(x, size=(size, size), mode="bilinear", align_corners=False)
 
 
-def softened(oval: Tensor, size: int) -> Tensor:
-    """Torch form of `engines.stylegan.light.softened`: [N, 1, 64, 64] -> [N, 1, size, size]."""
-    pad = SOFT_KERNEL // 2
-    oval = oval.contiguous()
-    for _ in range(2):
-        oval = functional.pad(oval, (pad, pad, pad, pad), mode="replicate")
-        oval = functional.avg_pool2d(oval, SOFT_KERNEL, stride=1)
-    return resized(oval, size)
-
-
 def light_from_images(image: Tensor, inside: Tensor) -> Tensor:
     """Torch form of `engines.stylegan.light.light_from_picture`.
 
@@ -438,23 +421,6 @@ def _cells(image: Tensor, weight: Tensor) -> Tensor:
     share = functional.avg_pool2d(weight, side)
     whole = total.sum(dim=(2, 3), keepdim=True) / (share.sum(dim=(2, 3), keepdim=True) + 1e-6)
     return (total + LIGHT_SPREAD * whole) / (share + LIGHT_SPREAD)
-
-
-def lamp_from_light(base: Tensor, oval: Tensor, light: Tensor) -> Tensor:
-    """What brings a warped texture under a light: contrast, then what is added to R, G and B.
-
-    Args:
-        base: float[N, 3, SOFT_SIZE, SOFT_SIZE].
-        oval: float[N, 1, SOFT_SIZE, SOFT_SIZE].
-        light: float[N, 6, 4, 4].
-
-    Returns:
-        float[N, 4, SOFT_SIZE, SOFT_SIZE].
-    """
-    inside = softened(oval.float(), SOFT_SIZE)
-    contrast = contrast_from_field(field_from_light(light.float(), inside))
-    missing = light.float() - light_from_images(base * contrast, inside)
-    return torch.cat([contrast, field_from_light(missing, inside)], dim=1)
 
 
 def latent_axes() -> Tensor:

@@ -46,8 +46,13 @@ def rise(values: Float32, start: float, end: float) -> Float32:
     >>> rise(np.float32([0, 2, 3, 4, 5]), 4.0, 2.0).tolist()
     [1.0, 1.0, 0.5, 0.0, 0.0]
     """
-    share = np.clip((values - np.float32(start)) / np.float32(end - start), 0, 1)
-    return np.asarray(share * share * (3 - 2 * share), np.float32)
+    share = np.asarray((values - np.float32(start)) * np.float32(1 / (end - start)), np.float32)
+    share = np.clip(share, 0, 1, out=share)
+    risen = share * share
+    share *= -2
+    share += 3
+    risen *= share
+    return np.asarray(risen, np.float32)
 
 
 def between(ends: tuple[float, float], way: float) -> float:
@@ -61,7 +66,7 @@ def between(ends: tuple[float, float], way: float) -> float:
 
 def brightness(picture: Float32) -> Float32:
     """Luma of a picture float32[H, W, 3] BGR: float32[H, W]."""
-    return np.asarray(cv2.transform(picture, LUMA[None]), np.float32)
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.float32)
 
 
 def hue_square(apart: Float32, luma: Float32) -> Float32:
@@ -88,18 +93,18 @@ def warmed(skin: Float32, warmth: float) -> Float32:
 
 
 def laid_over(picture: Float32, colour: Float32, weight: Float32) -> Float32:
-    """A picture float32[H, W, 3] with colour over it, by weight float32[H, W] of it.
+    """A picture float32[H, W, C] with colour over it, by weight float32[H, W] of it.
 
     Args:
-        picture: float32[H, W, 3].
-        colour: the same, or float32[3].
+        picture: float32[H, W, C].
+        colour: the same, or float32[C].
         weight: float32[H, W] in [0, 1].
 
     >>> laid_over(np.zeros((1, 1, 3), np.float32), np.float32([4, 8, 6]), np.float32([[0.5]]))
     array([[[2., 4., 3.]]], dtype=float32)
     """
     # Broadcasting along a last axis of three would take several times as long.
-    laid = cv2.merge([weight, weight, weight])
+    laid = cv2.merge([weight] * picture.shape[2])
     return np.asarray(picture + laid * (colour - picture), np.float32)
 
 

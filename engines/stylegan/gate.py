@@ -1,4 +1,4 @@
-"""The gate that a reduced precision must pass before it may paint faces."""
+"""The gate that a reduced precision must pass before it may read and paint faces."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,11 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Precision, Session
-from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE, UV_SIZE
+from engines.stylegan.sizes import UV_SIZE
+from engines.swapper import LANDMARK_SIZE
 
 COSINE_FLOOR: Final = 0.99
 ERROR_CEILING: Final = 0.35
 """Largest difference of any value, where pictures span -1 to 1; edges shift it most."""
+SHIFT_CEILING: Final = 0.002
+"""Farthest that a landmark may move, shares of the crop: as far as noise of one grey level."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -25,19 +28,21 @@ class GateResult:
         cosine: least cosine over the probes between what the two paint, after the part
             that all probes share is taken out: what is left is identity.
         max_error: largest difference of a value, pictures in [-1, 1].
+        shift: farthest that a landmark of what is painted moves, shares of the crop.
         fault: why the runtime does not compute in it at all; empty where it does.
     """
 
     precision: Precision
     cosine: float
     max_error: float
+    shift: float = 0.0
     fault: str = ""
 
     @property
     def is_passed(self) -> bool:
         """Whether the precision may be used."""
         is_alike = self.cosine >= COSINE_FLOOR and self.max_error <= ERROR_CEILING
-        return is_alike and not self.fault
+        return is_alike and self.shift <= SHIFT_CEILING and not self.fault
 
     def told(self) -> str:
         """Return one line for people."""
@@ -46,24 +51,30 @@ class GateResult:
         verdict = "used" if self.is_passed else "refused, fp32 is used instead"
         return (
             f"{self.precision} {verdict}: identity cosine {self.cosine:.4f} "
-            f"(at least {COSINE_FLOOR}), largest error {self.max_error:.3f}"
+            f"(at least {COSINE_FLOOR}), largest error {self.max_error:.3f}, landmarks within "
+            f"{100 * self.shift:.2f} % of the crop"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Painting:
-    """The networks that paint: textures of people, and pictures of textures, also small ones."""
+    """The networks that paint: textures of people, and pictures of textures, also small ones.
+
+    And the one that reads landmarks off pictures, where its precision is reduced too.
+    """
 
     generator: Session
     renderer: Session
     small: Session | None = None
+    landmarker: Session | None = None
 
     def close(self) -> None:
         """Let both go."""
         self.generator.close()
         self.renderer.close()
-        if self.small is not None:
-            self.small.close()
+        for one in (self.small, self.landmarker):
+            if one is not None:
+                one.close()
 
 
 def compare_sessions(
@@ -81,22 +92,37 @@ def compare_sessions(
         EngineFault: one of them failed.
     """
     wanted, made = _painted(reference, latents), _painted(reduced, latents)
-    shared = wanted.mean(axis=0)
-    cosine = min(_cosine(a - shared, b - shared) for a, b in zip(wanted, made, strict=True))
-    return GateResult(precision, cosine, float(np.abs(wanted - made).max()))
+    one, other = (_in_one_row(pictures) for pictures in (wanted, made))
+    shared = one.mean(axis=0)
+    cosine = min(_cosine(a - shared, b - shared) for a, b in zip(one, other, strict=True))
+    shift = 0.0
+    if reference.landmarker is not None and reduced.landmarker is not None:
+        shift = _shift(reference.landmarker, reduced.landmarker, wanted[0])
+    return GateResult(precision, cosine, float(np.abs(one - other).max()), shift)
 
 
-def _painted(networks: Painting, latents: Float32) -> Float32:
-    """Everybody at rest, facing the camera in even light, float32[N, pixels of all renderers]."""
+def _shift(exact: Session, reduced: Session, pictures: Float32) -> float:
+    """The farthest that a landmark of pictures float32[N, 3, S, S] moves, shares of the crop."""
+    step = pictures.shape[-1] // LANDMARK_SIZE
+    fed = {"image": np.ascontiguousarray(np.clip(pictures[..., ::step, ::step], -1, 1))}
+    apart = exact.run(fed)["points"] - reduced.run(fed)["points"]
+    return float(np.abs(apart.reshape(len(pictures), -1, 3)[..., :2]).max())
+
+
+def _in_one_row(pictures: list[Float32]) -> Float32:
+    return np.concatenate([one.reshape(len(one), -1) for one in pictures], axis=1)
+
+
+def _painted(networks: Painting, latents: Float32) -> list[Float32]:
+    """Everybody at rest, facing the camera, by every renderer: float32[N, 3, S, S]."""
     fed = np.ascontiguousarray(latents, np.float32)
     texture = networks.generator.run({"latents": fed})["texture"]
     both = (networks.renderer, networks.small)
-    pictures = [_rendered(one, texture) for one in both if one is not None]
-    return np.concatenate(pictures, axis=1)
+    return [_rendered(one, texture) for one in both if one is not None]
 
 
 def _rendered(renderer: Session, texture: Float32) -> Float32:
-    """Pictures float32[N, pixels] of textures float32[N, 3, S, S], reduced for a small one."""
+    """Pictures float32[N, 3, S, S] of textures float32[N, 3, S, S], reduced for a small one."""
     count = len(texture)
     shapes = {spec.name: spec.shape for spec in renderer.inputs}
     step = texture.shape[-1] // (shapes["texture"][-1] or texture.shape[-1])
@@ -104,12 +130,10 @@ def _rendered(renderer: Session, texture: Float32) -> Float32:
         {
             "texture": np.ascontiguousarray(texture[..., ::step, ::step]),
             "movement": np.zeros((count, shapes["movement"][1] or 0), np.float32),
-            "oval": np.zeros((count, 1, SOFT_SIZE, SOFT_SIZE), np.float32),
-            "light": np.zeros((count, 6, LIGHT_SIZE, LIGHT_SIZE), np.float32),
             "grid": np.repeat(_frontal_grid()[None], count, axis=0),
         }
     )["image"]
-    return np.asarray(image, np.float32).reshape(count, -1)
+    return np.asarray(image, np.float32)
 
 
 def _frontal_grid() -> Float32:

@@ -145,6 +145,33 @@ def field_from_light(light: Float32, inside: Float32) -> Float32:
     return np.asarray(face * share + rest * (1.0 - share), np.float32)
 
 
+def under_light(texture: Float32, light: Float32, inside: Float32) -> Float32:
+    """Brings a texture under a light: as much contrast as it has room for, and its colours.
+
+    Args:
+        texture: float32[S, S, 3] about [-1, 1], without light.
+        light: float32[2, LIGHT_SIZE, LIGHT_SIZE, 3] in [-1, 1], of face and surroundings.
+        inside: float32[s, s] in [0, 1], 1 on the face; S is a multiple of s.
+
+    Returns:
+        float32[S, S, 3], about [-1, 1].
+
+    >>> grey = np.full((2, LIGHT_SIZE, LIGHT_SIZE, 3), 0.6, np.float32)
+    >>> lit = under_light(np.zeros((8, 8, 3), np.float32), grey, np.ones((8, 8), np.float32))
+    >>> bool(np.abs(lit - 0.6).max() < 1e-6)
+    True
+    """
+    small, size = texture, texture.shape[1::-1]
+    if small.shape[:2] != inside.shape:
+        side = inside.shape[::-1]
+        small = np.asarray(cv2.resize(small, side, interpolation=cv2.INTER_AREA), np.float32)
+    contrast = contrast_from_field(field_from_light(light, inside))
+    missing = light - light_from_picture(small * contrast, inside)
+    lamp = np.dstack([field_from_light(missing, inside), contrast])
+    wide = cv2.resize(lamp, size, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(texture * wide[..., 3:] + wide[..., :3], np.float32)
+
+
 def contrast_from_field(field: Float32) -> Float32:
     """How strong texture shows under a light, float32[S, S, 1].
 

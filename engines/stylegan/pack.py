@@ -101,8 +101,8 @@ def swapper_from_pack(
     Args:
         backend: the runtime.
         folder: of the pack; the bundled one by default.
-        precision: of those that paint. The networks that read landmarks, hair and lids always run
-            in fp32: they are small, and errors of the first would shake the face.
+        precision: of those that paint and of the one that reads landmarks. Those that read hair
+            and lids always run in fp32: they are small.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -113,7 +113,6 @@ def swapper_from_pack(
         ModelRejected: a file is damaged or of wrong shape.
     """
     pack = read_pack(folder or bundled_pack())
-    landmarker = backend.load(pack.path("landmarker.onnx"))
     hair = HairNetwork(backend.load(pack.path("hair.onnx")))
     lids = LidReader(backend.load(pack.path("lids.onnx")))
     exact = _painting(backend, pack, "fp32")
@@ -123,7 +122,8 @@ def swapper_from_pack(
 
     def swapper(chosen: Painting) -> Swapper:
         painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
-        return Swapper(landmarker, *painting, hair, lids)
+        assert chosen.landmarker is not None
+        return Swapper(chosen.landmarker, *painting, hair, lids)
 
     if precision == "fp32":
         return swapper(exact), None
@@ -131,7 +131,7 @@ def swapper_from_pack(
         reduced = _painting(backend, pack, precision)
         result = compare_sessions(exact, reduced, donor_latents(pack, 8), precision)
     except EngineError as fault:
-        return swapper(exact), GateResult(precision, 0.0, 0.0, str(fault))
+        return swapper(exact), GateResult(precision, 0.0, 0.0, fault=str(fault))
     chosen, spare = (reduced, exact) if result.is_passed else (exact, reduced)
     spare.close()
     return swapper(chosen), result
@@ -143,6 +143,7 @@ def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
         load_role(backend, pack, "generator", precision),
         load_role(backend, pack, "renderer", precision),
         load_role(backend, pack, SMALL_RENDERER, precision) if small else None,
+        load_role(backend, pack, "landmarker", precision),
     )
 
 

@@ -108,8 +108,8 @@ def test_what_is_laid_is_hair_whatever_it_was(side: float) -> None:
 def test_fine_detail_of_a_wall_is_bounded_by_what_hair_has() -> None:
     colour = hair_colour(shining(0.0), HAIR.places, rim())
     assert colour is not None
-    pixels = np.random.default_rng(0).uniform(0, 255, (8, 8, 3)).astype(np.float32)
-    assert np.abs(colour.bounded(pixels) - colour.mean).max() < 60
-    own = np.broadcast_to(colour.mean + colour.deviation, (8, 8, 3))
-    assert np.array_equal(colour.bounded(own), own)
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 4)).astype(np.uint8)
+    assert np.abs(colour.bounded(pixels)[:, :3] - colour.mean).max() < 60
+    own = np.broadcast_to(np.append(colour.mean + colour.deviation, 9).astype(np.uint8), (64, 4))
+    assert np.array_equal(colour.bounded(np.ascontiguousarray(own)), own)
     assert isinstance(colour, HairColour)

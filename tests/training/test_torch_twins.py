@@ -41,10 +41,9 @@ def test_light_agrees() -> None:
     assert np.abs(made.numpy()[0].reshape(2, 3, 4, 4) - wanted.transpose(0, 3, 1, 2)).max() < 1e-4
 
 
-def random_control() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Movement, ovals, lights and grids for a renderer of five features."""
-    ovals, lights = torch.rand(2, 1, 64, 64), torch.rand(2, 6, 4, 4)
-    return torch.randn(2, 5), ovals, lights, torch.rand(2, 2, 128, 128)
+def random_control() -> tuple[Tensor, Tensor]:
+    """Movement and grids for a renderer of five features."""
+    return torch.randn(2, 5), torch.rand(2, 2, 128, 128)
 
 
 def test_untrained_generator_paints_the_linear_texture() -> None:

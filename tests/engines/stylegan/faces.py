@@ -152,8 +152,6 @@ def renderer_session(answer: Answer, size: int = 64) -> FakeSession:
     inputs = (
         TensorSpec("texture", (None, 3, size, size), kind),
         TensorSpec("movement", (None, 8), kind),
-        TensorSpec("oval", (None, 1, 64, 64), kind),
-        TensorSpec("light", (None, 6, 4, 4), kind),
         TensorSpec("grid", (None, 2, 128, 128), kind),
     )
     return FakeSession(answer, inputs, (TensorSpec("image", (None, 3, size, size), kind),))

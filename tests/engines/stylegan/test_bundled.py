@@ -152,8 +152,6 @@ def test_tensorrt_builds_every_network(role: str, capability: str, precision: Pr
 def ranges(role: str) -> dict[str, ShapeRange]:
     control: dict[str, tuple[int, ...]] = {
         "movement": (28,),
-        "oval": (1, 64, 64),
-        "light": (6, 4, 4),
         "grid": (2, 128, 128),
     }
     shapes: dict[str, dict[str, tuple[int, ...]]] = {

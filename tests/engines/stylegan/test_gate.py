@@ -13,7 +13,12 @@ from engines.backends.onnxruntime import OnnxRuntime, OnnxRuntimeSession
 from engines.errors import ModelRejected
 from engines.stylegan.gate import Painting, compare_sessions
 from engines.stylegan.pack import swapper_from_pack
-from tests.engines.stylegan.faces import generator_session, renderer_session
+from tests.engines.stylegan.faces import (
+    drawn_face,
+    generator_session,
+    landmark_session,
+    renderer_session,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -70,6 +75,22 @@ def test_precision_that_changes_the_person_is_refused_aloud() -> None:
     result = compare_sessions(painting(faithful), painting(stranger), LATENTS, "fp16")
     assert not result.is_passed
     assert "refused" in result.told()
+
+
+@pytest.mark.parametrize(("moved", "passes"), [(0.001, True), (0.003, False)])
+def test_landmarks_that_move_are_refused(moved: float, passes: bool) -> None:
+    def wide(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        colour = np.asarray(tensors["texture"], np.float32)[:, 0, 0, 0]
+        pattern = np.sin(np.arange(3 * 128 * 128) * (2 + colour[:, None]))
+        return {"image": pattern.reshape(-1, 3, 128, 128).astype(np.float32)}
+
+    def reading(by: float) -> Painting:
+        landmarker = landmark_session(drawn_face() + np.float32(by))
+        return Painting(generator_session(size=128), renderer_session(wide, 128), None, landmarker)
+
+    result = compare_sessions(reading(0.0), reading(moved), LATENTS, "bf16")
+    assert result.is_passed is passes
+    assert f"within {100 * moved:.2f} % of the crop" in result.told()
 
 
 def test_precision_that_the_runtime_has_not_is_refused_aloud() -> None:
