@@ -155,7 +155,7 @@ def inverse_of(similarity: Similarity) -> Similarity:
 
 
 def moved(similarity: Similarity, points: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Points (N, 2) taken through a map.
+    """Points (..., 2) taken through a map.
 
     >>> moved(np.array([[2, 0, 1], [0, 2, 0]], np.float32), np.array([[3.0, 4.0]])).tolist()
     [[7.0, 8.0]]

@@ -8,7 +8,7 @@ turns, the camera shakes or the brows rise; their mean is calm and late for noth
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -84,24 +84,45 @@ class FaceFlow:
         Returns:
             float32[N, 2] px of the frame `target`; None where one of both was not looked at.
         """
-        if source not in self._views or target not in self._views:
+        found = self.gathered(points[None], [source], target)
+        return None if found is None else found[0]
+
+    def gathered(self, points: Float32, sources: Sequence[int], target: int) -> Float32 | None:
+        """Landmarks of several frames where their pixels lie in one.
+
+        Who is on the way already goes on together with those who join: a step is looked up once.
+
+        Args:
+            points: float32[K, N, 2] px of their frames.
+            sources: indices of these K frames.
+            target: index of the frame they are brought to.
+
+        Returns:
+            float32[K, N, 2] px of the frame `target`; None where one of all was not looked at.
+        """
+        if not self._views.keys() >= {*sources, target}:
             return None
-        low, high = min(source, target), max(source, target)
-        way = sorted(index for index in self._views if low <= index <= high)
-        for before, after in pairwise(way if source < target else way[::-1]):
-            points = self._stepped(points, before, after)
+        points, known = points.copy(), sorted(self._views)
+        before = [index for index in known if min(sources) <= index <= target]
+        after = [index for index in known if target <= index <= max(sources)]
+        for way in (before, after[::-1]):
+            on_the_way: list[int] = []
+            for here, there in pairwise(way):
+                on_the_way += [row for row, source in enumerate(sources) if source == here]
+                points[on_the_way] = self._stepped(points[on_the_way], here, there)
         return points
 
     def _stepped(self, points: Float32, before: int, after: int) -> Float32:
+        """Points float32[K, N, 2] of one frame in the next that was looked at."""
         pair, start, end = (before, after), self._views[before], self._views[after]
         if pair not in self._flows:
             self._flows[pair] = flow_between(start.grey, end.grey)
         here = moved(start.crop_from_frame, points)
         # OpenCV counts from a pixel's centre, a map from its corner.
-        x, y = np.ascontiguousarray((here - np.float32(0.5)).T[..., None])
+        x, y = (np.ascontiguousarray(one) - np.float32(0.5) for one in (here[..., 0], here[..., 1]))
         flow = self._flows[pair]
         away = cv2.remap(flow, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return moved(inverse_of(end.crop_from_frame), here + away[:, 0])
+        return moved(inverse_of(end.crop_from_frame), here + away)
 
 
 def flow_between(before: Grey, after: Grey) -> Float32:

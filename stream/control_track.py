@@ -213,11 +213,11 @@ class ControlTrack:
         None where the pixels of one of them are not known.
         """
         points = np.stack([points_in_frame(look) for look in near])
-        for one, look in zip(points, near, strict=True):
-            carried = self.flow.carried(one[:, :2], look.index, own.index)
-            if carried is None:
-                return None
-            one[:, :2] = carried
+        sources = [look.index for look in near]
+        carried = self.flow.gathered(points[..., :2], sources, own.index)
+        if carried is None:
+            return None
+        points[..., :2] = carried
         return points
 
 
