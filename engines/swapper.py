@@ -36,7 +36,7 @@ from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
-from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE, UV_SIZE
+from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE
 from engines.stylegan.textures import Textures
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
@@ -201,12 +201,13 @@ class Swapper:
         points = self._shape.swapped(control.points, latents, pose, rest)
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
-        grid = np.stack([_grid_from_points(face, self._frame, size) for face in points])
+        uv = np.stack([uv_from_points(face, self._frame) for face in points])
+        grid = 2 * uv.transpose(0, 3, 1, 2) - 1
         image = self._renderers[size].run(
             {
                 "texture": self._textures.of_latents(latents, size),
                 "movement": self._shape.features_of(control.points, pose),
-                "grid": grid,
+                "grid": np.ascontiguousarray(grid),
             }
         )["image"]
         _refuse_blank(image)
@@ -354,18 +355,6 @@ def _levels(picture: Float32) -> Float32:
         size = (SOFT_SIZE, SOFT_SIZE)
         picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
     return picture / np.float32(127.5) - np.float32(1)
-
-
-def _grid_from_points(points: Float32, frame: TextureFrame, size: int) -> Float32:
-    """Places on the texture of a picture of so many px, float32[2, UV_SIZE, UV_SIZE], -1 to 1.
-
-    They are worked out for every second pixel; in between, straight lines are as good.
-    """
-    places = 2 * uv_from_points(points, frame, min(size // 2, UV_SIZE)) - 1
-    if len(places) != UV_SIZE:
-        side = (UV_SIZE, UV_SIZE)
-        places = np.asarray(cv2.resize(places, side, interpolation=cv2.INTER_LINEAR), np.float32)
-    return np.ascontiguousarray(places.transpose(2, 0, 1))
 
 
 def _pixels(image: Float32, light: Float32, insides: Sequence[Float32]) -> Float32:
