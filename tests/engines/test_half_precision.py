@@ -6,12 +6,15 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 from engines.backends.half_precision import HalfPrecision, halved
 from engines.backends.onnxruntime import OnnxRuntime
+from engines.backends.networks import stripped
 from engines.backends.products import without_products
 from engines.backends.stored_weights import with_plain_weights
 from engines.errors import ModelRejected
+from engines.stylegan.pack import bundled_pack, donor_latents, read_pack
 from tests.engines.packs import network, small_generator
 
 pytestmark = pytest.mark.unit
@@ -164,3 +167,15 @@ def test_product_of_many_matrices_gives_the_same() -> None:
 def test_network_without_products_stays_as_it_is() -> None:
     model = sampled()
     assert without_products(model) is model
+
+
+@pytest.mark.slow
+def test_generator_is_sound_in_half_arithmetic() -> None:
+    """By ONNX's reference, which rounds after every operator, unlike runtimes that fuse them."""
+    pack = read_pack(bundled_pack())
+    fed = {"latents": donor_latents(pack, 3)}
+    content = stripped(pack.path("generator.onnx"))
+    wanted = OnnxRuntime().load(content).run(fed)["texture"]
+    network = onnx.load_model_from_string(halved(content, "fp16"))
+    made = ReferenceEvaluator(network).run(None, fed)[0]
+    assert np.abs(np.asarray(made) - wanted).max() < 0.02
