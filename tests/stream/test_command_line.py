@@ -134,3 +134,14 @@ def test_doctor_names_what_is_used() -> None:
 def test_settings_can_be_listed_and_shown() -> None:
     assert "KVEIL_PRIVACY__K" in kveil("config", "keys").stdout
     assert "coarse_px: 1280" in kveil("config", "show", "--preset", "drone").stdout
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(None, "1"), ("4", "4")])
+def test_small_matrices_keep_no_threads_waiting(asked: str | None, kept: str) -> None:
+    told = "import os, stream.cli.main; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    environment |= {"OPENBLAS_NUM_THREADS": asked} if asked else {}
+    done = subprocess.run(
+        [sys.executable, "-c", told], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == kept
