@@ -128,7 +128,7 @@ def _tensorrt() -> HardwareBackend:
 
     defect = gpu_defect()
     if defect:
-        raise BackendMissing(f"{defect}; install NVIDIA's tensorrt, or use --backend onnxruntime")
+        raise BackendMissing(f"{defect}; install NVIDIA's tensorrt or onnxruntime-gpu")
     return TensorrtBackend()
 
 
