@@ -90,6 +90,7 @@ def test_cost_of_a_face_is_that_of_its_steps() -> None:
     assert cost.face_ms == 16.0
     assert cost.hand_ms == 2.0
     assert cost.ratio == 0.8
+    assert cost.ratio_unsmoothed == 0.75
     assert cost.processor_ratio == 0.5
 
 
