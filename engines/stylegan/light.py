@@ -167,7 +167,8 @@ def under_light(texture: Float32, light: Float32, inside: Float32) -> Float32:
         small = np.asarray(cv2.resize(small, side, interpolation=cv2.INTER_AREA), np.float32)
     contrast = contrast_from_field(field_from_light(light, inside))
     missing = light - light_from_picture(small * contrast, inside)
-    lamp = np.dstack([field_from_light(missing, inside), contrast])
+    field = cv2.split(field_from_light(missing, inside))
+    lamp = cv2.merge([*field, contrast[..., 0]])
     wide = cv2.resize(lamp, size, interpolation=cv2.INTER_LINEAR)
     return np.asarray(texture * wide[..., 3:] + wide[..., :3], np.float32)
 
