@@ -23,6 +23,7 @@ from engines.backends.networks import stripped
 from engines.backends.tensorrt_build import (
     BuildRequest,
     ShapeRange,
+    build_engine,
     cached_engine,
     capabilities,
     shape_ranges,
@@ -118,7 +119,10 @@ class TensorrtBackend:
         content = stripped(model)
         capability = current_capability() if hasattr(tensorrt_module(), _KINDS) else "current"
         request = engine_request(content, precision, capability, shapes)
-        path = cached_engine(content, request, self._cache)
+        try:
+            path = cached_engine(content, request, self._cache)
+        except OSError:  # a cache that cannot be written costs every start a build
+            return TensorrtSession(build_engine(content, request))
         try:
             return TensorrtSession(path.read_bytes())
         except ModelRejected:

@@ -206,3 +206,16 @@ def test_damaged_engine_in_the_cache_is_built_again(
     assert [request.capability for request in asked] == ["8.6", "8.6"]
     assert asked[0].shapes["latents"].most == (16, 2, 8)
     assert path.read_bytes() == installed.sound
+
+
+def test_cache_that_cannot_be_written_costs_a_build_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    installed = Installed(monkeypatch, lambda x: x)
+
+    def unwritable(model: bytes, request: BuildRequest, folder: Path) -> Path:
+        raise PermissionError
+
+    monkeypatch.setattr(tensorrt, "cached_engine", unwritable)
+    monkeypatch.setattr(tensorrt, "build_engine", lambda model, request: installed.sound)
+    assert TensorrtBackend(tmp_path).load(small_generator()).inputs
