@@ -42,8 +42,15 @@ def window_of(
 
 
 def looked_up(frame: UInt8, x: Float32, y: Float32) -> UInt8:
-    """Pixels of a window uint8[H, W, C] at N places: uint8[N, C]; it is mirrored at its ends."""
+    """Pixels of a window uint8[H, W, C] at N places: uint8[N, C]; it is mirrored at its ends.
+
+    >>> nowhere = np.zeros(0, np.float32)
+    >>> looked_up(np.zeros((2, 2, 4), np.uint8), nowhere, nowhere).shape
+    (0, 4)
+    """
     count = len(x)
+    if not count:
+        return np.zeros((0, frame.shape[2]), np.uint8)
     padded = -count % _LINE
     at_x, at_y = (np.pad(one, (0, padded)).reshape(-1, _LINE) for one in (x, y))
     mode = cv2.BORDER_REFLECT_101

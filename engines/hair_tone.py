@@ -71,6 +71,8 @@ class HairColour:
         apart = np.float32(_MOST) * self.deviation
         levels = np.repeat(np.arange(256, dtype=np.float32)[:, None], 4, axis=1)
         np.clip(levels[:, :3], self.mean - apart, self.mean + apart, out=levels[:, :3])
+        if not len(pixels):
+            return np.zeros((0, 4), np.float32)
         return np.asarray(cv2.LUT(pixels[:, None], levels[None])[:, 0], np.float32)
 
 

@@ -84,6 +84,22 @@ class Fields:
     tone: Float32
     colour: HairColour | None
 
+    def followed_by(self, later: Fields, share: float) -> Fields:
+        """Between these and later ones, by a share of the way; hair has the later one's colour."""
+
+        def mixed(one: Float32, other: Float32) -> Float32:
+            return np.asarray(cv2.addWeighted(one, 1 - share, other, share, 0), np.float32)
+
+        return Fields(
+            mixed(self.around, later.around),
+            mixed(self.hair, later.hair),
+            mixed(self.ray, later.ray),
+            mixed(self.seam, later.seam),
+            mixed(self.forehead, later.forehead),
+            mixed(self.tone, later.tone),
+            later.colour,
+        )
+
 
 def fields_from_rays(
     sources: Sources,

@@ -48,26 +48,30 @@ class HeadMemory:
         self._made: tuple[Float32, object] | None = None
         self._uses = 0
 
-    def while_still(self, outline: Float32, make: Callable[[], T]) -> T:
+    def while_still(self, outline: Float32, make: Callable[[], T], mixed: Callable[[T, T], T]) -> T:
         """What is made of a head, used for three frames while the face hardly moves.
 
         Args:
             outline: float32[RAYS] of the face now; where it moved by more than a little since,
                 or the face was away, what was made is made anew.
             make: makes it.
+            mixed: what is between one that was used and the next, so that nothing jumps.
 
         >>> memory, made, face = HeadMemory(), iter(range(9)), np.ones(4, np.float32)
-        >>> [memory.while_still(face, lambda: next(made)) for _ in range(4)]
-        [0, 0, 0, 1]
-        >>> [memory.while_still(face * n, lambda: next(made)) for n in (1, 2, 2)]
-        [1, 2, 2]
+        >>> def look(face: Float32) -> float:
+        ...     return memory.while_still(face, lambda: float(next(made)), lambda a, b: (a + b) / 2)
+        >>> [look(face) for _ in range(4)]
+        [0.0, 0.0, 0.0, 0.5]
+        >>> [look(face * n) for n in (1, 2, 2)]
+        [0.5, 2.0, 2.0]
         """
-        if self._made is not None and self._uses < _USES:
-            seen, made = self._made
-            if np.abs(seen - outline).max() <= _STILL:
+        known = None
+        if self._made is not None and np.abs(self._made[0] - outline).max() <= _STILL:
+            known = cast("T", self._made[1])
+            if self._uses < _USES:
                 self._uses += 1
-                return cast("T", made)
-        anew = make()
+                return known
+        anew = make() if known is None else mixed(known, make())
         self._made, self._uses = (outline, anew), 1
         return anew
 

@@ -58,6 +58,8 @@ _TREMBLES: Final = 0.01
 """How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
 _INSIDE: Final = 0.06
 """How far inside its rim a painted face is looked at for its colour."""
+_FOLLOWED: Final = 0.5
+"""Share of the way from what was drawn around a head to what is read of it in a third frame."""
 _MIDDLE: Final = np.array(MIDDLE, np.float32)
 
 Float32 = NDArray[np.float32]
@@ -86,9 +88,16 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
         return _planned(picture, patch, place, outline)
 
     memory = patch.memory
-    fields, end = planned() if memory is None else memory.while_still(outline, planned)
+    fields, end = planned() if memory is None else memory.while_still(outline, planned, _between)
     region = _region(picture, place, end)
     return None if region is None else head_layer(picture, place, region, fields, others)
+
+
+def _between(before: tuple[Fields, Float32], now: tuple[Fields, Float32]) -> tuple[Fields, Float32]:
+    """What happens around a head, part of the way from what did before, and how far rays reach."""
+    share = np.float32(_FOLLOWED)
+    end = before[1] + share * (now[1] - before[1])
+    return before[0].followed_by(now[0], _FOLLOWED), np.maximum(end, now[1])
 
 
 def _planned(
