@@ -53,7 +53,7 @@ class HeadMemory:
 
         Args:
             outline: float32[RAYS] of the face now; where it moved by more than a little since,
-                or the face was away, what was made is made anew.
+                what was made is made anew.
             make: makes it.
             mixed: what is between one that was used and the next, so that nothing jumps.
 

@@ -18,7 +18,7 @@ from engines.detectors.gate import HardwareBackend
 from engines.errors import EngineError
 from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
 
-__all__ = ["BATCHES", "BatchSpeed", "batch_speeds", "batch_table", "gates_told"]
+__all__ = ["BATCHES", "BatchSpeed", "batch_speeds", "batch_table", "gates_told", "run_of"]
 
 BATCHES: Final = (1, 4, 8, 16)
 """Faces in one run."""
@@ -83,7 +83,7 @@ def _timed(backend: HardwareBackend, role: str, path: Path, precision: Precision
     try:
         session = backend.load(path, precision=precision)
         try:
-            ms = tuple(_median_ms(_run_of(session, count)) / count for count in BATCHES)
+            ms = tuple(_median_ms(run_of(session, count)) / count for count in BATCHES)
         finally:
             session.close()
     except EngineError as fault:
@@ -91,7 +91,7 @@ def _timed(backend: HardwareBackend, role: str, path: Path, precision: Precision
     return BatchSpeed(role, precision, ms)
 
 
-def _run_of(session: Session, count: int) -> Callable[[], object]:
+def run_of(session: Session, count: int) -> Callable[[], object]:
     """Runs a session on noise, so many rows of each input."""
     random = np.random.default_rng(_SEED)
     fed: dict[str, Tensor] = {

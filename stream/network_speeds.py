@@ -12,12 +12,13 @@ from typing import Final
 
 import numpy as np
 
-from engines.backends.backend import Precision, Session, Tensor
+from engines.backends.backend import Precision
 from engines.backends.choice import Choice, choose_detector
 from engines.backends.openvino import OpenVino
 from engines.catalogue import centerface_path
 from engines.detectors.loading import detector_from_model
 from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
+from stream.batch_speeds import run_of
 
 __all__ = ["NetworkSpeed", "network_speeds"]
 
@@ -101,17 +102,7 @@ def _detector(backend: OpenVino) -> NetworkSpeed:
 
 
 def _loaded(backend: OpenVino, path: Path, precision: Precision) -> Callable[[], object]:
-    return _run_of(backend.load(path, precision=precision))
-
-
-def _run_of(session: Session) -> Callable[[], object]:
-    """Runs a session on noise, one row of each input."""
-    random = np.random.default_rng(_SEED)
-    fed: dict[str, Tensor] = {
-        spec.name: random.random([1 if size is None else size for size in spec.shape], np.float32)
-        for spec in session.inputs
-    }
-    return lambda: session.run(fed)
+    return run_of(backend.load(path, precision=precision), 1)
 
 
 def _both(

@@ -108,10 +108,7 @@ def choose_detector(
     """
     content, backend = model_bytes(model), choice.backend
     load: Callable[[Precision], Detector] = partial(detector_from_model, backend, content)
-    is_absent = precision == "fp16" and "fp16" not in backend.reduced
-    gate = gate_precision(
-        load, content, backend, wanted="fp32" if is_absent else precision, cache=cache
-    )
+    gate = gate_precision(load, content, backend, wanted=precision, cache=cache)
     reason = f"{choice.reason}; {gate.reason}"
     return Chosen(load(gate.precision), backend.name, gate.precision, reason)
 
