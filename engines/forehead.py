@@ -23,6 +23,10 @@ _SKIN_RIM: Final = 0.03
 _AROUND: Final = np.array([-0.02, -0.01, 0.0, 0.01, 0.02], np.float32)
 _COLOUR_SPREAD: Final = 3.0
 """Where along a ray its colour is seen, from where the forehead begins, and over how many rays."""
+_BROADLY: Final = 10.0
+_BROADER: Final = (0.0, 0.12)
+"""Over how many rays that is so far out, and from where to where it becomes so: what shines on a
+forehead would run up it as a streak."""
 _TONED: Final = 0.05
 """Over what distance the forehead's colours give way to that."""
 _SHADE: Final = 0.10
@@ -60,6 +64,8 @@ def forehead_tone(painted: Float32, taken: Float32, rim: Rim) -> Float32:
     inner, out = _inner(rim), distances()
     colour = along(painted, inner + _AROUND).mean(axis=1)
     own = smooth_around(np.asarray(colour, np.float32), _COLOUR_SPREAD)[:, None]
+    broad = smooth_around(np.asarray(colour, np.float32), _BROADLY)[:, None]
+    own = own + (broad - own) * rise(np.asarray(out - inner, np.float32), *_BROADER)[..., None]
     toned = rise(np.asarray(out - inner, np.float32), 0.0, _TONED) * _raised(rim)
     return np.asarray((own - along(painted, taken)) * toned[..., None])
 

@@ -1,4 +1,4 @@
-"""Gives hair one colour of its own: broad light and shade go, strands stay.
+"""Gives hair one colour of its own, drawn hair too: broad light and shade go, strands stay.
 
 How hair shines and how its colours lie tells heads apart, next to the hairline above all
 (`scripts/measure_heads.py`). So what is surely hair is brought to the mean colour of all of it, as
@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,10 +30,13 @@ asked: headphones and caps are taken for hair too."""
 _FAINT: Final = 1e-3
 _BIN: Final = 16.0
 """Width of the bins in which the most usual brightness is looked for, grey levels."""
-_MOST: Final = 2.0
+_STRANDS: Final = 0.5
+_MOST: Final = 0.16
+_SHINES: Final = 25.0
 _FINER: Final = 3.0
-"""How many deviations from its mean hair's colour may be, and what strands add to that which rays
-see, grey levels."""
+"""How much drawn strands differ, as a share of what hair differs by from place to place, and of its
+brightness at most; how much brighter black hair counts for that, as it shines too; and what its own
+strands add to what rays see, grey levels."""
 _UNDER: Final = 0.03
 _ENDS: Final = 0.1
 """How far hair reaches under the forehead and beyond its end; how softly this ends with rays."""
@@ -61,19 +63,21 @@ class HairColour:
         """Both in one array, float32[2, 3]."""
         return np.stack([self.mean, self.deviation])
 
-    def bounded(self, pixels: NDArray[np.uint8]) -> Float32:
-        """Pixels uint8[N, 4] with what is no hair among them brought to its colour: float32[N, 4].
+    def of_strands(self, strands: Float32, bright: Float32) -> Float32:
+        """Colours float32[N, 4], BGR and 0, of strands that differ as much as hair does.
+
+        Args:
+            strands: float32[N], brightness of strands, of deviation 1.
+            bright: float32[N], how bright hair is there, about 1.
 
         >>> hair = HairColour(np.full(3, 50, np.float32), np.full(3, 10, np.float32))
-        >>> hair.bounded(np.full((1, 4), 200, np.uint8))[0].tolist()
-        [70.0, 70.0, 70.0, 200.0]
+        >>> hair.of_strands(np.float32([0, 1]), np.ones(2, np.float32))[:, 0].tolist()
+        [50.0, 55.0]
         """
-        apart = np.float32(_MOST) * self.deviation
-        levels = np.repeat(np.arange(256, dtype=np.float32)[:, None], 4, axis=1)
-        np.clip(levels[:, :3], self.mean - apart, self.mean + apart, out=levels[:, :3])
-        if not len(pixels):
-            return np.zeros((0, 4), np.float32)
-        return np.asarray(cv2.LUT(pixels[:, None], levels[None])[:, 0], np.float32)
+        shines = self.mean + np.float32(_SHINES)
+        differs = np.minimum(np.float32(_STRANDS) * self.deviation, np.float32(_MOST) * shines)
+        colours = self.mean + (bright - 1)[:, None] * shines + strands[:, None] * differs
+        return np.concatenate([colours, np.zeros((len(strands), 1), np.float32)], axis=1)
 
 
 def hair_colour(around: Float32, surely: Float32, rim: Rim) -> HairColour | None:
@@ -109,7 +113,6 @@ def _usual(around: Float32, counts: Float32) -> Float32:
 def evened(
     drawn: Float32,
     surely: Float32,
-    is_laid: NDArray[np.bool_],
     colour: HairColour,
     rim: Rim,
     side_px: float,
@@ -119,14 +122,13 @@ def evened(
     Args:
         drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
         surely: float32[RAYS, STEPS], how surely each place of them is hair, 0 to 1.
-        is_laid: bool[RAYS, STEPS], where hair was laid: whatever it is, hair's colour it gets.
         colour: hair's.
         rim: where hair begins and ends; nothing is added where it stays the subject's.
         side_px: the patch's side, px of the frame.
     """
     out = distances()
     weight = surely * rise(np.full(1, side_px, np.float32), *_SHOWS_STRANDS)
-    weight = np.where(is_laid, 1, weight) * rim.altered[:, None]
+    weight *= rim.altered[:, None]
     weight *= out > rim.painted[:, None] - np.float32(_UNDER)
     weight *= rise(rim.end[:, None] - out, 0.0, _ENDS)
     return np.asarray((colour.mean - drawn) * weight[..., None], np.float32)

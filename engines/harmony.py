@@ -123,13 +123,14 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     Returns:
         A patch with the alpha and the place of the old one.
     """
-    pixels = patch.pixels
+    pixels, softness_px = patch.pixels, 0.0
     if retouch.blur > _SAME_FOCUS:
+        softness_px = retouch.blur
         pixels = np.asarray(cv2.GaussianBlur(pixels, (0, 0), retouch.blur), np.float32)
     if retouch.grain > _SAME_GRAIN:
         noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + noise[..., None], 0, 255)
-    return replace(patch, pixels=pixels)
+    return replace(patch, pixels=pixels, softness_px=softness_px)
 
 
 def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:

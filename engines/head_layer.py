@@ -1,4 +1,4 @@
-"""Draws what is around a painted face in the frame's own pixels.
+"""Draws what is around a painted face: the frame's own pixels, and a surrogate's hair.
 
 What happens where is told coarsely, over rays; see `engines.surroundings`, which works it out.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -18,18 +17,17 @@ from engines.alignment import Similarity, scale_of, shifted
 from engines.crop_regions import within_boxes
 from engines.grid_window import (
     as_pixels,
-    looked_up,
     moved_pixels,
     moves_of,
-    places_of,
     spread,
     window_of,
 )
-from engines.hair_sources import Sources, laid_again
+from engines.hair_sources import Sources
+from engines.hair_strands import strands_at
 from engines.hair_tone import HairColour
 from engines.patches import Placed
 from engines.pictures import Picture
-from engines.polar import CELL, GRID, UP, distances, grid_from_rays
+from engines.polar import CELL, GRID, distances, grid_from_rays
 from engines.stylegan.drawing import laid_over, rise
 from engines.types import Box
 
@@ -37,17 +35,15 @@ __all__ = ["Fields", "fields_from_rays", "head_layer"]
 
 _FEATHER: Final = (-0.035, 0.004)
 """Distances beyond the rim between which surroundings begin."""
-_STRANDS: Final = 0.008
-_REACH: Final = _FEATHER[0] - _STRANDS
+_SOFTER: Final = 0.5
+_EARLIER: Final = 0.005
+_TIPS: Final = 0.004
+_ROOTS: Final = 0.06
+"""How much more softly drawn hair begins, as a share, how much farther beyond the rim, how much one
+strand does before another, and up to what distance that tells."""
+_REACH: Final = (_FEATHER[0] - 3 * _TIPS) / _SOFTER
 _NEAR_CELL: Final = 0.03
 """From which distance beyond the rim on surroundings show at all, and somewhat more than a cell."""
-_STRAND_LEVELS: Final = 12.0
-_STRAND_WIDTH: Final = 0.02
-"""How far strands of hair reach over a forehead, from how much darker they are than what is beside
-them, grey levels, and within what deviation that is told."""
-_NEAR_RIM: Final = 0.11
-"""Distance from the rim at which strands reach no farther."""
-_ABOVE: Final = (0.3, 0.7)
 _FAINT: Final = 0.004
 _APART: Final = 2.0
 """Deviation of the blur of other faces' boxes, cells of the grid."""
@@ -64,25 +60,24 @@ class Fields:
         around: float32[GRID, GRID, 4], how much farther right and below a place is taken from,
             distance from the painted face's rim, negative inside; and 1, falling to 0 where rays
             end.
-        hair: float32[GRID, GRID, 4], how far beyond its roots hair is seen, the period in which it
-            is laid, and over how much it is blended, see `engines.hair_sources.Sources`; and 0.
-        ray: float32[GRID, GRID, 4], where hair that is laid begins, right of and below the middle,
-            and its ray's direction.
-        seam: float32[GRID, GRID, 4], what is added to colours, BGR, and what is above the face.
+        hair: float32[GRID, GRID, 4], where on the sheet of strands hair is drawn, across and along
+            them, how bright it is, and what share of it is seen; see `engines.hair_strands`.
+        seam: float32[GRID, GRID, 4], what is added to colours, BGR, and 0.
         forehead: float32[GRID, GRID, 4], how much farther right and below a place on the forehead
             is taken from, 1 on the forehead that is drawn up to the hair; and what share of its
             brightness it keeps.
         tone: float32[GRID, GRID, 4], what is added to its colours, BGR, and 0.
-        colour: of the hair that is laid; None for none.
+        colour: of the hair that is drawn; None for none.
+        cropped: how short its strands are, 0 to 1.
     """
 
     around: Float32
     hair: Float32
-    ray: Float32
     seam: Float32
     forehead: Float32
     tone: Float32
     colour: HairColour | None
+    cropped: float
 
     def followed_by(self, later: Fields, share: float) -> Fields:
         """Between these and later ones, by a share of the way; hair has the later one's colour."""
@@ -93,11 +88,11 @@ class Fields:
         return Fields(
             mixed(self.around, later.around),
             mixed(self.hair, later.hair),
-            mixed(self.ray, later.ray),
             mixed(self.seam, later.seam),
             mixed(self.forehead, later.forehead),
             mixed(self.tone, later.tone),
             later.colour,
+            later.cropped,
         )
 
 
@@ -105,10 +100,12 @@ def fields_from_rays(
     sources: Sources,
     right: Float32,
     rim: Float32,
+    hair: Float32,
     seam: Float32,
     forehead: Float32,
     tone: Float32,
     colour: HairColour | None,
+    cropped: float,
 ) -> Fields:
     """The fields of what happens over rays.
 
@@ -116,26 +113,25 @@ def fields_from_rays(
         sources: where places are taken from.
         right: float32[RAYS, STEPS], how much farther right.
         rim: float32[RAYS, STEPS, 2], distance from the painted face's rim, and where rays end.
+        hair: float32[RAYS, STEPS, 4].
         seam: float32[RAYS, STEPS, 3].
         forehead: float32[RAYS, STEPS, 3].
         tone: float32[RAYS, STEPS, 3].
-        colour: of the hair that is laid; None for none.
+        colour: of the hair that is drawn; None for none.
+        cropped: how short its strands are.
     """
     nothing = np.zeros_like(right)
     outwards = sources.distance - distances()
     # Four channels are looked up in half the time of three.
     planes = (
         (outwards, right, rim[..., 0], rim[..., 1]),
-        (sources.beyond, sources.period, sources.blend, nothing),
-        (sources.right + right, sources.below, sources.along_right, sources.along_below),
-        (*np.moveaxis(seam, 2, 0), _above()),
+        tuple(np.moveaxis(hair, 2, 0)),
+        (*np.moveaxis(seam, 2, 0), nothing),
         (forehead[..., 0], nothing, forehead[..., 1], 1 - forehead[..., 2]),
         (*np.moveaxis(tone, 2, 0), nothing),
     )
-    around, hair, ray, seam, forehead, tone = (
-        grid_from_rays(np.stack(one, axis=2)) for one in planes
-    )
-    return Fields(moves_of(around), hair, ray, seam, moves_of(forehead), tone, colour)
+    around, hair, seam, forehead, tone = (grid_from_rays(np.stack(one, axis=2)) for one in planes)
+    return Fields(moves_of(around), hair, seam, moves_of(forehead), tone, colour, cropped)
 
 
 def head_layer(
@@ -144,6 +140,7 @@ def head_layer(
     region: tuple[int, int, int, int],
     fields: Fields,
     others: Sequence[Box],
+    softness_px: float = 0.0,
 ) -> Placed:
     """Draws the surroundings in the frame's own pixels.
 
@@ -153,6 +150,7 @@ def head_layer(
         region: top, left, height and width of the window, px of the frame.
         fields: what happens where.
         others: boxes of other faces.
+        softness_px: deviation of the blur that drawn hair must have to look like the picture, px.
     """
     top, left, height, width = region
     local = shifted(place, left, top)
@@ -166,14 +164,9 @@ def head_layer(
     seen = picture.region_bgr(top, left, height, width)
     frame = np.asarray(cv2.cvtColor(seen, cv2.COLOR_BGR2BGRA), np.uint8)
     pixels = moved_pixels(frame, moves)
-    if fields.colour is not None:
-        _lay_hair(frame, pixels, moves, fields, fields.colour, local)
-    seam = spread(fields.seam, local, window)
-    pixels += seam
-    beyond, above = (np.ascontiguousarray(one) for one in (moves[..., 2], seam[..., 3]))
-    upper = _rows_with(above)
-    side_px = float(CELL) / scale_of(local)
-    beyond[upper] += _strands(pixels[upper], beyond[upper], above[upper], side_px)
+    pixels += spread(fields.seam, local, window)
+    beyond = np.ascontiguousarray(moves[..., 2])
+    _draw_hair(pixels, beyond, fields, local, softness_px)
     weight = rise(beyond, *_FEATHER) * moves[..., 3]
     np.clip(pixels, 0, 255, out=pixels)
     if fields.forehead[..., 2].any():
@@ -218,88 +211,47 @@ def _lay_forehead(
     weight[inside] = both
 
 
-def _lay_hair(
-    frame: NDArray[np.uint8],
+def _draw_hair(
     pixels: Float32,
-    moves: Float32,
+    beyond: Float32,
     fields: Fields,
-    colour: HairColour,
     grid_from_window: Similarity,
+    softness_px: float,
 ) -> None:
-    """Lays hair from its roots inwards, see `engines.hair_sources`; changes pixels.
+    """Draws a surrogate's hair over a layer; changes it, and how far beyond the rim it begins.
 
     Args:
-        frame: uint8[H, W, 4] of the window, BGR and 255.
         pixels: float32[H, W, 4] of the layer, BGR and anything.
-        moves: float32[H, W, 4]; how far beyond the rim a place is, and its weight, come last.
+        beyond: float32[H, W], distance from the painted face's rim.
         fields: what happens where.
-        colour: what is no hair among it is brought to that.
         grid_from_window: the grid's map.
+        softness_px: how blurred the picture is, px of the frame.
     """
-    where = fields.hair
-    beyond = fields.around[..., 2]
-    around = (where[..., 0] < where[..., 2] + _NEAR_CELL) & (beyond > _REACH - _NEAR_CELL)
-    top, left, height, width = window_of(around, grid_from_window, frame.shape[:2])
-    local, part = shifted(grid_from_window, left, top), (width, height)
-    hair, ray = spread(where, local, part), spread(fields.ray, local, part)
-    layer = moves[top : top + height, left : left + width]
-    is_near = (hair[..., 0] < hair[..., 2]) & (layer[..., 2] > _REACH) & (layer[..., 3] > _FAINT)
-    # Hair is laid on few of a window's pixels: only these are worked on, as one list.
-    near = np.flatnonzero(is_near)
-    if not len(near):
+    where, colour = fields.hair, fields.colour
+    seen = (where[..., 3] > _FAINT) & (fields.around[..., 2] > _REACH - _NEAR_CELL)
+    if colour is None or not seen.any():
         return
-    laid = laid_again(*hair.reshape(-1, 4).take(near, axis=0).T[:3])
-    ray = ray.reshape(-1, 4).take(near, axis=0)
-    begins, along = places_of(ray[:, :2], ray[:, 2:], grid_from_window)
-
-    def taken(some: NDArray[np.intp], way: Float32, aside: Float32) -> Float32:
-        right, below = along.take(some, axis=1)
-        way, aside = way.take(some), aside.take(some)
-        places = begins.take(some, axis=1)
-        places[0] += way * right - aside * below
-        places[1] += way * below + aside * right
-        return colour.bounded(looked_up(frame, *places))
-
+    top, left, height, width = window_of(seen, grid_from_window, beyond.shape)
+    inside = (slice(top, top + height), slice(left, left + width))
+    hair = spread(where, shifted(grid_from_window, left, top), (width, height))
+    # Hair is drawn on few of a window's pixels: only these are worked on, as one list.
+    near = np.flatnonzero((hair[..., 3] > _FAINT) & (beyond[inside] > _REACH))
     rows, columns = np.divmod(near, width)
-    flat = (rows + top) * pixels.shape[1] + columns + left
-    every, is_laid = pixels.reshape(-1, 4), np.flatnonzero(laid.is_laid)
-    seen, is_blended = every.take(flat, axis=0), np.flatnonzero(laid.share > _FAINT)
-    seen[is_laid] = taken(is_laid, laid.first, laid.first_aside)
-    other, share = taken(is_blended, laid.second, laid.second_aside), laid.share.take(is_blended)
-    own = seen.take(is_blended, axis=0)
-    seen[is_blended] = own + share[:, None] * (other - own)
-    every[flat] = seen
+    flat = (rows + top) * beyond.shape[1] + columns + left
+    across, along, bright, share = hair.reshape(-1, 4).take(near, axis=0).T
+    side_px = float(CELL) / scale_of(grid_from_window) / (1 + softness_px)
+    strands, tips = strands_at(across, along, fields.cropped, side_px)
+    every, rim = pixels.reshape(-1, 4), beyond.reshape(-1)
+    every[flat] = _mixed(every.take(flat, axis=0), colour.of_strands(strands, bright), share)
+    away = rim.take(flat)
+    tips = np.float32(_TIPS) * tips * np.exp(-np.square(along / np.float32(_ROOTS)))
+    softer = np.float32(_SOFTER) * away - np.float32(_EARLIER) + tips
+    rim[flat] = away + share * (softer - away)
 
 
-def _rows_with(weight: Float32) -> slice:
-    """The rows of float32[H, W] from the first to the last with any weight, one at least."""
-    rows = np.flatnonzero(weight.max(axis=1) > _FAINT)
-    return slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 1)
-
-
-def _strands(pixels: Float32, beyond: Float32, above: Float32, side_px: float) -> Float32:
-    """How much farther hair reaches over the painted forehead: float32[H, W].
-
-    Args:
-        pixels: float32[H, W, 4], BGR and anything.
-        beyond: float32[H, W], distance from the rim.
-        above: float32[H, W], 1 above the face.
-        side_px: the patch's side, px of the frame.
-    """
-    luma = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGRA2GRAY), np.float32)
-    beside = cv2.GaussianBlur(luma, (0, 0), max(_STRAND_WIDTH * side_px, 0.8))
-    darker = np.clip((beside - luma) / np.float32(_STRAND_LEVELS), -1, 1)
-    near = np.maximum(1 - np.square(beyond / np.float32(_NEAR_RIM)), 0)
-    near *= near
-    near *= near
-    near *= above
-    return np.asarray(np.float32(_STRANDS) * darker * near, np.float32)
-
-
-@lru_cache(maxsize=1)
-def _above() -> Float32:
-    """1 above a face, falling to 0 beside it: float32[RAYS, STEPS], shared."""
-    return np.repeat(rise(UP, *_ABOVE)[:, None], distances().shape[1], axis=1)
+def _mixed(one: Float32, other: Float32, share: Float32) -> Float32:
+    """Between two lists of colours float32[N, 4], by shares float32[N] of the way."""
+    return np.asarray(one + share[:, None] * (other - one), np.float32)
 
 
 def _beside(others: Sequence[Box], place: Similarity) -> Float32 | None:

@@ -35,6 +35,7 @@ class Reading(Enum):
     COLOUR = "what colour hair has"
     PATCH = "how far the patch reaches beyond the surrogate's outline"
     FILLED = "how far the painted face does"
+    FACE = "how far the painted face reaches"
 
 
 class HeadMemory:

@@ -26,6 +26,10 @@ class Trait(IntEnum):
     """How far beside the forehead hair begins."""
     UNEVEN = 5
     """How the hairline waves."""
+    SLEEK = 6
+    """How far hair is brushed to the sides."""
+    CROPPED = 7
+    """How short its strands are."""
 
 
 HEAD_TRAITS: Final = len(Trait)

@@ -55,6 +55,8 @@ class Patch:
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
         memory: what was read of this head in the frames before; None for a picture alone.
         hair: reads where the head's hair is; None leaves the head as it is, as without `head`.
+        softness_px: deviation of the blur that `pixels` were given to look like the picture around
+            them, px of the frame: what is drawn beside them is to look so too.
     """
 
     pixels: NDArray[np.float32]
@@ -65,6 +67,7 @@ class Patch:
     occlusion: Occlusion | None = None
     memory: HeadMemory | None = None
     hair: HairReader | None = None
+    softness_px: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,10 @@
-"""Where what is around a painted face comes from: the map that gives a head another hairline.
+"""Where a painted face ends and its surroundings begin: what gives a head another hairline.
 
 Where hair begins is what tells people apart, while ears, jaw and neck hardly do
 (`scripts/measure_heads.py`). So the forehead is the surrogate's up to a hairline of its own: what
-was seen between the patch and the subject's hairline is left out, and hair is laid from its end
-inwards until it begins where the surrogate's does, as large as it was seen. Where it does not
-suffice it is folded back on itself, and stretched by a bounded factor where that does not either.
-Where hair ends hardly moves, and nothing does at the end of a ray or beside a face: a head stays
-the head it was. All sources are pixels of the composite beyond the patch.
+was seen between the patch and the subject's hairline is left out, with the roots of the hair, and
+the surrogate's hair is drawn there, see `engines.hair_sources`. Where hair ends hardly moves, and
+nothing does at the end of a ray or beside a face: a head stays the head it was.
 """
 
 from __future__ import annotations
@@ -70,8 +68,8 @@ _AS_WIDE: Final = (0.8, 0.97)
 _ROOTS: Final = 0.55
 _LONGEST_ROOTS: Final = 0.2
 """Share of the hair next to the subject's hairline that is left out, of so much hair at most:
-larger hides more of where it was read wrongly, and stretches the rest more."""
-_HAIRLINE: Final = (0.075, -0.11)
+larger hides more of where it was read wrongly, and leaves less of the subject's own."""
+_HAIRLINE: Final = (0.06, -0.05)
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
 _FEW_LOW: Final = 2.0
 """A power of the trait, 0 high and 1 low: larger makes more of them high. High ones hide more."""
@@ -89,8 +87,9 @@ _TOP: Final = 0.97
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
-_WIDER: Final = (0.4, 3.0)
-"""How many times as wide hair may become, at least and at most."""
+_WIDER: Final = (0.4, 8.0)
+"""How many times as wide as what is seen of it hair may become, at least and at most: a bound that
+is met tells of the subject's hairline."""
 _VARIED: Final = 0.06
 """How far the outline of hair moves at most, from surrogate to surrogate."""
 _LEAN: Final = 0.05

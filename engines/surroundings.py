@@ -1,10 +1,10 @@
 """Continues what is around a swapped face up to it, and gives its head the surrogate's hairline.
 
 A stranger's face on an untouched head is still recognised more often than by chance: where hair
-begins tells people apart. So that is read (`engines.hairline`), and hair is drawn up to, or down
-to, where the surrogate's begins, as sharp as it was, see `engines.reshaping`; the rest of the head
-stays as it is, and skin runs on from the face, see `engines.seam`. Only the composite itself is
-looked at, in which every face has been replaced or covered: nothing can bring one back.
+begins tells people apart. So that is read (`engines.hairline`), and the surrogate's hair is drawn
+from where its own begins into the subject's, see `engines.reshaping`; the rest of the head stays as
+it is, and skin runs on from the face, see `engines.seam`. Only the composite itself is looked at,
+in which every face has been replaced or covered: nothing can bring one back.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from engines.alignment import (
 )
 from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
-from engines.hair_sources import Laid, Sources, laid_again, sources_of
+from engines.hair_sources import sources_of
+from engines.hair_strands import combed
 from engines.hair_tone import HairColour, evened, hair_colour
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
+from engines.head_traits import Trait
+from engines.hidden_hair import with_hidden
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
 from engines.polar import (
     CELL,
     GRID,
     MIDDLE,
-    abreast,
+    UP,
     beside,
     bounds,
     distances,
@@ -60,6 +63,8 @@ _INSIDE: Final = 0.06
 """How far inside its rim a painted face is looked at for its colour."""
 _FOLLOWED: Final = 0.5
 """Share of the way from what was drawn around a head to what is read of it in a third frame."""
+_HEIGHT: Final = rise(UP, 0.3, 0.7)
+"""How much of a painted face's end is a forehead's, float32[RAYS]."""
 _MIDDLE: Final = np.array(MIDDLE, np.float32)
 
 Float32 = NDArray[np.float32]
@@ -90,7 +95,9 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     memory = patch.memory
     fields, end = planned() if memory is None else memory.while_still(outline, planned, _between)
     region = _region(picture, place, end)
-    return None if region is None else head_layer(picture, place, region, fields, others)
+    if region is None:
+        return None
+    return head_layer(picture, place, region, fields, others, patch.softness_px)
 
 
 def _between(before: tuple[Fields, Float32], now: tuple[Fields, Float32]) -> tuple[Fields, Float32]:
@@ -118,27 +125,36 @@ def _planned(
     face = tapered(filled_radii(outline, hidden, painted))
     if patch.memory is not None:
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
-    hair = _hair(patch, crop, hidden, painted, outline)
+        # Foreheads end at hairlines, which brows and a noisy outline do not move.
+        face += _HEIGHT * (patch.memory.steadied(Reading.FACE, face) - face)
+    hair = _hair(patch, crop, around, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
     sources, right = sources_of(rim), leaning(rim, patch.head)
-    laid = laid_again(sources.beyond, sources.period, sources.blend)
-    places = np.zeros_like(around[..., :1]) if hair is None else hair.places[..., None]
-    seen = _drawn(np.concatenate([around, places], axis=2), sources, laid, right)
-    drawn, surely = seen[..., :3], seen[..., 3]
-    seam = toned(drawn, painted, rim.face, rim.painted)
     colour = None if hair is None else _colour(patch, around, hair, rim)
-    if hair is not None and colour is not None:
+    strands, cropped = np.zeros((*around.shape[:2], 4), np.float32), 0.0
+    if colour is not None and patch.head is not None:
+        strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
+        cropped = float(patch.head[Trait.CROPPED])
+    places = np.zeros_like(around[..., :1]) if hair is None else hair.places[..., None]
+    seen = beside(np.concatenate([around, places], axis=2), sources.distance, right)
+    drawn, surely = seen[..., :3], seen[..., 3] * (1 - strands[..., 3])
+    if colour is not None:
+        drawn = drawn + (colour.mean - drawn) * strands[..., 3:]
+    seam = toned(drawn, painted, rim.face, rim.painted)
+    if colour is not None:
         side_px = float(CELL) / scale_of(place)
-        seam += evened(drawn, surely, laid.is_laid, colour, rim, side_px)
+        seam += evened(drawn, surely, colour, rim, side_px)
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
     fields = fields_from_rays(
         sources,
         right,
         np.stack([distances() - rim.painted[:, None], ends], axis=2),
+        strands,
         seam,
         np.stack([skin - distances(), is_forehead(rim), shading(rim)], axis=2),
         forehead_tone(painted, skin, rim),
         colour,
+        cropped,
     )
     return fields, rim.end
 
@@ -152,21 +168,6 @@ def _colour(patch: Patch, around: Float32, hair: Hair, rim: Rim) -> HairColour |
 
     known = look() if patch.memory is None else patch.memory.renewed(Reading.COLOUR, look)
     return HairColour(*known) if np.isfinite(known).all() else None
-
-
-def _drawn(field: Float32, sources: Sources, laid: Laid, right: Float32) -> Float32:
-    """A field over rays, float32[RAYS, STEPS, C], as it is seen once everything is in its place."""
-    first, second = (
-        abreast(
-            field,
-            sources.right + way * sources.along_right - aside * sources.along_below + right,
-            sources.below + way * sources.along_below + aside * sources.along_right,
-        )
-        for way, aside in ((laid.first, laid.first_aside), (laid.second, laid.second_aside))
-    )
-    own = beside(field, sources.distance, right)
-    seen = np.where(laid.is_laid[..., None], first, own)
-    return np.asarray(seen + (second - seen) * laid.share[..., None], np.float32)
 
 
 def grid_place(patch: Patch) -> Similarity:
@@ -198,7 +199,12 @@ def _painted(patch: Patch) -> Float32:
 
 
 def _hair(
-    patch: Patch, crop: Float32, hidden: Float32, painted: Float32, outline: Float32
+    patch: Patch,
+    crop: Float32,
+    around: Float32,
+    hidden: Float32,
+    painted: Float32,
+    outline: Float32,
 ) -> Hair | None:
     """Where the subject's hair is, read now and then and steadied in between; None to leave it."""
     reader = patch.hair
@@ -207,8 +213,9 @@ def _hair(
 
     def read() -> Float32:
         inside = distances() < (outline - np.float32(_INSIDE))[:, None]
-        found = reader.read(crop, hidden, painted[inside].mean(axis=0))
-        return found.stacked()
+        skin = painted[inside].mean(axis=0)
+        found = reader.read(crop, hidden, skin)
+        return with_hidden(found, hidden, around, skin).stacked()
 
     known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
     return hair_from_stack(known)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engines.hair_tone import HairColour, evened, hair_colour
 from engines.head_traits import HEAD_TRAITS
-from engines.polar import RAYS, STEPS, UP, distances, wave
+from engines.polar import RAYS, UP, distances, wave
 from engines.reshaping import Rim, rim_of
 from tests.engines.heads import SKIN, hair_on_rays, head_on_rays
 
@@ -19,7 +19,6 @@ BEGINS, ENDS = 0.55, 0.9
 FACE, PATCH = np.full(RAYS, 0.42, np.float32), np.full(RAYS, 0.46, np.float32)
 HAIR = hair_on_rays(np.full(RAYS, BEGINS, np.float32), np.full(RAYS, ENDS, np.float32))
 ABOVE = UP > 0.8
-NOWHERE = np.zeros((RAYS, STEPS), np.bool_)
 SIDE = 160.0
 """Of the patch, px of the frame."""
 
@@ -32,12 +31,11 @@ def added(
     head: Float32,
     side_px: float = SIDE,
     places: Float32 = HAIR.places,
-    laid: NDArray[np.bool_] = NOWHERE,
 ) -> Float32:
     """What evening adds to a head."""
     colour = hair_colour(head, places, rim())
     assert colour is not None
-    return evened(head, places, laid, colour, rim(), side_px)
+    return evened(head, places, colour, rim(), side_px)
 
 
 def is_hair() -> NDArray[np.bool_]:
@@ -94,22 +92,16 @@ def test_hair_of_a_small_face_stays() -> None:
     assert 0 < middling < np.abs(added(head)).max()
 
 
-@pytest.mark.parametrize("side", [70.0, SIDE])
-def test_what_is_laid_is_hair_whatever_it_was(side: float) -> None:
-    """The planted fault: a wall behind the head is laid on it, on small faces too."""
-    head = head_on_rays(BEGINS, ENDS, noise=0.0)
-    laid = np.asarray(is_hair() & (np.abs(distances() - 0.75) < 0.03), np.bool_)
-    head[laid] = 200
-    places = np.where(laid, np.float32(0), HAIR.places)
-    made = head + added(head, side, places, laid)
-    assert np.abs(made[laid] - (25, 30, 40)).max() < 2
+def test_strands_differ_by_no_more_than_hair_does_nor_by_much_of_its_brightness() -> None:
+    strands, bright = np.array([-1, 0, 1], np.float32), np.ones(3, np.float32)
+    for deviation, most in ((2.0, 2.0), (90.0, 25.0)):
+        hair = HairColour(np.full(3, 90, np.float32), np.full(3, deviation, np.float32))
+        drawn = hair.of_strands(strands, bright)[:, :3]
+        assert np.array_equal(drawn[1], hair.mean)
+        assert 0.5 < np.abs(drawn - hair.mean).max() < most
 
 
-def test_fine_detail_of_a_wall_is_bounded_by_what_hair_has() -> None:
-    colour = hair_colour(shining(0.0), HAIR.places, rim())
-    assert colour is not None
-    pixels = np.random.default_rng(0).integers(0, 256, (64, 4)).astype(np.uint8)
-    assert np.abs(colour.bounded(pixels)[:, :3] - colour.mean).max() < 60
-    own = np.broadcast_to(np.append(colour.mean + colour.deviation, 9).astype(np.uint8), (64, 4))
-    assert np.array_equal(colour.bounded(np.ascontiguousarray(own)), own)
-    assert isinstance(colour, HairColour)
+def test_strands_of_no_places_have_no_colours() -> None:
+    nowhere = np.zeros(0, np.float32)
+    hair = HairColour(np.full(3, 90, np.float32), np.full(3, 9, np.float32))
+    assert hair.of_strands(nowhere, nowhere).shape == (0, 4)

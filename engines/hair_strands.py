@@ -1,0 +1,143 @@
+"""Hair of a surrogate, drawn: where its strands run, how they shine, and what they are taken from.
+
+Strands come from a sheet of noise that is long along them and narrow across them, from locks to
+single hairs, and waved a little; cropped hair is of short strands. Nothing of it is anybody's. The
+sheet is kept in several sizes, so that on small or blurred heads fine strands melt into locks
+instead of glittering.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.grid_window import looked_up
+from engines.head_traits import Trait, centred
+from engines.polar import TURNS, distances
+from engines.stylegan.drawing import between, rise
+
+__all__ = ["combed", "strands_at"]
+
+_RADIUS: Final = 0.5
+"""Radius at which strands are as wide as on the sheet, shares of a patch's side."""
+_SLANT: Final = (0.1, 0.9)
+"""How far strands fall aside on their way out, of hair that is brushed back and to the sides."""
+_PARTED: Final = 0.45
+_PARTING: Final = 0.4
+"""Where hair is parted, radians from the top to either side, and over what angle."""
+_FALLS: Final = 1.0
+_BESIDE: Final = (0.4, 1.6)
+"""How much more they fall beside the face, and between which angles from the top that begins."""
+_ROOTS: Final = (0.15, 0.035)
+_SHINE: Final = (0.10, 0.15, 0.07)
+"""How much darker hair is at its roots, and over what distance; how much brighter farther out, from
+where on, and over what distance; shares of a patch's side."""
+_FINEST: Final = 256
+"""Cells of the largest sheet in a patch's side."""
+_ACROSS: Final = 2
+"""Sides of a patch that a sheet is wide across strands, before it repeats; along them, one."""
+_SIZES: Final = 4
+_LONG: Final = ((1, 30, 0.7), (2, 40, 0.8), (4.5, 55, 0.7), (10, 70, 0.5), (24, 90, 0.4))
+_CROPPED: Final = ((1.2, 4, 0.8), (2.5, 7, 1.0), (6, 14, 0.5), (20, 30, 0.4))
+_TIPS: Final = ((1.2, 30, 1.0), (2.5, 40, 0.8), (6, 60, 0.4), (25, 90, 0.4))
+"""Widths and lengths of strands, cells of the largest sheet, and how much each tells."""
+_WAVES: Final = (30, 45, 1.0)
+_WAVED: Final = 10.0
+"""How wide and long the waves of strands are, and how far they go to and fro, cells."""
+_SEED: Final = 20
+
+Float32 = NDArray[np.float32]
+
+
+def combed(begins: Float32, traits: Float32) -> tuple[Float32, Float32, Float32]:
+    """Where on the sheet every place of a surrogate's hair lies, and how bright it is.
+
+    Strands run from the hairline outwards and fall to both sides of a parting.
+
+    Args:
+        begins: float32[RAYS], radius of the hairline.
+        traits: float32[HEAD_TRAITS] of the surrogate.
+
+    Returns:
+        Places across strands and along them, shares of the patch's side, and brightness, about 1:
+        float32[RAYS, STEPS] each.
+    """
+    along = np.asarray(distances() - begins[:, None], np.float32)
+    out = np.maximum(along, 0)
+    turn = np.mod(TURNS + 1.5 * np.pi, 2 * np.pi) - np.pi
+    parting = _PARTED * float(np.sign(centred(traits)[Trait.LEANING]))
+    aside = between(_SLANT, float(traits[Trait.SLEEK])) * np.tanh((turn - parting) / _PARTING)
+    aside += np.sign(turn) * _FALLS * rise(np.abs(turn).astype(np.float32), *_BESIDE)
+    own = _ACROSS * float(traits.sum())
+    across = own + _RADIUS * turn[:, None] - aside[:, None] * out
+    darker, shines = _ROOTS[0] * np.exp(-out / _ROOTS[1]), _SHINE[0]
+    brighter = shines * np.exp(-np.square((out - _SHINE[1]) / _SHINE[2]))
+    bright = 1 - darker + brighter
+    return np.asarray(across, np.float32), along, np.asarray(bright, np.float32)
+
+
+def strands_at(across: Float32, along: Float32, cropped: float, side_px: float) -> Float32:
+    """How strands lie at N places: float32[2, N].
+
+    Args:
+        across: float32[N], shares of the patch's side across strands.
+        along: float32[N], along them.
+        cropped: 0 for long strands, 1 for short ones.
+        side_px: the patch's side as far as it is sharp, px: finer strands are not drawn.
+
+    Returns:
+        How bright a strand is, and how far it reaches beyond its neighbours; of mean 0, and of
+        deviation 1 where the finest are drawn.
+    """
+    finer = float(np.clip(np.log2(_FINEST / max(side_px, 1.0)), 0, _SIZES - 1))
+    first = min(int(finer), _SIZES - 2)
+    found = _on_sheet(first, across, along)
+    found += np.float32(finer - first) * (_on_sheet(first + 1, across, along) - found)
+    long, short, tips, _ = found.T
+    return np.stack([long + np.float32(cropped) * (short - long), tips])
+
+
+def _on_sheet(size: int, across: Float32, along: Float32) -> Float32:
+    sheet = _sheets()[size]
+    cells = np.float32(_FINEST / 2**size)
+    columns, rows = np.mod(across * cells, sheet.shape[1]), np.mod(along * cells, sheet.shape[0])
+    return looked_up(sheet, columns, rows, cv2.BORDER_WRAP)
+
+
+@lru_cache(maxsize=1)
+def _sheets() -> tuple[Float32, ...]:
+    """The sheet in every size, the largest first: float32[H, W, 4] each; the last channel is 0."""
+    random = np.random.default_rng(_SEED)
+    shape = (_FINEST, _ACROSS * _FINEST)
+    rows, columns = (axis.astype(np.float32) for axis in np.mgrid[: shape[0], : shape[1]])
+    parts = [_strands(shape, widths, random) for widths in (_LONG, _CROPPED, _TIPS)]
+    columns += _WAVED * _strands(shape, (_WAVES,), random)
+    flat = np.dstack([*parts, np.zeros(shape, np.float32)])
+    places = (np.mod(columns, shape[1]), rows)
+    sheet = cv2.remap(flat, *places, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
+    sheets = [np.asarray(sheet, np.float32)]
+    for _ in range(_SIZES - 1):
+        half = (sheets[-1].shape[1] // 2, sheets[-1].shape[0] // 2)
+        less = cv2.resize(sheets[-1], half, interpolation=cv2.INTER_AREA)
+        sheets.append(np.asarray(less, np.float32))
+    return tuple(sheets)
+
+
+def _strands(
+    shape: tuple[int, int],
+    parts: tuple[tuple[float, float, float], ...],
+    random: np.random.Generator,
+) -> Float32:
+    """Noise that repeats at its ends, of some widths and lengths: mean 0, deviation 1."""
+    rows, columns = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None]
+    total = np.zeros(shape)
+    for wide, long, weight in parts:
+        kept = np.exp(-2 * np.square(np.pi * rows * long) - 2 * np.square(np.pi * columns * wide))
+        kept[0, 0] = 0
+        soft = np.fft.irfft2(np.fft.rfft2(random.standard_normal(shape)) * kept, shape)
+        total += weight * soft / soft.std()
+    return np.asarray(total / total.std(), np.float32)
