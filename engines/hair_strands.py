@@ -42,7 +42,7 @@ _ACROSS: Final = 2
 """Sides of a patch that a sheet is wide across strands, before it repeats; along them, one."""
 _SIZES: Final = 4
 _LONG: Final = ((1, 30, 0.7), (2, 40, 0.8), (4.5, 55, 0.7), (10, 70, 0.5), (24, 90, 0.4))
-_CROPPED: Final = ((1.2, 4, 0.8), (2.5, 7, 1.0), (6, 14, 0.5), (20, 30, 0.4))
+_CROPPED: Final = ((1.2, 7, 0.8), (2.5, 12, 0.9), (6, 22, 0.5), (20, 40, 0.4))
 _TIPS: Final = ((1.2, 30, 1.0), (2.5, 40, 0.8), (6, 60, 0.4), (25, 90, 0.4))
 """Widths and lengths of strands, cells of the largest sheet, and how much each tells."""
 _WAVES: Final = (30, 45, 1.0)

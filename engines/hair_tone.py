@@ -15,18 +15,25 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.hairline import Hair
 from engines.polar import distances
 from engines.reshaping import Rim
 from engines.stylegan.drawing import LUMA, rise
 
 __all__ = ["HairColour", "evened", "hair_colour"]
 
-_LEAST: Final = 20.0
+_LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
+_RATHER: Final = 0.1
+"""How much a place between where hair begins and where it ends counts at least."""
 _ALIKE: Final = 40.0
 _TURNS: Final = 2
 """How far from hair's colour a place counts little for it, grey levels, and how often that is
 asked: headphones and caps are taken for hair too."""
+_BEHIND: Final = 8
+_STILL_HAIR: Final = 0.1
+"""How many of a ray's last steps show what is behind a head, and how much places that look like
+that count still: a wall may be taken for hair."""
 _FAINT: Final = 1e-3
 _BIN: Final = 16.0
 """Width of the bins in which the most usual brightness is looked for, grey levels."""
@@ -54,10 +61,12 @@ class HairColour:
     Attributes:
         mean: float32[3] BGR, 0 to 255.
         deviation: float32[3], how much it differs from place to place.
+        seen: how many places tell so.
     """
 
     mean: Float32
     deviation: Float32
+    seen: float = 0.0
 
     def stacked(self) -> Float32:
         """Both in one array, float32[2, 3]."""
@@ -80,25 +89,34 @@ class HairColour:
         return np.concatenate([colours, np.zeros((len(strands), 1), np.float32)], axis=1)
 
 
-def hair_colour(around: Float32, surely: Float32, rim: Rim) -> HairColour | None:
+def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     """The colour of what is surely hair; None where there is hardly any.
 
     Args:
         around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
-        surely: float32[RAYS, STEPS], how surely each place of them is hair, 0 to 1.
+        hair: as it was read.
         rim: where hair begins and ends; what stays the subject's does not count.
     """
-    counts = np.asarray(surely * rim.altered[:, None], np.float32)
+    out, seen = distances(), (hair.ends - hair.hidden)[:, None]
+    rather = np.float32(_RATHER) * ((out > hair.begins[:, None]) & (out < seen))
+    counts = np.asarray(np.maximum(hair.places, rather) * rim.altered[:, None], np.float32)
     if counts.sum() < _LEAST:
         return None
+    behind = around[:, -_BEHIND:].mean(axis=1, keepdims=True)
+    counts *= 1 - _likeness(around, behind) + np.float32(_STILL_HAIR)
     like = counts * _usual(around, counts)
     for _ in range(_TURNS):
         mean = np.einsum("rs,rsc->c", like, around) / like.sum()
-        apart = np.square(around - mean).mean(axis=2) / np.float32(_ALIKE * _ALIKE)
-        like = counts * (np.exp(-apart) + np.float32(_FAINT))
+        like = counts * (_likeness(around, mean) + np.float32(_FAINT))
     square = np.einsum("rs,rsc->c", like, np.square(around - mean)) / like.sum()
     deviation = np.sqrt(square) + np.float32(_FINER)
-    return HairColour(mean.astype(np.float32), deviation.astype(np.float32))
+    return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
+
+
+def _likeness(around: Float32, colour: Float32) -> Float32:
+    """1 where places have a colour, less where they differ: float32[RAYS, STEPS]."""
+    apart = np.square(around - colour).mean(axis=2) / np.float32(_ALIKE * _ALIKE)
+    return np.asarray(np.exp(-apart), np.float32)
 
 
 def _usual(around: Float32, counts: Float32) -> Float32:

@@ -66,20 +66,23 @@ class Hair:
         begins: float32[RAYS], shares of the patch's side, never inside the patch.
         ends: float32[RAYS], no less.
         places: float32[RAYS, STEPS], how surely each place is hair, 0 to 1.
+        hidden: float32[RAYS], how much of that width was not seen, but must be there.
     """
 
     begins: Float32
     ends: Float32
     places: Float32
+    hidden: Float32
 
     def stacked(self) -> Float32:
-        """All of it in one array, float32[2 + STEPS, RAYS]."""
-        return np.concatenate([self.begins[None], self.ends[None], self.places.T])
+        """All of it in one array, float32[3 + STEPS, RAYS]."""
+        rays = (self.begins[None], self.ends[None], self.hidden[None])
+        return np.concatenate([*rays, self.places.T])
 
 
 def hair_from_stack(stack: Float32) -> Hair:
     """The inverse of `Hair.stacked`, of any stacks' mean or median."""
-    return Hair(stack[0], stack[1], np.ascontiguousarray(stack[2:].T))
+    return Hair(stack[0], stack[1], np.ascontiguousarray(stack[3:].T), stack[2])
 
 
 class HairReader(Protocol):
@@ -143,6 +146,7 @@ def _borders(told: Float32, hidden: Float32) -> Hair:
         _everywhere(first, hidden),
         _everywhere(last, np.maximum(OUTLINE, hidden)),
         rise(told, *_SURELY),
+        np.zeros(RAYS, np.float32),
     )
 
 

@@ -24,6 +24,8 @@ _STILL: Final = 0.015
 """How far a face's outline may have moved, shares of the patch's side, for what was made of its
 head to be used again; larger saves more, and lags behind more."""
 
+_FADES: Final = 0.01
+
 T = TypeVar("T")
 Float32 = NDArray[np.float32]
 
@@ -36,6 +38,8 @@ class Reading(Enum):
     PATCH = "how far the patch reaches beyond the surrogate's outline"
     FILLED = "how far the painted face does"
     FACE = "how far the painted face reaches"
+    AMOUNT = "how much hair there is"
+    SEEN = "what colour it had where most was seen"
 
 
 class HeadMemory:
@@ -48,6 +52,7 @@ class HeadMemory:
         self._medians: dict[Reading, Float32] = {}
         self._made: tuple[Float32, object] | None = None
         self._uses = 0
+        self._weights: dict[Reading, float] = {}
 
     def while_still(self, outline: Float32, make: Callable[[], T], mixed: Callable[[T, T], T]) -> T:
         """What is made of a head, used for three frames while the face hardly moves.
@@ -79,6 +84,8 @@ class HeadMemory:
     def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
 
+        What could not be read, not a number, does not count beside what could.
+
         >>> memory, made = HeadMemory(), []
         >>> def read() -> Float32:
         ...     made.append(None)
@@ -91,9 +98,37 @@ class HeadMemory:
         if self._frames[what] % _EVERY == 0:
             made = self._read.setdefault(what, deque(maxlen=_OF))
             made.append(read())
-            self._medians[what] = np.asarray(np.median(made, axis=0), np.float32)
+            known = [one for one in made if np.isfinite(one).all()] or made
+            self._medians[what] = np.asarray(np.median(known, axis=0), np.float32)
         self._frames[what] += 1
         return self.steadied(what, self._medians[what])
+
+    def most(self, what: Reading, found: float) -> float:
+        """The most that was found so far; it fades, by a hundredth each time.
+
+        >>> memory = HeadMemory()
+        >>> [round(memory.most(Reading.AMOUNT, one), 3) for one in (2.0, 0.0, 0.0, 3.0)]
+        [2.0, 1.98, 1.96, 3.0]
+        """
+        known = float(self._means.get(what, np.zeros(1, np.float32))[0])
+        kept = max(found, known * (1 - _FADES))
+        self._means[what] = np.array([kept], np.float32)
+        return kept
+
+    def weighed(self, what: Reading, found: Float32, weight: float) -> Float32:
+        """The mean of what was found so far, by weights that fade in the same way.
+
+        >>> memory = HeadMemory()
+        >>> float(memory.weighed(Reading.SEEN, np.float32(4), 3.0))
+        4.0
+        >>> round(float(memory.weighed(Reading.SEEN, np.float32(8), 1.0)), 2)
+        5.01
+        """
+        total = weight + self._weights.get(what, 0.0) * (1 - _FADES)
+        known = self._means.get(what, found)
+        mean = np.asarray(known + np.float32(weight / total) * (found - known), np.float32)
+        self._means[what], self._weights[what] = mean, total
+        return mean
 
     def steadied(self, what: Reading, found: Float32) -> Float32:
         """A reading, float32[..., RAYS] or [2, 3], as of all frames so far.

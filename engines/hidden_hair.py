@@ -13,43 +13,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.polar import REACH, STEPS, UP, along, distances, smooth_around
+from engines.polar import RAYS, REACH, STEPS, UP, along, smooth_around
 from engines.seam import skin_likeness
 from engines.stylegan.drawing import rise
 
-__all__ = ["with_hidden"]
+__all__ = ["amount_of", "with_hidden"]
 
-_HAS_HAIR: Final = (0.01, 0.03)
-"""Mean widths of sure hair on rays that rise, between which a head comes to have hair."""
-_RISES: Final = 0.3
+_HAS_HAIR: Final = (0.003, 0.01)
+"""Amounts between which a head comes to have hair."""
+_UPPER: Final = UP > 0.3
 _REACHES: Final = 0.08
-"""How steeply these rise, and how far beyond a patch what it hides is drawn."""
+"""These rays, and how far beyond a patch what it hides is drawn."""
 _BESIDE: Final = np.array([0.02, 0.04, 0.06], np.float32)
-_SKIN: Final = (0.2, 0.5)
-"""Where beyond the patch is looked for skin, and the likenesses between which it counts as that."""
+_BEHIND: Final = np.array([0.99, 1.09, 1.19], np.float32)
+"""Where beyond the patch is looked for skin, and, from the middle, for what is behind the head."""
+_BALD: Final = (0.2, 0.5)
+"""Likenesses to skin, and not to what is behind, between which a ray comes to be bald."""
 
 Float32 = NDArray[np.float32]
 
 
-def with_hidden(hair: Hair, hidden: Float32, around: Float32, skin: Float32) -> Hair:
+def amount_of(hair: Hair) -> float:
+    """How wide sure hair is above a face, the mean of its rays, shares of the patch's side."""
+    return float(hair.places[_UPPER].sum(axis=1).mean()) * (REACH / STEPS)
+
+
+def with_hidden(hair: Hair, amount: float, hidden: Float32, around: Float32, skin: Float32) -> Hair:
     """Hair as it was read, and what of it the patch hides.
 
     Args:
         hair: as it was read.
+        amount: of hair on this head, now or before, see `amount_of`.
         hidden: float32[RAYS], where the patch ends.
         around: float32[RAYS, STEPS, 3] BGR, what is around it.
         skin: float32[3] BGR of the face.
     """
-    upper = UP > _RISES
-    wide = hair.places[upper].sum(axis=1).mean() * (REACH / STEPS)
-    beside = along(around, hidden[:, None] + _BESIDE)
-    like = skin_likeness(beside, skin).max(axis=1)
-    share = rise(np.full(1, wide, np.float32), *_HAS_HAIR) * (1 - rise(like, *_SKIN)) * upper
+    bald = rise(_baldness(hidden, around, skin), *_BALD)
+    share = rise(np.full(1, amount, np.float32), *_HAS_HAIR) * (1 - bald) * _UPPER
     share = smooth_around(np.asarray(share, np.float32), 1.0)
     reaches = hidden + share * np.float32(_REACHES)
-    short = np.maximum(reaches - np.maximum(hair.ends, hidden), 0)
-    out = distances()
-    is_near = (out > hidden[:, None]) & (out < reaches[:, None])
-    places = np.maximum(hair.places, is_near * share[:, None])
-    begins = np.where(short > 0, hair.begins + share * (hidden - hair.begins), hair.begins)
-    return Hair(*(np.asarray(one, np.float32) for one in (begins, hair.ends + short, places)))
+    is_seen = hair.ends > hair.begins
+    short = np.maximum(reaches - np.where(is_seen, hair.ends, hidden), 0).astype(np.float32)
+    begins = np.where(short > 0, hidden, hair.begins).astype(np.float32)
+    ends = np.where(short > 0, reaches, hair.ends).astype(np.float32)
+    return Hair(begins, ends, hair.places, short)
+
+
+def _baldness(hidden: Float32, around: Float32, skin: Float32) -> Float32:
+    """How surely there is skin beyond a patch, and no wall of its colour: float32[RAYS]."""
+    beside = along(around, hidden[:, None] + _BESIDE)
+    behind = along(around, np.broadcast_to(_BEHIND, (RAYS, len(_BEHIND)))).mean(axis=1)
+    like_skin = skin_likeness(beside, skin)
+    like_wall = skin_likeness(beside, behind[:, None])
+    return np.asarray((like_skin * (1 - like_wall)).max(axis=1), np.float32)

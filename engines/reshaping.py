@@ -212,7 +212,7 @@ def _sure_width(hair: Hair, source: Float32, outline: Float32) -> Float32:
     between = (out > source[:, None]) & (out < outline[:, None])
     width = (hair.places * between).sum(axis=1) * _STEP
     soft = smooth_around(np.asarray(width, np.float32), 2.0)
-    return np.clip(soft, 0, outline - source)
+    return np.clip(np.maximum(soft, smooth_around(hair.hidden, 2.0)), 0, outline - source)
 
 
 def leaning(rim: Rim, traits: Float32 | None) -> Float32:

@@ -34,7 +34,7 @@ from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
 from engines.head_traits import Trait
-from engines.hidden_hair import with_hidden
+from engines.hidden_hair import amount_of, with_hidden
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
 from engines.polar import (
@@ -163,8 +163,12 @@ def _colour(patch: Patch, around: Float32, hair: Hair, rim: Rim) -> HairColour |
     """What colour the hair has, looked at now and then and steadied in between."""
 
     def look() -> Float32:
-        found = hair_colour(around, hair.places, rim)
-        return np.full((2, 3), np.nan, np.float32) if found is None else found.stacked()
+        found = hair_colour(around, hair, rim)
+        if found is None:
+            return np.full((2, 3), np.nan, np.float32)
+        if patch.memory is None:
+            return found.stacked()
+        return patch.memory.weighed(Reading.SEEN, found.stacked(), found.seen)
 
     known = look() if patch.memory is None else patch.memory.renewed(Reading.COLOUR, look)
     return HairColour(*known) if np.isfinite(known).all() else None
@@ -215,7 +219,10 @@ def _hair(
         inside = distances() < (outline - np.float32(_INSIDE))[:, None]
         skin = painted[inside].mean(axis=0)
         found = reader.read(crop, hidden, skin)
-        return with_hidden(found, hidden, around, skin).stacked()
+        amount = amount_of(found)
+        if patch.memory is not None:
+            amount = patch.memory.most(Reading.AMOUNT, amount)
+        return with_hidden(found, amount, hidden, around, skin).stacked()
 
     known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
     return hair_from_stack(known)

@@ -35,7 +35,7 @@ def head_on_rays(
 def hair_on_rays(begins: Float32, ends: Float32) -> Hair:
     """Hair between two distances float32[RAYS] of every ray, told surely."""
     is_hair = (distances() > begins[:, None]) & (distances() < ends[:, None])
-    return Hair(begins, ends, is_hair.astype(np.float32))
+    return Hair(begins, ends, is_hair.astype(np.float32), np.zeros(RAYS, np.float32))
 
 
 def surrogate(**traits: float) -> Float32:
@@ -61,4 +61,4 @@ class DarkHair:
         step = np.float32(REACH / STEPS)
         begins = np.where(found, np.maximum(first * step, hidden), hidden).astype(np.float32)
         ends = np.where(found, np.maximum(last * step, begins), hidden).astype(np.float32)
-        return Hair(begins, ends, is_hair.astype(np.float32))
+        return Hair(begins, ends, is_hair.astype(np.float32), np.zeros(RAYS, np.float32))

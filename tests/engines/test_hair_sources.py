@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,7 +98,7 @@ def test_subjects_own_hair_stays_where_it_is_and_ends_it() -> None:
 
 def test_where_there_is_no_hair_what_is_behind_is_drawn_in_and_no_hair_is() -> None:
     wall = hair_between(0.5, 0.9)
-    nothing = Hair(wall.begins, wall.ends, np.zeros_like(wall.places))
+    nothing = replace(wall, places=np.zeros_like(wall.places))
     assert not sources_of(rim_of(FACE, PATCH, nothing, surrogate())).drawn.any()
 
 

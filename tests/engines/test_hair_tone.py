@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -30,12 +32,11 @@ def rim(traits: Float32 | None = np.full(HEAD_TRAITS, 0.5, np.float32)) -> Rim: 
 def added(
     head: Float32,
     side_px: float = SIDE,
-    places: Float32 = HAIR.places,
 ) -> Float32:
     """What evening adds to a head."""
-    colour = hair_colour(head, places, rim())
+    colour = hair_colour(head, HAIR, rim())
     assert colour is not None
-    return evened(head, places, colour, rim(), side_px)
+    return evened(head, HAIR.places, colour, rim(), side_px)
 
 
 def is_hair() -> NDArray[np.bool_]:
@@ -73,8 +74,8 @@ def test_skin_that_was_taken_for_hair_gets_its_colour() -> None:
 def test_what_is_not_hair_stays() -> None:
     head = head_on_rays(BEGINS, ENDS)
     assert not added(head)[HAIR.places == 0].any()
-    assert hair_colour(head, np.zeros_like(HAIR.places), rim()) is None
-    assert hair_colour(head, HAIR.places, rim(None)) is None
+    assert hair_colour(head, replace(HAIR, ends=HAIR.begins, places=0 * HAIR.places), rim()) is None
+    assert hair_colour(head, HAIR, rim(None)) is None
 
 
 def test_colour_of_hair_is_its_own() -> None:

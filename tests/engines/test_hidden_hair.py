@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.hidden_hair import with_hidden
-from engines.polar import RAYS, UP
+from engines.hidden_hair import amount_of, with_hidden
+from engines.polar import RAYS, UP, distances
 from tests.engines.heads import SKIN, hair_on_rays, head_on_rays
 
 pytestmark = pytest.mark.unit
@@ -20,10 +20,12 @@ LEFT = (np.arange(RAYS) > RAYS // 2) & (np.arange(RAYS) < 3 * RAYS // 4)
 TEMPLE = LEFT & (UP > 0.4) & (UP < 0.8)
 
 
-def read(ends: Float32, behind: Float32) -> Hair:
-    """Dark hair from the patch to some distances, and what is beyond in one colour."""
-    around = head_on_rays(HIDDEN, ends, wall=tuple(behind), noise=0.0)
-    return with_hidden(hair_on_rays(HIDDEN, ends), HIDDEN, around, SKIN)
+def read(ends: Float32, wall: Float32 = WALL, bald: float = 0.0) -> Hair:
+    """Dark hair from the patch to some distances, or bald skin, and a wall behind."""
+    around = head_on_rays(HIDDEN, ends, wall=(wall[0], wall[1], wall[2]), noise=0.0)
+    around[(distances() > ends[:, None]) & (distances() < bald)] = SKIN
+    hair = hair_on_rays(HIDDEN, ends)
+    return with_hidden(hair, amount_of(hair), HIDDEN, around, SKIN)
 
 
 def short_at_the_temple() -> Float32:
@@ -32,25 +34,30 @@ def short_at_the_temple() -> Float32:
 
 def test_hair_of_a_temple_that_the_patch_hides_is_there() -> None:
     """The planted fault: a wall was drawn in between the face and long hair."""
-    hair = read(short_at_the_temple(), WALL)
+    hair = read(short_at_the_temple())
     assert (hair.ends - hair.begins)[TEMPLE].min() > 0.04
-    assert hair.places[TEMPLE].max(axis=1).min() > 0.6
+    assert np.allclose(hair.hidden[TEMPLE], (hair.ends - HIDDEN)[TEMPLE])
     others = LEFT & ~TEMPLE & (UP > 0.9)
     assert np.allclose(hair.ends[others], 0.7)
 
 
 def test_bald_temples_stay_bald() -> None:
-    hair, within = read(short_at_the_temple(), SKIN), LEFT & (UP > 0.5) & (UP < 0.7)
+    hair, within = read(short_at_the_temple(), bald=0.75), LEFT & (UP > 0.5) & (UP < 0.7)
     assert np.abs(hair.ends - HIDDEN)[within].max() < 0.005
 
 
+def test_a_wall_of_the_colour_of_skin_is_no_bald_head() -> None:
+    hair = read(short_at_the_temple(), wall=SKIN)
+    assert (hair.ends - hair.begins)[TEMPLE].min() > 0.04
+
+
 def test_heads_without_hair_get_none() -> None:
-    hair = read(HIDDEN, WALL)
+    hair = read(HIDDEN)
     assert np.array_equal(hair.ends, HIDDEN)
-    assert not hair.places.any()
+    assert not hair.hidden.any()
 
 
 def test_what_is_beside_and_below_a_face_stays() -> None:
-    hair = read(HIDDEN, WALL)
-    full = read(np.where(UP > 0.5, 0.7, 0.5).astype(np.float32), WALL)
+    hair = read(HIDDEN)
+    full = read(np.where(UP > 0.5, 0.7, 0.5).astype(np.float32))
     assert np.abs(full.ends - hair.ends)[UP < 0.1].max() < 0.001
