@@ -84,13 +84,13 @@ def moves_of(ways: Float32) -> Float32:
     """From how far away every cell is taken, and what else is told of it: float32[GRID, GRID, 4].
 
     Args:
-        ways: float32[GRID, GRID, 4], how much farther out and farther right a place is taken from,
-            shares of the patch's side; what follows is kept. The result has how much farther right
-            and below.
+        ways: float32[GRID, GRID, 4], how much farther out a place is taken from, shares of the
+            patch's side, and 0; what follows is kept. The result has how much farther right and
+            below.
     """
     x, y = _outwards()
     moves = ways.copy()
-    moves[..., 0] = ways[..., 0] * x + ways[..., 1]
+    moves[..., 0] = ways[..., 0] * x
     moves[..., 1] = ways[..., 0] * y
     return moves
 

@@ -22,12 +22,11 @@ from engines.grid_window import (
     spread,
     window_of,
 )
-from engines.hair_sources import Sources
 from engines.hair_strands import strands_at
 from engines.hair_tone import HairColour
 from engines.patches import Placed
 from engines.pictures import Picture
-from engines.polar import CELL, GRID, distances, grid_from_rays
+from engines.polar import CELL, GRID, grid_from_rays
 from engines.stylegan.drawing import laid_over, rise
 from engines.types import Box
 
@@ -97,8 +96,7 @@ class Fields:
 
 
 def fields_from_rays(
-    sources: Sources,
-    right: Float32,
+    outwards: Float32,
     rim: Float32,
     hair: Float32,
     seam: Float32,
@@ -110,8 +108,7 @@ def fields_from_rays(
     """The fields of what happens over rays.
 
     Args:
-        sources: where places are taken from.
-        right: float32[RAYS, STEPS], how much farther right.
+        outwards: float32[RAYS, STEPS], how much farther out places are taken from.
         rim: float32[RAYS, STEPS, 2], distance from the painted face's rim, and where rays end.
         hair: float32[RAYS, STEPS, 4].
         seam: float32[RAYS, STEPS, 3].
@@ -120,11 +117,10 @@ def fields_from_rays(
         colour: of the hair that is drawn; None for none.
         cropped: how short its strands are.
     """
-    nothing = np.zeros_like(right)
-    outwards = sources.distance - distances()
+    nothing = np.zeros_like(outwards)
     # Four channels are looked up in half the time of three.
     planes = (
-        (outwards, right, rim[..., 0], rim[..., 1]),
+        (outwards, nothing, rim[..., 0], rim[..., 1]),
         tuple(np.moveaxis(hair, 2, 0)),
         (*np.moveaxis(seam, 2, 0), nothing),
         (forehead[..., 0], nothing, forehead[..., 1], 1 - forehead[..., 2]),

@@ -16,19 +16,17 @@ class Trait(IntEnum):
 
     HAIR_LOW = 0
     """How low hair comes down on the forehead."""
-    TALL = 1
-    """How high hair stands."""
-    RECEDING = 2
+    RECEDING = 1
     """How far a high hairline recedes at its corners."""
-    LEANING = 3
+    LEANING = 2
     """To which side hair falls, and on which it begins lower."""
-    SQUARE = 4
+    SQUARE = 3
     """How far beside the forehead hair begins."""
-    UNEVEN = 5
+    UNEVEN = 4
     """How the hairline waves."""
-    SLEEK = 6
+    SLEEK = 5
     """How far hair is brushed to the sides."""
-    CROPPED = 7
+    CROPPED = 6
     """How short its strands are."""
 
 

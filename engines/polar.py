@@ -25,9 +25,7 @@ __all__ = [
     "STEPS",
     "TURNS",
     "UP",
-    "abreast",
     "along",
-    "beside",
     "bounds",
     "distances",
     "ellipse",
@@ -156,36 +154,9 @@ def grid_from_rays(field: Float32) -> Float32:
 
 def along(field: Float32, distance: Float32) -> Float32:
     """A field float32[RAYS, STEPS, ...] looked up along its rays at distances float32[RAYS, N]."""
+    steps = (distance * np.float32(STEPS / REACH) - np.float32(0.5)).astype(np.float32)
     rows = np.broadcast_to(np.arange(RAYS, dtype=np.float32)[:, None], distance.shape)
-    return _looked_up(field, distance, rows)
-
-
-def beside(field: Float32, distance: Float32, right: Float32) -> Float32:
-    """The same, so much farther to the right: float32[RAYS, N] in shares of the patch's side.
-
-    >>> field = np.repeat(np.arange(RAYS, dtype=np.float32)[:, None], STEPS, axis=1)
-    >>> up, away = 3 * RAYS // 4, np.full((RAYS, 1), 0.5, np.float32)
-    >>> round(float(beside(field, away, away)[up, 0])) - up == RAYS // 8
-    True
-    """
-    return abreast(field, distance * _COSINE[:, None] + right, distance * _SINE[:, None])
-
-
-def abreast(field: Float32, x: Float32, y: Float32) -> Float32:
-    """A field float32[RAYS, STEPS, ...] looked up at places right and below the middle.
-
-    Args:
-        field: over rays.
-        x: float32[RAYS, N], shares of the patch's side.
-        y: the same.
-    """
-    turns = np.arctan2(y, x) % np.float32(2 * np.pi) * np.float32(RAYS / (2 * np.pi))
-    return _looked_up(np.concatenate([field, field[:1]]), np.hypot(x, y), turns)
-
-
-def _looked_up(field: Float32, distance: Float32, rows: Float32) -> Float32:
-    steps = distance * np.float32(STEPS / REACH) - np.float32(0.5)
-    places = (steps.astype(np.float32), np.ascontiguousarray(rows, np.float32))
+    places = (steps, np.ascontiguousarray(rows))
     mode = cv2.BORDER_REPLICATE
     return np.asarray(cv2.remap(field, *places, cv2.INTER_LINEAR, borderMode=mode))
 

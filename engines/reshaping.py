@@ -36,7 +36,6 @@ from engines.stylegan.drawing import between, rise
 __all__ = [
     "Rim",
     "filled_radii",
-    "leaning",
     "rim_of",
     "tapered",
 ]
@@ -87,12 +86,14 @@ _TOP: Final = 0.97
 _CORNER_AT: Final = 0.8
 _CORNER_WIDTH: Final = 0.12
 """How steeply rays rise at these corners, and how much that differs over them."""
-_WIDER: Final = (0.4, 8.0)
-"""How many times as wide as what is seen of it hair may become, at least and at most: a bound that
-is met tells of the subject's hairline."""
-_VARIED: Final = 0.06
-"""How far the outline of hair moves at most, from surrogate to surrogate."""
-_LEAN: Final = 0.05
+_LEAST_SHARE: Final = 0.4
+"""Share of the hair that is seen that a high hairline leaves."""
+_GROWN: Final = (0.0, 0.25)
+_SURE: Final = (0.005, 0.02)
+"""How much a hairline must be the surrogate's, and how wide hair must surely be on a ray, for any
+to be drawn there, and for it to be wholly."""
+_AROUND: Final = 0.06
+"""How far beyond such hair a ray ends."""
 
 _STEP: Final = np.float32(REACH / STEPS)
 
@@ -110,9 +111,10 @@ class Rim:
         source: radius from which surroundings are taken.
         surely: radius up to which there is surely hair, no less than `source`.
         outline: radius at which hair is seen to end.
-        drawn: radius at which it shall end.
-        end: radius from which on they stay where they are.
+        end: radius from which on they stay as they are.
         altered: how much of the hairline is the surrogate's, 0 to 1.
+        grown: how much of the surrogate's hair is drawn, 0 to 1; elsewhere what is beyond `source`
+            is drawn in.
     """
 
     face: Float32
@@ -120,9 +122,9 @@ class Rim:
     source: Float32
     surely: Float32
     outline: Float32
-    drawn: Float32
     end: Float32
     altered: Float32
+    grown: Float32
 
 
 def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32:
@@ -186,7 +188,8 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     if hair is None or traits is None:
         outline = np.maximum(OUTLINE, patch + np.float32(_LEAST_HAIR))
         end = np.maximum(least_end, outline + np.float32(_CLEAR))
-        return Rim(face, face, patch, patch, outline, outline, end, np.zeros_like(face))
+        nothing = np.zeros_like(face)
+        return Rim(face, face, patch, patch, outline, end, nothing, nothing)
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
     width = np.maximum(ends - begins, 0)
     altered = rise(width, *_SOME_HAIR) * rise(UP, *_ABOVE)
@@ -194,15 +197,15 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     roots = np.float32(_ROOTS) * np.minimum(width, np.float32(_LONGEST_ROOTS))
     source = patch + altered * (np.maximum(begins + roots, patch) - patch)
     outline = np.maximum(ends, source + np.float32(_LEAST_HAIR))
-    drawn = outline + altered * _varied(traits)
-    seen = outline - source
-    least, most = (drawn - np.float32(share) * seen for share in _WIDER[::-1])
-    painted = face + altered * (np.clip(_hairline(face, traits), least, most) - face)
+    highest = outline - np.float32(_LEAST_SHARE) * (outline - source)
+    painted = face + altered * (np.minimum(_hairline(face, traits), highest) - face)
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
-    drawn = np.maximum(drawn, painted + np.float32(_LEAST_HAIR))
-    end = np.maximum(least_end, np.maximum(drawn, outline) + np.float32(_CLEAR))
-    surely = source + _sure_width(hair, source, outline)
-    parts = (face, painted, source, surely, outline, drawn, end, altered)
+    sure = _sure_width(hair, source, outline)
+    grown = rise(altered, *_GROWN) * rise(sure, *_SURE)
+    grown = np.minimum(smooth_around(np.asarray(grown, np.float32), 1.0), 1)
+    free = np.maximum(least_end, outline + np.float32(_CLEAR))
+    end = free + grown * (outline + np.float32(_AROUND) - free)
+    parts = (face, painted, source, source + sure, outline, end, altered, grown)
     return Rim(*(one.astype(np.float32) for one in parts))
 
 
@@ -215,15 +218,6 @@ def _sure_width(hair: Hair, source: Float32, outline: Float32) -> Float32:
     return np.clip(np.maximum(soft, smooth_around(hair.hidden, 2.0)), 0, outline - source)
 
 
-def leaning(rim: Rim, traits: Float32 | None) -> Float32:
-    """How far to the right what is above a face is taken from: float32[RAYS, STEPS]."""
-    if traits is None:
-        return np.zeros((len(UP), distances().shape[1]), np.float32)
-    way = np.clip((distances() - rim.painted[:, None]) / (rim.end - rim.painted)[:, None], 0, 1)
-    lean = -_LEAN * float(centred(traits)[Trait.LEANING])
-    return np.asarray(lean * 4 * way * (1 - way) * (UP * rim.altered)[:, None], np.float32)
-
-
 def _hairline(face: Float32, traits: Float32) -> Float32:
     """Where a surrogate's hair begins above its face, float32[RAYS]; follows how that is turned."""
     own = centred(traits)
@@ -233,7 +227,7 @@ def _hairline(face: Float32, traits: Float32) -> Float32:
     arch = _rounded(np.asarray(face + away * rise(UP, *_ARCH), np.float32))
     away = _CORNERS * (1 - low) * traits[Trait.RECEDING] * corners
     away = away + _PARTING * own[Trait.LEANING] * wave(1) + _WAVES * own[Trait.UNEVEN] * wave(5)
-    away = away + _RAGGED * (wave(11, 9 * own[Trait.TALL]) + wave(17, 9 * own[Trait.LEANING]))
+    away = away + _RAGGED * (wave(11, 9 * own[Trait.SQUARE]) + wave(17, 9 * own[Trait.LEANING]))
     away = arch - face + away * rise(UP, *_ARCH)
     # Behind the far side of a turned head is no room for a forehead.
     away = np.minimum(away, away * rise(face / _mirrored(face), *_AS_WIDE))
@@ -258,9 +252,3 @@ def _mirrored(radii: Float32) -> Float32:
     True
     """
     return radii[(RAYS // 2 - np.arange(RAYS)) % RAYS]
-
-
-def _varied(traits: Float32) -> Float32:
-    own = centred(traits)
-    parts = own[Trait.TALL] * UP + 0.3 * own[Trait.LEANING] * wave(1)
-    return np.asarray(_VARIED * np.clip(parts, -1, 1), np.float32)

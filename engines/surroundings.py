@@ -42,7 +42,7 @@ from engines.polar import (
     GRID,
     MIDDLE,
     UP,
-    beside,
+    along,
     bounds,
     distances,
     hidden_radii,
@@ -50,7 +50,7 @@ from engines.polar import (
     rays_from_grid,
     within,
 )
-from engines.reshaping import Rim, filled_radii, leaning, rim_of, tapered
+from engines.reshaping import Rim, filled_radii, rim_of, tapered
 from engines.seam import toned
 from engines.stylegan.drawing import rise
 from engines.types import Box
@@ -129,14 +129,14 @@ def _planned(
         face += _HEIGHT * (patch.memory.steadied(Reading.FACE, face) - face)
     hair = _hair(patch, crop, around, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
-    sources, right = sources_of(rim), leaning(rim, patch.head)
+    sources = sources_of(rim)
     colour = None if hair is None else _colour(patch, around, hair, rim)
     strands, cropped = np.zeros((*around.shape[:2], 4), np.float32), 0.0
     if colour is not None and patch.head is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped = float(patch.head[Trait.CROPPED])
     places = np.zeros_like(around[..., :1]) if hair is None else hair.places[..., None]
-    seen = beside(np.concatenate([around, places], axis=2), sources.distance, right)
+    seen = along(np.concatenate([around, places], axis=2), sources.distance)
     drawn, surely = seen[..., :3], seen[..., 3] * (1 - strands[..., 3])
     if colour is not None:
         drawn = drawn + (colour.mean - drawn) * strands[..., 3:]
@@ -146,8 +146,7 @@ def _planned(
         seam += evened(drawn, surely, colour, rim, side_px)
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
     fields = fields_from_rays(
-        sources,
-        right,
+        sources.distance - distances(),
         np.stack([distances() - rim.painted[:, None], ends], axis=2),
         strands,
         seam,

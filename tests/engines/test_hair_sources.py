@@ -39,7 +39,7 @@ def is_sound(rim: Rim) -> bool:
     sources, around = sources_of(rim), distances() > rim.painted[:, None]
     whole = np.abs(np.diff(sources.distance, axis=1)).max() < MOST_TORN * (REACH / STEPS)
     outside = (sources.distance[around] >= least_source(rim)).all()
-    orderly = (rim.source < rim.outline).all() and (rim.painted < rim.drawn).all()
+    orderly = (rim.source < rim.outline).all() and (rim.painted < rim.end).all()
     shares = (sources.drawn >= 0).all() and (sources.drawn <= 1).all()
     return bool(whole and outside and orderly and shares)
 

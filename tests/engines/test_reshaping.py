@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engines.forehead import shading
 from engines.hairline import Hair
 from engines.polar import RAYS, STEPS, UP, distances, wave
-from engines.reshaping import filled_radii, leaning, rim_of, tapered
+from engines.reshaping import filled_radii, rim_of, tapered
 from tests.engines.heads import SKIN, hair_on_rays, surrogate
 
 pytestmark = pytest.mark.unit
@@ -73,14 +73,7 @@ def test_without_traits_only_the_patch_is_left_out() -> None:
     assert np.abs(kept.source - PATCH).max() < 0.02
     assert ((altered.source - kept.source)[UP > 0.9] > 0.12).all()
     assert not kept.altered.any()
-    assert not leaning(kept, None).any()
-
-
-def test_leaning_moves_what_is_above_and_nothing_else() -> None:
-    rim = rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate())
-    lean = leaning(rim, surrogate(leaning=1.0))
-    assert np.abs(lean[UP > 0.9]).max() > 0.02
-    assert not lean[UP == 0].any()
+    assert not kept.grown.any()
 
 
 def test_face_fills_its_patch_as_far_as_its_skin_runs_on() -> None:
