@@ -40,7 +40,12 @@ _FINEST: Final = 256
 """Cells of the largest sheet in a patch's side."""
 _ACROSS: Final = 2
 """Sides of a patch that a sheet is wide across strands, before it repeats; along them, one."""
-_SIZES: Final = 4
+_COARSEST: Final = 24
+_STEPS: Final = 16
+"""Cells of the smallest, and how many sizes there are from one to twice as large."""
+_SHRUNK: Final = 0.6
+_LEAST_BLUR: Final = 0.3
+"""How much a sheet is blurred before it is reduced: with less, strands glitter as heads grow."""
 _LONG: Final = ((1, 30, 0.7), (2, 40, 0.8), (4.5, 55, 0.7), (10, 70, 0.5), (24, 90, 0.4))
 _CROPPED: Final = ((1.2, 7, 0.8), (2.5, 12, 0.9), (6, 22, 0.5), (20, 40, 0.4))
 _TIPS: Final = ((1.2, 30, 1.0), (2.5, 40, 0.8), (6, 60, 0.4), (25, 90, 0.4))
@@ -93,38 +98,40 @@ def strands_at(across: Float32, along: Float32, cropped: float, side_px: float) 
         How bright a strand is, and how far it reaches beyond its neighbours; of mean 0, and of
         deviation 1 where the finest are drawn.
     """
-    finer = float(np.clip(np.log2(_FINEST / max(side_px, 1.0)), 0, _SIZES - 1))
-    first = min(int(finer), _SIZES - 2)
-    found = _on_sheet(first, across, along)
-    found += np.float32(finer - first) * (_on_sheet(first + 1, across, along) - found)
-    long, short, tips, _ = found.T
-    return np.stack([long + np.float32(cropped) * (short - long), tips])
+    finest = min(max(side_px, _COARSEST), _FINEST)
+    size = round(_STEPS * float(np.log2(finest / _FINEST)))
+    sheet = _sheet(size, round(_STEPS * cropped))
+    columns = across * np.float32(sheet.shape[1] / _ACROSS) - np.float32(0.5)
+    rows = along * np.float32(sheet.shape[0]) - np.float32(0.5)
+    return looked_up(sheet, columns, rows, cv2.BORDER_WRAP).T
 
 
-def _on_sheet(size: int, across: Float32, along: Float32) -> Float32:
-    sheet = _sheets()[size]
-    cells = np.float32(_FINEST / 2**size)
-    columns, rows = np.mod(across * cells, sheet.shape[1]), np.mod(along * cells, sheet.shape[0])
-    return looked_up(sheet, columns, rows, cv2.BORDER_WRAP)
+@lru_cache(maxsize=64)
+def _sheet(size: int, cropped: int) -> Float32:
+    """A sheet of one size, and one cut, see `_STEPS`: float32[H, W, 2]."""
+    long, short, tips = cv2.split(_largest_sheet())
+    cut = np.float32(cropped / _STEPS)
+    sheet = np.dstack([long + cut * (short - long), tips])
+    scale = 2.0 ** (size / _STEPS)
+    blur = _SHRUNK * float(np.sqrt(scale**-2 - 1)) + _LEAST_BLUR
+    reach = int(4 * blur) + 1
+    around = cv2.copyMakeBorder(sheet, reach, reach, reach, reach, cv2.BORDER_WRAP)
+    soft = cv2.GaussianBlur(around, (0, 0), blur)[reach:-reach, reach:-reach]
+    side = (round(scale * sheet.shape[1]), round(scale * sheet.shape[0]))
+    return np.asarray(cv2.resize(soft, side, interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 @lru_cache(maxsize=1)
-def _sheets() -> tuple[Float32, ...]:
-    """The sheet in every size, the largest first: float32[H, W, 4] each; the last channel is 0."""
+def _largest_sheet() -> Float32:
+    """Long strands, short ones and tips, each of mean 0 and deviation 1: float32[H, W, 3]."""
     random = np.random.default_rng(_SEED)
     shape = (_FINEST, _ACROSS * _FINEST)
     rows, columns = (axis.astype(np.float32) for axis in np.mgrid[: shape[0], : shape[1]])
-    parts = [_strands(shape, widths, random) for widths in (_LONG, _CROPPED, _TIPS)]
+    flat = np.dstack([_strands(shape, widths, random) for widths in (_LONG, _CROPPED, _TIPS)])
     columns += _WAVED * _strands(shape, (_WAVES,), random)
-    flat = np.dstack([*parts, np.zeros(shape, np.float32)])
     places = (np.mod(columns, shape[1]), rows)
     sheet = cv2.remap(flat, *places, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
-    sheets = [np.asarray(sheet, np.float32)]
-    for _ in range(_SIZES - 1):
-        half = (sheets[-1].shape[1] // 2, sheets[-1].shape[0] // 2)
-        less = cv2.resize(sheets[-1], half, interpolation=cv2.INTER_AREA)
-        sheets.append(np.asarray(less, np.float32))
-    return tuple(sheets)
+    return np.asarray(sheet, np.float32)
 
 
 def _strands(

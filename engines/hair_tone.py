@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,10 +84,14 @@ class HairColour:
         >>> hair.of_strands(np.float32([0, 1]), np.ones(2, np.float32))[:, 0].tolist()
         [50.0, 55.0]
         """
+        if not len(strands):
+            return np.zeros((0, 4), np.float32)
         shines = self.mean + np.float32(_SHINES)
         differs = np.minimum(np.float32(_STRANDS) * self.deviation, np.float32(_MOST) * shines)
-        colours = self.mean + (bright - 1)[:, None] * shines + strands[:, None] * differs
-        return np.concatenate([colours, np.zeros((len(strands), 1), np.float32)], axis=1)
+        ways = np.zeros((4, 3), np.float32)
+        ways[:3] = np.stack([shines, differs, self.mean - shines], axis=1)
+        told = np.stack([bright, strands], axis=1)[:, None]
+        return np.asarray(cv2.transform(told, ways)[:, 0], np.float32)
 
 
 def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:

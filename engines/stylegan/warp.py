@@ -21,6 +21,7 @@ from engines.stylegan.topology import MESH_POINTS
 _BORDER: Final[npt.NDArray[np.float32]] = np.array(BORDER, np.float32)
 
 Float32 = npt.NDArray[np.float32]
+Float64 = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
 
 
@@ -121,19 +122,34 @@ def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) ->
     within a pixel of the triangle's bounds and not to wherever its affine map leads.
     """
     size = owner.shape[0]
-    ones = np.ones((len(triangles), 3, 1))
-    system = np.concatenate([source[triangles], ones], axis=2)
-    flat = np.abs(np.linalg.det(system)) < 1e-7
-    system[flat] = np.eye(3)
-    affine = np.linalg.solve(system, target[triangles].astype(np.float64))
-    affine[flat] = np.eye(3)[:, :2]
+    across, down, offset = _affine(source[triangles], target[triangles])
     bounds, pixel = target[triangles], np.float32(1 / size)
     low, high = bounds.min(axis=1) - pixel, bounds.max(axis=1) + pixel
-    table = np.concatenate([affine.reshape(-1, 6), low, high], axis=1).astype(np.float32)
-    # One row of the table per pixel: across, down, offset, bounds; each of two numbers.
-    picked = table.take(owner.ravel(), axis=0).reshape(size, size, 5, 2)
     step = ((np.arange(size) + 0.5) / size).astype(np.float32)
-    found = step[:, None] * picked[:, :, 0]
-    found += step[:, None, None] * picked[:, :, 1]
-    found += picked[:, :, 2]
-    return np.asarray(np.clip(found, picked[:, :, 3], picked[:, :, 4]), np.float32)
+    planes = []
+    # A plane at a time, and a column of the table at a time: rows of ten would be slower.
+    for axis in (0, 1):
+        columns = (one[:, axis].astype(np.float32) for one in (across, down, offset, low, high))
+        along_x, along_y, found, least, most = (one.take(owner) for one in columns)
+        found += step * along_x
+        found += step[:, None] * along_y
+        planes.append(np.clip(found, least, most, out=found))
+    return np.asarray(cv2.merge(planes), np.float32)
+
+
+def _affine(source: Float32, target: Float32) -> tuple[Float64, Float64, Float64]:
+    """Affine maps between triangles float32[T, 3, 2]; the identity for those without an area.
+
+    Returns:
+        float64[T, 2] each: what a step to the right and one downwards add, and where 0 is brought.
+    """
+    first, own = source[:, 0].astype(np.float64), target[:, 0].astype(np.float64)
+    (a, b), (c, d) = (np.moveaxis(source[:, n] - first, 1, 0)[..., None] for n in (1, 2))
+    one, other = target[:, 1] - own, target[:, 2] - own
+    area = a * d - b * c
+    flat = np.abs(area) < 1e-7
+    area = np.where(flat, 1.0, area)
+    across = np.where(flat, (1.0, 0.0), (one * d - other * b) / area)
+    down = np.where(flat, (0.0, 1.0), (other * a - one * c) / area)
+    offset = np.where(flat, 0.0, own - across * first[:, :1] - down * first[:, 1:])
+    return across, down, offset
