@@ -118,7 +118,8 @@ def _sheet(size: int, cropped: int) -> Float32:
     around = cv2.copyMakeBorder(sheet, reach, reach, reach, reach, cv2.BORDER_WRAP)
     soft = cv2.GaussianBlur(around, (0, 0), blur)[reach:-reach, reach:-reach]
     side = (round(scale * sheet.shape[1]), round(scale * sheet.shape[0]))
-    return np.asarray(cv2.resize(soft, side, interpolation=cv2.INTER_LINEAR), np.float32)
+    small = cv2.resize(soft, side, interpolation=cv2.INTER_LINEAR)
+    return np.asarray(small / small.std(axis=(0, 1)), np.float32)
 
 
 @lru_cache(maxsize=1)
