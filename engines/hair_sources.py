@@ -1,7 +1,7 @@
 """Where what is around a painted face is taken from, and where hair is drawn instead.
 
-Beyond the roots that are left out a head stays where it is. From there inwards to the surrogate's
-hairline hair is drawn (`engines.hair_strands`), which gives way to the subject's own farther out.
+From the surrogate's hairline to beyond where the subject's hair ends hair is drawn
+(`engines.hair_strands`); what is behind the head stays where it is.
 Where a hairline stays the subject's, what is beside the face is stretched instead: ears and necks
 shall not be seen twice. All sources are pixels of the composite beyond the patch.
 """
@@ -20,10 +20,7 @@ from engines.stylegan.drawing import rise
 
 __all__ = ["Sources", "sources_of"]
 
-_BLENDED: Final = (0.03, 0.16)
-_OF_HAIR: Final = 0.8
-"""Over what distance drawn hair gives way to the subject's own, at least and at most, and what
-share of that is there."""
+_LEAST: Final = np.float32(1e-3)
 
 Float32 = NDArray[np.float32]
 
@@ -52,9 +49,8 @@ def sources_of(rim: Rim) -> Sources:
     stretched = _stretched(rim, out)
     seen = np.maximum(stretched + (out - stretched) * rim.grown[:, None], rim.source[:, None])
     distance = np.asarray(np.where(out < rim.end[:, None], seen, out), np.float32)
-    width = np.clip(np.float32(_OF_HAIR) * (rim.surely - rim.source), *_BLENDED)
-    gives_way = (out - rim.source[:, None]) / width[:, None]
-    drawn = rim.grown[:, None] * (1 - rise(gives_way.astype(np.float32), 0.0, 1.0))
+    ends = (out - rim.whole[:, None]) / np.maximum(rim.crown - rim.whole, _LEAST)[:, None]
+    drawn = rim.grown[:, None] * (1 - rise(ends.astype(np.float32), 0.0, 1.0))
     return Sources(distance, np.asarray(drawn, np.float32))
 
 

@@ -1,10 +1,7 @@
-"""Gives hair one colour of its own, drawn hair too: broad light and shade go, strands stay.
+"""The colour of a head's hair: what a surrogate's hair is drawn in.
 
-How hair shines and how its colours lie tells heads apart, next to the hairline above all
-(`scripts/measure_heads.py`). So what is surely hair is brought to the mean colour of all of it, as
-coarsely as rays see it; what is finer, the strands, is left. What was taken for hair among it, a
-patch of skin or a finger, gets its colour too. Hair of small faces, which shows no strands, stays
-as it is.
+How hair shines and how its colours lie tells heads apart (`scripts/measure_heads.py`); a mean, and
+how much single places differ from it, hardly do.
 """
 
 from __future__ import annotations
@@ -19,9 +16,9 @@ from numpy.typing import NDArray
 from engines.hairline import Hair
 from engines.polar import distances
 from engines.reshaping import Rim
-from engines.stylegan.drawing import LUMA, rise
+from engines.stylegan.drawing import LUMA
 
-__all__ = ["HairColour", "evened", "hair_colour"]
+__all__ = ["HairColour", "hair_colour"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
@@ -45,12 +42,6 @@ _FINER: Final = 3.0
 """How much drawn strands differ, as a share of what hair differs by from place to place, and of its
 brightness at most; how much brighter black hair counts for that, as it shines too; and what its own
 strands add to what rays see, grey levels."""
-_UNDER: Final = 0.03
-_ENDS: Final = 0.1
-"""How far hair reaches under the forehead and beyond its end; how softly this ends with rays."""
-_SHOWS_STRANDS: Final = (80.0, 130.0)
-"""Sides of a patch, px of the frame, from which on hair is made even, in part and wholly: without
-strands it looks like plastic."""
 
 Float32 = NDArray[np.float32]
 
@@ -131,27 +122,3 @@ def _usual(around: Float32, counts: Float32) -> Float32:
     found = np.bincount(bins, counts.ravel(), minlength=int(255 // _BIN) + 1)
     most = (np.argmax(np.convolve(found, np.ones(3), "same")) + 0.5) * _BIN
     return np.asarray(np.abs(luma - most) < _ALIKE, np.float32) + np.float32(_FAINT)
-
-
-def evened(
-    drawn: Float32,
-    surely: Float32,
-    colour: HairColour,
-    rim: Rim,
-    side_px: float,
-) -> Float32:
-    """What must be added to surroundings: float32[RAYS, STEPS, 3].
-
-    Args:
-        drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
-        surely: float32[RAYS, STEPS], how surely each place of them is hair, 0 to 1.
-        colour: hair's.
-        rim: where hair begins and ends; nothing is added where it stays the subject's.
-        side_px: the patch's side, px of the frame.
-    """
-    out = distances()
-    weight = surely * rise(np.full(1, side_px, np.float32), *_SHOWS_STRANDS)
-    weight *= rim.altered[:, None]
-    weight *= out > rim.painted[:, None] - np.float32(_UNDER)
-    weight *= rise(rim.end[:, None] - out, 0.0, _ENDS)
-    return np.asarray((colour.mean - drawn) * weight[..., None], np.float32)

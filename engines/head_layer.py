@@ -40,6 +40,8 @@ _TIPS: Final = 0.004
 _ROOTS: Final = 0.06
 """How much more softly drawn hair begins, as a share, how much farther beyond the rim, how much one
 strand does before another, and up to what distance that tells."""
+_ENDS: Final = 1.0
+"""How much more or less of one strand than of another is seen where hair ends."""
 _REACH: Final = (_FEATHER[0] - 3 * _TIPS) / _SOFTER
 _NEAR_CELL: Final = 0.03
 """From which distance beyond the rim on surroundings show at all, and somewhat more than a cell."""
@@ -237,6 +239,7 @@ def _draw_hair(
     across, along, bright, share = hair.reshape(-1, 4).take(near, axis=0).T
     side_px = float(CELL) / scale_of(grid_from_window) / (1 + softness_px)
     strands, tips = strands_at(across, along, fields.cropped, side_px)
+    share = np.clip(share + np.float32(_ENDS) * tips * share * (1 - share), 0, 1)
     every, rim = pixels.reshape(-1, 4), beyond.reshape(-1)
     every[flat] = _mixed(every.take(flat, axis=0), colour.of_strands(strands, bright), share)
     away = rim.take(flat)

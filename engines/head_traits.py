@@ -28,6 +28,8 @@ class Trait(IntEnum):
     """How far hair is brushed to the sides."""
     CROPPED = 6
     """How short its strands are."""
+    FULL = 7
+    """How far it stands out from the head."""
 
 
 HEAD_TRAITS: Final = len(Trait)

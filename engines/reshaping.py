@@ -2,9 +2,9 @@
 
 Where hair begins is what tells people apart, while ears, jaw and neck hardly do
 (`scripts/measure_heads.py`). So the forehead is the surrogate's up to a hairline of its own: what
-was seen between the patch and the subject's hairline is left out, with the roots of the hair, and
-the surrogate's hair is drawn there, see `engines.hair_sources`. Where hair ends hardly moves, and
-nothing does at the end of a ray or beside a face: a head stays the head it was.
+was seen between the patch and the end of the subject's hair is left out, and the surrogate's hair
+is drawn there, see `engines.hair_sources`, which stands out somewhat farther. Beside a face and
+behind a head nothing moves.
 """
 
 from __future__ import annotations
@@ -64,10 +64,6 @@ _SOME_HAIR: Final = (0.02, 0.06)
 """Widths of hair between which a head is no longer bald: who has no hair keeps his head."""
 _AS_WIDE: Final = (0.8, 0.97)
 """How wide a side of the face is, beside the other one, for its hairline to lie high."""
-_ROOTS: Final = 0.55
-_LONGEST_ROOTS: Final = 0.2
-"""Share of the hair next to the subject's hairline that is left out, of so much hair at most:
-larger hides more of where it was read wrongly, and leaves less of the subject's own."""
 _HAIRLINE: Final = (0.06, -0.05)
 """How far beyond the painted face hair begins above it, of the highest hairline and the lowest."""
 _FEW_LOW: Final = 2.0
@@ -92,6 +88,10 @@ _GROWN: Final = (0.0, 0.25)
 _SURE: Final = (0.005, 0.02)
 """How much a hairline must be the surrogate's, and how wide hair must surely be on a ray, for any
 to be drawn there, and for it to be wholly."""
+_FULL: Final = (0.0, 0.05)
+_ENDS_OVER: Final = 0.035
+"""How far hair that is drawn reaches beyond the subject's, at least and at most, before it ends,
+and over what distance it does: outlines of heads tell people apart."""
 _AROUND: Final = 0.06
 """How far beyond such hair a ray ends."""
 
@@ -109,8 +109,9 @@ class Rim:
         painted: radius up to which face and forehead reach; surroundings begin there. Less than
             `face` under a fringe.
         source: radius from which surroundings are taken.
-        surely: radius up to which there is surely hair, no less than `source`.
         outline: radius at which hair is seen to end.
+        whole: radius up to which hair that is drawn hides all of the subject's.
+        crown: radius at which it ends.
         end: radius from which on they stay as they are.
         altered: how much of the hairline is the surrogate's, 0 to 1.
         grown: how much of the surrogate's hair is drawn, 0 to 1; elsewhere what is beyond `source`
@@ -120,8 +121,9 @@ class Rim:
     face: Float32
     painted: Float32
     source: Float32
-    surely: Float32
     outline: Float32
+    whole: Float32
+    crown: Float32
     end: Float32
     altered: Float32
     grown: Float32
@@ -189,13 +191,12 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
         outline = np.maximum(OUTLINE, patch + np.float32(_LEAST_HAIR))
         end = np.maximum(least_end, outline + np.float32(_CLEAR))
         nothing = np.zeros_like(face)
-        return Rim(face, face, patch, patch, outline, end, nothing, nothing)
+        return Rim(face, face, patch, outline, outline, outline, end, nothing, nothing)
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
     width = np.maximum(ends - begins, 0)
     altered = rise(width, *_SOME_HAIR) * rise(UP, *_ABOVE)
     altered = smooth_around(np.asarray(altered, np.float32), 2.0)
-    roots = np.float32(_ROOTS) * np.minimum(width, np.float32(_LONGEST_ROOTS))
-    source = patch + altered * (np.maximum(begins + roots, patch) - patch)
+    source = patch + altered * (np.maximum(begins, patch) - patch)
     outline = np.maximum(ends, source + np.float32(_LEAST_HAIR))
     highest = outline - np.float32(_LEAST_SHARE) * (outline - source)
     painted = face + altered * (np.minimum(_hairline(face, traits), highest) - face)
@@ -203,9 +204,12 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     sure = _sure_width(hair, source, outline)
     grown = rise(altered, *_GROWN) * rise(sure, *_SURE)
     grown = np.minimum(smooth_around(np.asarray(grown, np.float32), 1.0), 1)
+    fuller = np.float32(between(_FULL, float(traits[Trait.FULL]))) * altered
+    whole = source + altered * (outline - source) + fuller
+    crown = whole + np.float32(_ENDS_OVER)
     free = np.maximum(least_end, outline + np.float32(_CLEAR))
-    end = free + grown * (outline + np.float32(_AROUND) - free)
-    parts = (face, painted, source, source + sure, outline, end, altered, grown)
+    end = free + grown * (np.maximum(crown, outline) + np.float32(_AROUND) - free)
+    parts = (face, painted, source, outline, whole, crown, end, altered, grown)
     return Rim(*(one.astype(np.float32) for one in parts))
 
 

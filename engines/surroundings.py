@@ -21,7 +21,6 @@ from engines.alignment import (
     crop_from_picture,
     inverse_of,
     moved,
-    scale_of,
     sized_region,
     to_integer_centres,
 )
@@ -29,7 +28,7 @@ from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed
-from engines.hair_tone import HairColour, evened, hair_colour
+from engines.hair_tone import HairColour, hair_colour
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
@@ -135,15 +134,10 @@ def _planned(
     if colour is not None and patch.head is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped = float(patch.head[Trait.CROPPED])
-    places = np.zeros_like(around[..., :1]) if hair is None else hair.places[..., None]
-    seen = along(np.concatenate([around, places], axis=2), sources.distance)
-    drawn, surely = seen[..., :3], seen[..., 3] * (1 - strands[..., 3])
+    seen = along(around, sources.distance)
     if colour is not None:
-        drawn = drawn + (colour.mean - drawn) * strands[..., 3:]
-    seam = toned(drawn, painted, rim.face, rim.painted)
-    if colour is not None:
-        side_px = float(CELL) / scale_of(place)
-        seam += evened(drawn, surely, colour, rim, side_px)
+        seen = seen + (colour.mean - seen) * strands[..., 3:]
+    seam = toned(seen, painted, rim.face, rim.painted)
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
     fields = fields_from_rays(
         sources.distance - distances(),

@@ -32,7 +32,7 @@ def head_from_latents(latents: Float32) -> Float32:
     """Traits of w+ latents float32[N, L, C]: float32[N, HEAD_TRAITS] in [0, 1], many at the ends.
 
     >>> head_from_latents(np.zeros((1, 14, 512), np.float32)).tolist()
-    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
     return rise(_projected(latents, HEAD_TRAITS, _HEAD_SEED), *_ENDS)
 
