@@ -193,17 +193,14 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
         nothing = np.zeros_like(face)
         return Rim(face, face, patch, outline, outline, outline, end, nothing, nothing)
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
-    width = np.maximum(ends - begins, 0)
-    altered = rise(width, *_SOME_HAIR) * rise(UP, *_ABOVE)
+    altered = rise(np.maximum(ends - begins, 0), *_SOME_HAIR) * rise(UP, *_ABOVE)
     altered = smooth_around(np.asarray(altered, np.float32), 2.0)
     source = patch + altered * (np.maximum(begins, patch) - patch)
     outline = np.maximum(ends, source + np.float32(_LEAST_HAIR))
     highest = outline - np.float32(_LEAST_SHARE) * (outline - source)
     painted = face + altered * (np.minimum(_hairline(face, traits), highest) - face)
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
-    sure = _sure_width(hair, source, outline)
-    grown = rise(altered, *_GROWN) * rise(sure, *_SURE)
-    grown = np.minimum(smooth_around(np.asarray(grown, np.float32), 1.0), 1)
+    grown = _grown(hair, altered, source, outline)
     fuller = np.float32(between(_FULL, float(traits[Trait.FULL]))) * altered
     whole = source + altered * (outline - source) + fuller
     crown = whole + np.float32(_ENDS_OVER)
@@ -213,13 +210,15 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     return Rim(*(one.astype(np.float32) for one in parts))
 
 
-def _sure_width(hair: Hair, source: Float32, outline: Float32) -> Float32:
-    """How much of what lies between two radii is surely hair, float32[RAYS]."""
+def _grown(hair: Hair, altered: Float32, source: Float32, outline: Float32) -> Float32:
+    """How much of a surrogate's hair is drawn, 0 to 1, as there surely is some: float32[RAYS]."""
     out = distances()
-    between = (out > source[:, None]) & (out < outline[:, None])
-    width = (hair.places * between).sum(axis=1) * _STEP
-    soft = smooth_around(np.asarray(width, np.float32), 2.0)
-    return np.clip(np.maximum(soft, smooth_around(hair.hidden, 2.0)), 0, outline - source)
+    is_between = (out > source[:, None]) & (out < outline[:, None])
+    width = np.asarray((hair.places * is_between).sum(axis=1) * _STEP, np.float32)
+    sure = np.maximum(smooth_around(width, 2.0), smooth_around(hair.hidden, 2.0))
+    sure = np.clip(sure, 0, outline - source)
+    grown = rise(altered, *_GROWN) * rise(sure, *_SURE)
+    return np.minimum(smooth_around(np.asarray(grown, np.float32), 1.0), 1)
 
 
 def _hairline(face: Float32, traits: Float32) -> Float32:
