@@ -64,21 +64,26 @@ class Misread:
         return self.swapper.size
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """As of the swapper."""
+        return self.swapper.sizes
+
+    @property
     def hair(self) -> HairReader | None:
         """As of the swapper."""
         return self.swapper.hair
 
-    def read(self, crops: NDArray[np.uint8]) -> Control:
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         """Control with planted marks; none where there is no depth."""
-        control = self.swapper.read(crops)
+        control = self.swapper.read(crops, is_lit=is_lit)
         if control.occlusion is None or self.depth is None:
             return replace(control, occlusion=None)
         made = [self._planted(points, control.occlusion.shape[1]) for points in control.points]
         return replace(control, occlusion=np.stack(made))
 
-    def paint(self, control: Control, latents: Float32) -> Rendered:
+    def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         """As the swapper paints."""
-        return self.swapper.paint(control, latents)
+        return self.swapper.paint(control, latents, size)
 
     def _planted(self, points: Float32, size: int) -> Float32:
         assert self.depth is not None
@@ -116,9 +121,7 @@ def main() -> int:
         for name, depth in PLANTED.items()
     }
     for name, fault in faults.items():
-        # `dressed` asks for a swapper's three methods, which a misread one has as well.
-        swapper: Swapper = fault  # type: ignore[assignment]
-        released = probes.showing(dressed(swapper, probes, latents))
+        released = probes.showing(dressed(fault, probes, latents))
         rows.append(_row(name, released, taking_part, judges))
     head = "".join(f" | {judge.name}: recognised (upper bound) | AUC" for judge in judges)
     table = [f"| drawn again over the swap{head} |", f"|---{'|---' * 2 * len(judges)}|", *rows]

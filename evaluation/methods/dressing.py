@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.compositor import Patch, compose
-from engines.control_reading import ControlReader
+from engines.control_reading import ControlReader, Painter
 from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, painted_points
 from engines.hairline import HairReader
 from engines.harmony import retouch_of, retouched, sized_patch
 from engines.pictures import picture_from_bgr
-from engines.swapper import Control, Rendered, Swapper
+from engines.swapper import Control, Rendered
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces
 
@@ -31,7 +31,7 @@ _HEAD: Final = np.array([[-1.0, -1.1], [1.0, 1.6]], np.float32)
 
 
 def dressed(
-    swapper: Swapper, faces: Faces, latents: NDArray[np.float32], *, alters_heads: bool = True
+    swapper: Painter, faces: Faces, latents: NDArray[np.float32], *, alters_heads: bool = True
 ) -> NDArray[np.uint8]:
     """Portraits with surrogates instead of faces, or covers where a face cannot be followed.
 
@@ -57,7 +57,7 @@ def dressed(
 
 
 def _dressed(
-    swapper: Swapper,
+    swapper: Painter,
     reader: ControlReader,
     faces: Faces,
     latents: NDArray[np.float32],
