@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 import cv2
 import numpy as np
@@ -12,10 +11,7 @@ from numpy.typing import NDArray
 from engines.alignment import Similarity, inverse_of, moved, to_integer_centres
 from engines.polar import CELL, grid_from_middle
 
-__all__ = ["as_pixels", "looked_up", "moved_pixels", "moves_of", "spread", "window_of"]
-
-_LINE: Final = 64
-"""How many places of a list are looked up in a line of a picture: a line must not be too long."""
+__all__ = ["as_pixels", "moved_pixels", "moves_of", "spread", "window_of"]
 
 Float32 = NDArray[np.float32]
 UInt8 = NDArray[np.uint8]
@@ -39,28 +35,6 @@ def window_of(
     left, right = (int(np.clip(one[0], 0, size[1] - 1)) for one in (low, high))
     top, bottom = (int(np.clip(one[1], 0, size[0] - 1)) for one in (low, high))
     return top, left, bottom - top + 1, right - left + 1
-
-
-def looked_up(field: Float32, x: Float32, y: Float32, beyond: int) -> Float32:
-    """A field float32[H, W, C] at N places: float32[N, C].
-
-    Args:
-        field: four channels are looked up in half the time of three.
-        x: float32[N], columns.
-        y: float32[N], rows.
-        beyond: how it goes on at its ends, of OpenCV's kinds of borders.
-
-    >>> nowhere = np.zeros(0, np.float32)
-    >>> looked_up(np.zeros((2, 2, 4), np.float32), nowhere, nowhere, cv2.BORDER_WRAP).shape
-    (0, 4)
-    """
-    count = len(x)
-    if not count:
-        return np.zeros((0, field.shape[2]), np.float32)
-    padded = -count % _LINE
-    at_x, at_y = (np.pad(one, (0, padded)).reshape(-1, _LINE) for one in (x, y))
-    found = cv2.remap(field, at_x, at_y, cv2.INTER_LINEAR, borderMode=beyond)
-    return np.asarray(found.reshape(-1, field.shape[2])[:count], np.float32)
 
 
 def moved_pixels(frame: UInt8, moves: Float32, top: int = 0, left: int = 0) -> Float32:

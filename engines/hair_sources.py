@@ -1,9 +1,9 @@
 """Where what is around a painted face is taken from, and where hair is drawn instead.
 
 From the surrogate's hairline to beyond where the subject's hair ends hair is drawn
-(`engines.hair_strands`); what is behind the head stays where it is.
-Where a hairline stays the subject's, what is beside the face is stretched instead: ears and necks
-shall not be seen twice. All sources are pixels of the composite beyond the patch.
+(`engines.hair_strands`); what is behind the head stays where it is. Where a hairline stays the
+subject's, what is beside the face is stretched instead: ears and necks shall not be seen twice.
+All sources are pixels of the composite beyond the patch.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from engines.stylegan.drawing import rise
 __all__ = ["Sources", "sources_of"]
 
 _LEAST: Final = np.float32(1e-3)
+"""Over what distance hair ends at least, where none is drawn too."""
 
 Float32 = NDArray[np.float32]
 

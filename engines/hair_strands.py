@@ -15,7 +15,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.grid_window import looked_up
 from engines.head_traits import Trait, centred
 from engines.polar import TURNS, distances
 from engines.stylegan.drawing import between, rise
@@ -54,6 +53,8 @@ _WAVES: Final = (30, 45, 1.0)
 _WAVED: Final = 10.0
 """How wide and long the waves of strands are, and how far they go to and fro, cells."""
 _SEED: Final = 20
+_LINE: Final = 64
+"""How many places are looked up in a line of a picture: a line must not be too long."""
 
 Float32 = NDArray[np.float32]
 
@@ -98,12 +99,17 @@ def strands_at(across: Float32, along: Float32, cropped: float, side_px: float) 
         How bright a strand is, and how far it reaches beyond its neighbours; of mean 0, and of
         deviation 1 where the finest are drawn.
     """
+    if not len(across):
+        return np.zeros((2, 0), np.float32)
     finest = min(max(side_px, _COARSEST), _FINEST)
     size = round(_STEPS * float(np.log2(finest / _FINEST)))
     sheet = _sheet(size, round(_STEPS * cropped))
     columns = across * np.float32(sheet.shape[1] / _ACROSS) - np.float32(0.5)
     rows = along * np.float32(sheet.shape[0]) - np.float32(0.5)
-    return looked_up(sheet, columns, rows, cv2.BORDER_WRAP).T
+    padded = -len(columns) % _LINE
+    x, y = (np.pad(one, (0, padded)).reshape(-1, _LINE) for one in (columns, rows))
+    found = cv2.remap(sheet, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
+    return np.asarray(found.reshape(-1, 2)[: len(columns)].T, np.float32)
 
 
 @lru_cache(maxsize=64)

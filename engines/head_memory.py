@@ -25,6 +25,7 @@ _STILL: Final = 0.015
 head to be used again; larger saves more, and lags behind more."""
 
 _FADES: Final = 0.01
+"""Share of what was found most, or weighed, that is forgotten with every reading."""
 
 T = TypeVar("T")
 Float32 = NDArray[np.float32]

@@ -131,11 +131,10 @@ def _planned(
     sources = sources_of(rim)
     colour = None if hair is None else _colour(patch, around, hair, rim)
     strands, cropped = np.zeros((*around.shape[:2], 4), np.float32), 0.0
+    seen = along(around, sources.distance)
     if colour is not None and patch.head is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped = float(patch.head[Trait.CROPPED])
-    seen = along(around, sources.distance)
-    if colour is not None:
         seen = seen + (colour.mean - seen) * strands[..., 3:]
     seam = toned(seen, painted, rim.face, rim.painted)
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
