@@ -31,6 +31,9 @@ _PARTING: Final = 0.4
 _FALLS: Final = 1.0
 _BESIDE: Final = (0.4, 1.6)
 """How much more they fall beside the face, and between which angles from the top that begins."""
+_FALLEN: Final = 0.15
+"""Up to about where they go on to do so; strands that fell farther would cross, and look like the
+grain of wood. Less than `_RADIUS` over the steepest change of how far they fall, with the angle."""
 _ROOTS: Final = (0.15, 0.035)
 _SHINE: Final = (0.10, 0.15, 0.07)
 """How much darker hair is at its roots, and over what distance; how much brighter farther out, from
@@ -79,7 +82,8 @@ def combed(begins: Float32, traits: Float32) -> tuple[Float32, Float32, Float32]
     aside = between(_SLANT, float(traits[Trait.SLEEK])) * np.tanh((turn - parting) / _PARTING)
     aside += np.sign(turn) * _FALLS * rise(np.abs(turn).astype(np.float32), *_BESIDE)
     own = _ACROSS * float(traits.sum())
-    across = own + _RADIUS * turn[:, None] - aside[:, None] * out
+    fallen = _FALLEN * np.tanh(out / _FALLEN)
+    across = own + _RADIUS * turn[:, None] - aside[:, None] * fallen
     darker, shines = _ROOTS[0] * np.exp(-out / _ROOTS[1]), _SHINE[0]
     brighter = shines * np.exp(-np.square((out - _SHINE[1]) / _SHINE[2]))
     bright = 1 - darker + brighter

@@ -79,6 +79,14 @@ def test_hair_falls_to_both_sides_of_its_parting() -> None:
     assert np.abs(bright - 1).max() < 0.2
 
 
+@pytest.mark.parametrize("leaning", [0.0, 0.5, 1.0])
+def test_strands_do_not_cross(leaning: float) -> None:
+    """The planted fault: tall hair in close-ups looked like the grain of wood."""
+    across, _, _ = combed(BEGINS, surrogate(leaning=leaning, sleek=1.0))
+    upper = np.flatnonzero(UP > 0.2)
+    assert (np.diff(across[upper], axis=0) > 0).all()
+
+
 def test_surrogates_wear_other_strands() -> None:
     one, other = (combed(BEGINS, surrogate(square=value))[0] for value in (0.2, 0.4))
     assert np.abs(one - other).min() > 0.1
