@@ -156,6 +156,9 @@ class Limits(Section):
     """Longest run of a network before it counts as hung and the frame is covered."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Cores to use; 0 takes all."""
+    drawing_processes: Annotated[int, Field(ge=0, le=64)] = 0
+    """Processes that draw synthetic faces, once there are several in view: 0 takes half of the
+    cores, 1 draws all of them in the process itself."""
 
 
 class Settings(Section):

@@ -61,6 +61,8 @@ _ARCFACE: Final = 0.5 + np.array(
     ],
     np.float64,
 )
+_FINE: Final = 0.7
+"""Pixels of a crop per pixel of the frame up to which the frame is averaged down first."""
 _LEAST_SPREAD_PX: Final = 1e-3
 
 
@@ -286,10 +288,12 @@ def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) 
     region = sized_region(box, picture)
     if region is None:
         return np.zeros((size, size, 3), np.uint8)
-    top, left, _, _ = region
-    pixels = picture.region_bgr(*region)
+    top, left, height, width = region
     local = shifted(crop_from_frame, left, top)
-    pixels, local = _reduced(pixels, local)
+    small = _reduced_size(height, width, scale_of(local))
+    local[:, 0] *= width / small[1]
+    local[:, 1] *= height / small[0]
+    pixels = picture.region_bgr(*region, scaled=small)
     return np.asarray(
         cv2.warpAffine(pixels, to_integer_centres(local), (size, size), flags=cv2.INTER_LINEAR),
         np.uint8,
@@ -319,16 +323,8 @@ def scale_of(similarity: Similarity) -> float:
     return float(np.hypot(similarity[0, 0], similarity[1, 0]))
 
 
-def _reduced(pixels: BgrImage, local: Similarity) -> tuple[BgrImage, Similarity]:
-    """Averages down a region much finer than the crop, so that warping does not alias."""
-    scale = scale_of(local)
-    if scale > 0.7:
-        return pixels, local
-    height, width = pixels.shape[:2]
-    small_height = max(1, round(height * scale))
-    small_width = max(1, round(width * scale))
-    small = cv2.resize(pixels, (small_width, small_height), interpolation=cv2.INTER_AREA)
-    result = local.copy()
-    result[:, 0] *= width / small_width
-    result[:, 1] *= height / small_height
-    return np.asarray(small, np.uint8), result
+def _reduced_size(height: int, width: int, scale: float) -> tuple[int, int]:
+    """To which a region much finer than the crop is averaged, so that warping does not alias."""
+    if scale > _FINE:
+        return height, width
+    return max(1, round(height * scale)), max(1, round(width * scale))

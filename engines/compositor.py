@@ -7,7 +7,7 @@ leads to a cover, whatever is wrong with a frame to a cover of the whole frame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from typing import Final, Literal, NoReturn
@@ -18,21 +18,22 @@ from engines.alignment import Similarity
 from engines.covering import cover_faces
 from engines.covers import DEFAULT_COVER, Cover
 from engines.errors import EngineFault
-from engines.foreground import foreground
-from engines.patches import Patch, Placed, defect_of, placed_patch
+from engines.face_layers import FaceLayers, Laid, PatchLayers
+from engines.patches import Patch
 from engines.pictures import Layout, Picture
-from engines.surroundings import continued
 from engines.types import Box, Frame, Track, TrackState
 
 __all__ = [
     "DEFAULT_MARGIN",
     "Composite",
+    "FaceLayers",
     "FaceOutcome",
     "Patch",
     "Similarity",
     "compose",
     "compose_slate",
     "compose_unknown",
+    "widened",
 ]
 
 DEFAULT_MARGIN: Final = 1.3
@@ -97,11 +98,12 @@ class Composite:
 def compose(
     frame: Frame,
     tracks: Sequence[Track],
-    patches: Mapping[int, Patch],
+    patches: Mapping[int, Patch | FaceLayers],
     cover: Cover = DEFAULT_COVER,
     causes: Mapping[int, str] | None = None,
     *,
     margin: float = DEFAULT_MARGIN,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Composite:
     """Swaps or covers every face of a frame, in place.
 
@@ -112,11 +114,13 @@ def compose(
     Args:
         frame: the decoded picture; its pixels are edited and pass to the composite.
         tracks: every face of the frame.
-        patches: surrogates by track id, where there are any.
+        patches: surrogates by track id, where there are any, or what is to be laid over the face.
         cover: what to draw over the other faces.
         causes: why a track has no patch, by track id.
         margin: width of a cover over width of the face's box; larger hides more of the
             head, smaller shows more of the scene. At least 1.
+        meanwhile: called while others may work on what is around the faces; not called where an
+            error comes before that.
 
     Returns:
         The composite; it owns the frame's picture.
@@ -125,7 +129,8 @@ def compose(
         EngineFault: not even a full cover could be painted (out of memory).
     """
     try:
-        outcomes = _edit(frame.picture, tracks, patches, cover, causes or {}, margin)
+        layers = {number: _layers_of(one) for number, one in patches.items()}
+        outcomes = _edit(frame.picture, tracks, layers, cover, causes or {}, margin, meanwhile)
     except Exception as fault:  # whatever it was, the frame may hold a bare face
         told = str(fault) if isinstance(fault, EngineFault) else type(fault).__name__
         return _fully_covered(frame, f"editing failed: {told}", tracks)
@@ -226,31 +231,36 @@ def _blank_picture(height: int, width: int, layout: Layout, bit_depth: int) -> P
     return Picture(planes, layout, bit_depth)
 
 
+def _layers_of(one: Patch | FaceLayers) -> FaceLayers:
+    return PatchLayers(one) if isinstance(one, Patch) else one
+
+
 def _edit(
     picture: Picture,
     tracks: Sequence[Track],
-    patches: Mapping[int, Patch],
+    layers: Mapping[int, FaceLayers],
     cover: Cover,
     causes: Mapping[int, str],
     margin: float,
+    meanwhile: Callable[[], None] | None,
 ) -> tuple[FaceOutcome, ...]:
-    """Writes patches, covers, blur, and last what is in front of the swapped faces.
+    """Writes patches, covers, what is around, and last what is in front of the swapped faces.
 
     So a cover is never softened by a neighbour's feather.
     """
     with np.errstate(invalid="ignore"):  # a senseless box is refused below, where faces are covered
-        boxes = {track.id: _widened(track.face.box_px, margin) for track in tracks}
-    fronts = _foregrounds(picture, boxes, patches)
+        boxes = {track.id: widened(track.face.box_px, margin) for track in tracks}
+    fronts = _foregrounds(picture, boxes, layers)
     outcomes = []
     to_cover = []
     for track in tracks:
-        cause = _swapped_or_cause(picture, track, patches.get(track.id), causes)
+        cause = _swapped_or_cause(picture, track, layers.get(track.id), causes)
         if cause:
             to_cover.append(track)
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
-    _soften(picture, boxes, {number: patches[number] for number in swapped})
+    _continue(picture, boxes, {number: layers[number] for number in swapped}, meanwhile)
     for number in swapped:
         if (front := fronts.get(number)) is not None:
             picture.lay(front.top, front.left, front.layer)
@@ -258,58 +268,64 @@ def _edit(
 
 
 def _foregrounds(
-    picture: Picture, boxes: Mapping[int, Box], patches: Mapping[int, Patch]
-) -> dict[int, Placed | None]:
+    picture: Picture, boxes: Mapping[int, Box], layers: Mapping[int, FaceLayers]
+) -> dict[int, Laid | None]:
     """What is in front of faces, from the frame as it came; nothing where that fails."""
-    behind = {number: one for number, one in patches.items() if one.occlusion is not None}
-    if not behind:
-        return {}
     try:
         return {
-            number: foreground(picture, patch, _others(boxes, number))
-            for number, patch in behind.items()
+            number: one.front(picture, _others(boxes, number)) for number, one in layers.items()
         }
     except Exception:  # then faces are painted over what hides them, which shows nobody
         return {}
 
 
-def _soften(picture: Picture, boxes: Mapping[int, Box], patches: Mapping[int, Patch]) -> None:
-    """Blurs what is around the swapped faces: by now no bare face can run into it."""
-    for number, patch in patches.items():
-        soft = continued(picture, patch, _others(boxes, number))
-        if soft is not None:
-            picture.lay(soft.top, soft.left, soft.layer)
+def _continue(
+    picture: Picture,
+    boxes: Mapping[int, Box],
+    layers: Mapping[int, FaceLayers],
+    meanwhile: Callable[[], None] | None,
+) -> None:
+    """Lays what is around the swapped faces: by now no bare face can run into it.
+
+    All of it is made from one picture, whoever makes it and in whatever order.
+    """
+    begun = [one.head(picture, _others(boxes, number)) for number, one in layers.items()]
+    if meanwhile is not None:
+        meanwhile()
+    for around in [ended() for ended in begun]:
+        if around is not None:
+            picture.lay(around.top, around.left, around.layer)
 
 
 def _others(boxes: Mapping[int, Box], number: int) -> list[Box]:
     return [box for other, box in boxes.items() if other != number]
 
 
-def _widened(box: Box, margin: float) -> Box:
+def widened(box: Box, margin: float) -> Box:
+    """A box about the same middle, `margin` times as wide and high.
+
+    >>> widened(np.array([0, 0, 2, 4], np.float32), 2.0).tolist()
+    [-1.0, -2.0, 3.0, 6.0]
+    """
     middle, half = (box[:2] + box[2:]) / 2, (box[2:] - box[:2]) / 2 * np.float32(margin)
     return np.concatenate([middle - half, middle + half])
 
 
 def _swapped_or_cause(
-    picture: Picture, track: Track, patch: Patch | None, causes: Mapping[int, str]
+    picture: Picture, track: Track, layers: FaceLayers | None, causes: Mapping[int, str]
 ) -> str:
     """Writes the patch and gives an empty string, or leaves the picture and says why."""
     if track.state is TrackState.DOUBTFUL:
         return "identity in doubt"
-    if patch is None:
+    if layers is None:
         return causes.get(track.id, "") or "no surrogate"
     if not track.is_confirmed:
         return causes.get(track.id, "") or "track not confirmed"
     try:
-        defect = defect_of(patch) or _place(picture, track, patch)
+        placed = layers.face(picture, track.face)
+        if isinstance(placed, str):
+            return placed
+        picture.lay(placed.top, placed.left, placed.layer)
     except Exception as fault:  # a patch of an unforeseen kind costs one face, not the frame
         return f"patch failed: {type(fault).__name__}"
-    return defect
-
-
-def _place(picture: Picture, track: Track, patch: Patch) -> str:
-    placed = placed_patch(picture, track.face, patch)
-    if not isinstance(placed, Placed):
-        return placed
-    picture.lay(placed.top, placed.left, placed.layer)
     return ""

@@ -25,10 +25,10 @@ from engines.hairline import HairReader
 from engines.head_memory import HeadMemory
 from engines.head_traits import HEAD_TRAITS
 from engines.occlusion import Occlusion
-from engines.pictures import Picture
+from engines.pictures import Picture, PlaneLayer
 from engines.types import Face
 
-__all__ = ["Patch", "Placed", "defect_of", "hides", "placed_patch", "warped_patch"]
+__all__ = ["Patch", "Placed", "PlacedPlanes", "defect_of", "hides", "placed_patch", "warped_patch"]
 
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
@@ -94,6 +94,21 @@ class Placed:
     def alpha(self) -> NDArray[np.float32]:
         """Alpha, h×w; a view."""
         return self.layer[:, :, 3]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPlanes:
+    """As `Placed`, in the picture's planes.
+
+    Attributes:
+        top: first row, on the picture's grid.
+        left: first column, on the picture's grid.
+        layer: values and weights by plane.
+    """
+
+    top: int
+    left: int
+    layer: PlaneLayer
 
 
 def defect_of(patch: Patch) -> str:

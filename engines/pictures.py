@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BgrImage", "Layout", "Matrix", "Picture", "Plane", "picture_from_bgr"]
+__all__ = ["BgrImage", "Layout", "Matrix", "Picture", "Plane", "PlaneLayer", "picture_from_bgr"]
 
 Plane = NDArray[np.uint8] | NDArray[np.uint16]
 BgrImage = NDArray[np.uint8]
@@ -40,6 +40,19 @@ _LUMA: dict[Matrix, tuple[float, float]] = {
     "bt709": (0.2126, 0.0722),
     "bt2020": (0.2627, 0.0593),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneLayer:
+    """A window's layer in the planes of a picture, so that only blending is left to do.
+
+    Attributes:
+        values: float32, for each plane what is laid, in the picture's sample units.
+        weights: float32 0…1, for each plane; chroma planes share theirs.
+    """
+
+    values: tuple[NDArray[np.float32], ...]
+    weights: tuple[NDArray[np.float32], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +108,20 @@ class Picture:
         scaled = [_resized(plane, height, width, how) for plane in self.planes]
         return self._bgr_from_full_planes([self._to_8_bit(plane) for plane in scaled])
 
-    def region_bgr(self, top: int, left: int, height: int, width: int) -> BgrImage:
-        """A window of the picture as a new height×width×3 uint8 BGR array.
+    def region_bgr(
+        self, top: int, left: int, height: int, width: int, scaled: tuple[int, int] | None = None
+    ) -> BgrImage:
+        """A window of the picture as a new uint8 BGR array, height×width×3 or as it is scaled.
 
-        The window lies inside the picture and starts on `grid`.
+        Args:
+            top: first row of the window, on `grid`.
+            left: first column of the window, on `grid`.
+            height: rows of the window, which lies inside the picture.
+            width: columns of the window.
+            scaled: height and width of the result; planes are scaled before they are converted.
         """
-        windows = self._windows(top, left, height, width)
-        planes = [_resized(part, height, width, cv2.INTER_LINEAR) for part in windows]
+        to = scaled or (height, width)
+        planes = [_averaged(part, *to) for part in self._windows(top, left, height, width)]
         return self._bgr_from_full_planes([self._to_8_bit(plane) for plane in planes])
 
     def blend(
@@ -121,16 +141,45 @@ class Picture:
         for band in self._bands(top, left, *alpha.shape):
             self._blend_band(top + band.start, left, patch[band], alpha[band])
 
-    def lay(self, top: int, left: int, layer: NDArray[np.float32]) -> None:
-        """Blends as `blend` does, from h×w×4 float32: BGR 0…255 and alpha."""
+    def lay(self, top: int, left: int, layer: NDArray[np.float32] | PlaneLayer) -> None:
+        """Blends as `blend` does, from h×w×4 float32, BGR 0…255 and alpha, or from its planes."""
+        if isinstance(layer, PlaneLayer):
+            self._lay_planes(top, left, layer)
+            return
         for band in self._bands(top, left, *layer.shape[:2]):
-            patch = np.asarray(cv2.cvtColor(layer[band], cv2.COLOR_BGRA2BGR), np.float32)
-            alpha = np.asarray(cv2.extractChannel(layer[band], 3), np.float32)
-            self._blend_band(top + band.start, left, patch, alpha)
+            self._blend_band(top + band.start, left, *_apart(layer[band]))
+
+    def planes_of(self, layer: NDArray[np.float32]) -> PlaneLayer:
+        """What `lay` works out of a layer before it blends, for any place on `grid`."""
+        values: list[list[NDArray[np.float32]]] = [[] for _ in self.planes]
+        weights: list[list[NDArray[np.float32]]] = [[] for _ in self.planes[:2]]
+        for band in self._steps(*layer.shape[:2]):
+            for place, (value, weight) in enumerate(self._layer_planes(*_apart(layer[band]))):
+                values[place].append(value)
+                if place < len(weights):
+                    weights[place].append(weight)
+        joined = [np.concatenate(some) for some in weights]
+        return PlaneLayer(
+            tuple(np.concatenate(some) for some in values),
+            tuple(joined[min(place, 1)] for place in range(len(values))),
+        )
+
+    def _lay_planes(self, top: int, left: int, layer: PlaneLayer) -> None:
+        height, width = layer.weights[0].shape
+        windows = self._windows(top, left, height, width)
+        largest = (1 << self.bit_depth) - 1
+        for window, value, weight in zip(windows, layer.values, layer.weights, strict=True):
+            step = max(1, _BAND_PIXELS // window.shape[1])
+            for first in range(0, len(window), step):
+                band = slice(first, first + step)
+                _blend_into(window[band], value[band], weight[band], largest)
 
     def _bands(self, top: int, left: int, height: int, width: int) -> Iterator[slice]:
         """Rows of a window that are blended at a time."""
         self._windows(top, left, height, width)  # refuses a window that does not fit
+        return self._steps(height, width)
+
+    def _steps(self, height: int, width: int) -> Iterator[slice]:
         cells = max(1, _BAND_PIXELS // (self.grid[0] * max(width, 1)))
         step = self.grid[0] * cells
         for first in range(0, height, step):
@@ -139,17 +188,21 @@ class Picture:
     def _blend_band(
         self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
     ) -> None:
-        height, width = alpha.shape
-        channels = self._planes_from_bgr(patch)
-        windows = self._windows(top, left, height, width)
-        for channel, window in zip(channels, windows, strict=True):
-            rows, columns = window.shape[:2]
-            if (rows, columns) == (height, width):
-                weight, value = alpha, channel
-            else:
-                weight = _largest_per_cell(alpha, *self.grid)
-                value = _mean_per_cell(channel, alpha, *self.grid)
+        windows = self._windows(top, left, *alpha.shape)
+        planes = self._layer_planes(patch, alpha)
+        for window, (value, weight) in zip(windows, planes, strict=True):
             _blend_into(window, value, weight, (1 << self.bit_depth) - 1)
+
+    def _layer_planes(
+        self, patch: NDArray[np.float32], alpha: NDArray[np.float32]
+    ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """For each plane what is laid, and its weight; a chroma sample takes the largest."""
+        first, *rest = self._planes_from_bgr(patch)
+        yield first, alpha
+        is_whole = self.grid == (1, 1)
+        coarse = alpha if is_whole or not rest else _largest_per_cell(alpha, *self.grid)
+        for channel in rest:
+            yield (channel if is_whole else _mean_per_cell(channel, alpha, *self.grid)), coarse
 
     def overwrite(self, top: int, left: int, patch: BgrImage) -> None:
         """Writes an opaque h×w×3 uint8 BGR patch over a window, in place.
@@ -231,6 +284,18 @@ class Picture:
             return [np.asarray(cv2.transform(bgr, weights), np.float32)]
         to_yuv = _yuv_from_bgr(self.matrix, self.is_full_range) * scale
         return [np.asarray(plane) for plane in cv2.split(cv2.transform(bgr, to_yuv))]
+
+
+def _apart(layer: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """BGR and alpha of a layer."""
+    patch = np.asarray(cv2.cvtColor(layer, cv2.COLOR_BGRA2BGR), np.float32)
+    return patch, np.asarray(cv2.extractChannel(layer, 3), np.float32)
+
+
+def _averaged(plane: Plane, height: int, width: int) -> Plane:
+    """Averages a plane down, or interpolates a coarser one."""
+    is_finer = plane.shape[0] > height and plane.shape[1] > width
+    return _resized(plane, height, width, cv2.INTER_AREA if is_finer else cv2.INTER_LINEAR)
 
 
 def _resized(plane: Plane, height: int, width: int, how: int) -> Plane:

@@ -65,6 +65,11 @@ class TemporalConsistency:
         self._last, self._index = patch, index
         return patch
 
+    def portable(self) -> TemporalConsistency:
+        """The same without what belongs to this process: networks, and the head's memory."""
+        last = None if self._last is None else replace(self._last, hair=None, memory=None)
+        return replace(self, _last=last)
+
     def _moved_to(self, patch: Patch, index: int, flow: FaceFlow) -> tuple[Float32, Float32] | None:
         """The last patch's pixels where they lie now, and how far each may be trusted, 0 to 1."""
         if self._last is None:

@@ -7,7 +7,9 @@ tracker needs to know what later frames say about them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import cv2
 import numpy as np
@@ -18,7 +20,7 @@ from engines.covers import Cover
 from engines.types import Face, Frame
 from stream.finding import FaceFinder
 from stream.frame_search import FrameSearch, Searched, SearchInTurn
-from stream.replacement import FaceReplacer, Replacement
+from stream.replacement import AheadReplacer, FaceReplacer, Replacement
 from stream.span_search import SpanSearch
 from stream.stage_clock import StageClock
 from stream.tally import Tally
@@ -30,6 +32,15 @@ from tracker.tracker import FrameTracks, Tracker
 __all__ = ["Anonymizer"]
 
 _THUMBNAIL = (36, 64)  # rows, columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A frame whose faces are being replaced."""
+
+    frame: Frame
+    found: FrameTracks
+    replaced: Callable[[], Replacement]
 
 
 class Anonymizer:
@@ -45,7 +56,7 @@ class Anonymizer:
         replacer: makes synthetic faces; `CoverEveryFace` makes none.
         cover: lies over every face without a patch.
         margin: size of a cover over size of the detected box; larger hides more hair.
-        clock: gets the duration of the stages `track`, `replace` and `compose`.
+        clock: gets the duration of the stages `track`, `lend`, `replace` and `compose`.
     """
 
     def __init__(
@@ -65,6 +76,7 @@ class Anonymizer:
         self._margin = margin
         self._clock = clock
         self._waiting: deque[Frame] = deque()
+        self._begun: _Begun | None = None
         if isinstance(replacer, Foresighted):
             replacer.foresee(self._faces_ahead)
         self.tally = Tally()
@@ -94,11 +106,18 @@ class Anonymizer:
         composites: list[Composite] = []
         for searched in self._search.flush():
             composites += self._tracked(searched)
-        return composites + [self._composite(tracks) for tracks in self._tracker.flush()]
+        for tracks in self._tracker.flush():
+            composites += self._composites(tracks)
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            composites.append(self._finished(begun))
+        return composites
 
     def close(self) -> None:
         """Ends the workers; idempotent."""
         self._search.close()
+        if isinstance(self._replacer, AheadReplacer):
+            self._replacer.close()
 
     def _tracked(self, searched: Searched) -> list[Composite]:
         frame, findings = searched.frame, searched.findings
@@ -112,31 +131,72 @@ class Anonymizer:
                 unknown=bool(findings.failure),
                 frame_size=(frame.picture.height, frame.picture.width),
             )
-        return [self._composite(tracks) for tracks in released]
+        composites: list[Composite] = []
+        for tracks in released:
+            composites += self._composites(tracks)
+        return composites
 
-    def _composite(self, found: FrameTracks) -> Composite:
+    def _composites(self, found: FrameTracks) -> list[Composite]:
+        """Begins on a frame, and completes the one before, or both.
+
+        Where others work on faces, they are given the next frame's while this one's wait to be
+        laid, and that one's composite comes with the next call.
+        """
         frame = self._waiting.popleft()
         assert frame.index == found.frame_index, "the tracker released frames out of order"
+        before, begun, composites = self._begun, [], []
+
+        def begin() -> None:
+            begun.append(_Begun(frame, found, self._replacing(frame, found)))
+
+        if before is not None:
+            composites.append(self._finished(before, begin))
+        if not begun:
+            begin()
+        self._begun = begun[0] if self._is_elsewhere else None
+        if self._begun is None:
+            composites.append(self._finished(begun[0]))
+        return composites
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return isinstance(self._replacer, AheadReplacer) and self._replacer.is_elsewhere
+
+    def _replacing(self, frame: Frame, found: FrameTracks) -> Callable[[], Replacement]:
+        """Begins on the faces of a frame; where that fails, all of them are covered."""
+        if frame.is_damaged or found.is_unknown:
+            return Replacement
+        if not isinstance(self._replacer, AheadReplacer):
+            return partial(self._replacer.replace, frame, found.tracks)
+        try:
+            with self._clock.measure("lend"):
+                return self._replacer.begin(frame, found.tracks)
+        except Exception:
+            return partial(_failed, found)
+
+    def _finished(self, begun: _Begun, meanwhile: Callable[[], None] | None = None) -> Composite:
+        frame, found = begun.frame, begun.found
         if frame.is_damaged:
             composite = compose_unknown(frame, "damaged")
         elif found.is_unknown:
             composite = compose_unknown(frame, "detector_fault")
         else:
-            composite = self._with_faces(frame, found)
+            composite = self._with_faces(begun, meanwhile)
         self.tally.add_composite(composite, found.tracks)
         return composite
 
-    def _with_faces(self, frame: Frame, found: FrameTracks) -> Composite:
+    def _with_faces(self, begun: _Begun, meanwhile: Callable[[], None] | None) -> Composite:
         with self._clock.measure("replace"):
-            replacement = self._replacement(frame, found)
+            replacement = _replacement(begun)
         with self._clock.measure("compose"):
             return compose(
-                frame,
-                found.tracks,
+                begun.frame,
+                begun.found.tracks,
                 replacement.patches,
                 self._cover,
                 replacement.causes,
                 margin=self._margin,
+                meanwhile=meanwhile,
             )
 
     def _faces_ahead(self, track: int) -> list[tuple[Frame, Face]]:
@@ -144,11 +204,16 @@ class Anonymizer:
         faces = dict(self._tracker.ahead(track))
         return [(frame, faces[frame.index]) for frame in self._waiting if frame.index in faces]
 
-    def _replacement(self, frame: Frame, found: FrameTracks) -> Replacement:
-        try:
-            return self._replacer.replace(frame, found.tracks)
-        except Exception:
-            return Replacement(causes={track.id: "engine_fault" for track in found.tracks})
+
+def _replacement(begun: _Begun) -> Replacement:
+    try:
+        return begun.replaced()
+    except Exception:
+        return _failed(begun.found)
+
+
+def _failed(found: FrameTracks) -> Replacement:
+    return Replacement(causes={track.id: "engine_fault" for track in found.tracks})
 
 
 def _search(

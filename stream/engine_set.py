@@ -11,7 +11,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from engines.backends.backend import Backend, Precision
-from engines.backends.choice import choose_backend, choose_detector
+from engines.backends.choice import BackendName, Device, choose_backend, choose_detector
 from engines.backends.networks import model_sha256
 from engines.catalogue import model_path
 from engines.detectors.detector import Detector
@@ -21,11 +21,13 @@ from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapp
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
 from stream.attribute_bins import AttributeReader, attribute_reader_from_pack
+from stream.crew.crew import FaceCrew, crew_size
+from stream.crew.messages import Hello
 from stream.finding import Plans, Scale
 from stream.methods import SWAP
 from stream.report import EngineChoice
 
-__all__ = ["EngineSet", "SwapEngines", "open_engines", "plans_for"]
+__all__ = ["EngineSet", "SwapEngines", "open_engines", "open_painter", "plans_for"]
 
 _LARGE_FACES_PX = 320
 _SMALL_FRAME_PX = 1280
@@ -47,6 +49,7 @@ class SwapEngines:
         thresholds: which embeddings are one person.
         donors: synthetic people that surrogates are mixed from.
         attributes: reads coarse bins; None where surrogates show nothing of the person.
+        crew: processes that draw faces where there are several; None where this one draws all.
     """
 
     painter: Swapper
@@ -54,6 +57,7 @@ class SwapEngines:
     thresholds: PersonThresholds
     donors: DonorPopulation
     attributes: AttributeReader | None = None
+    crew: FaceCrew | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,43 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
     if settings.method == SWAP:
         if streams > 1:
             choice = choose_backend(wanted.backend, settings.device, threads=threads)
-        swap = _swap_engines(choice.backend, chosen.precision, settings, choices)
+        swap = _swap_engines(
+            choice.backend, chosen.precision, settings, choices, is_recorded=is_recorded
+        )
     workers = max(_WORKERS, streams)
-    yield EngineSet(chosen.detector, partial(plans_for, settings), workers, tuple(choices), swap)
+    try:
+        plans = partial(plans_for, settings)
+        yield EngineSet(chosen.detector, plans, workers, tuple(choices), swap)
+    finally:
+        if swap is not None and swap.crew is not None:
+            swap.crew.close()
+
+
+def _crew(settings: Settings, precision: Precision, *, is_patient: bool) -> FaceCrew | None:
+    """Processes that draw faces, started when there are several; None for none."""
+    limits = settings.limits
+    size = crew_size(limits.drawing_processes, limits.threads or os.cpu_count() or 1)
+    if size == 0:
+        return None
+    hello = Hello(settings.detection.backend, settings.device, precision)
+    return FaceCrew(hello, size, limits.engine_deadline_s, is_patient=is_patient)
+
+
+def open_painter(backend: BackendName, device: Device, precision: Precision) -> Swapper:
+    """The networks of one more process that draws faces, on one core of the processor.
+
+    Args:
+        backend: as of the settings.
+        device: likewise.
+        precision: that of the first process's.
+
+    Raises:
+        ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
+    """
+    painter, _ = swapper_from_pack(
+        choose_backend(backend, device, threads=1).backend, bundled_pack(), precision=precision
+    )
+    return painter
 
 
 def _streams(threads: int) -> int:
@@ -121,7 +159,12 @@ def _streams(threads: int) -> int:
 
 
 def _swap_engines(
-    backend: Backend, precision: Precision, settings: Settings, choices: list[EngineChoice]
+    backend: Backend,
+    precision: Precision,
+    settings: Settings,
+    choices: list[EngineChoice],
+    *,
+    is_recorded: bool,
 ) -> SwapEngines:
     folder: Path = bundled_pack()
     pack = read_pack(folder)
@@ -144,7 +187,8 @@ def _swap_engines(
     attributes = None
     if settings.gallery.attributes == "coarse":
         attributes = attribute_reader_from_pack(backend, pack, painter)
-    return SwapEngines(painter, embedder, thresholds, donors, attributes)
+    crew = _crew(settings, used, is_patient=is_recorded)
+    return SwapEngines(painter, embedder, thresholds, donors, attributes, crew)
 
 
 def _enlarged_px(native: int) -> int:

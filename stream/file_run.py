@@ -12,6 +12,7 @@ from functools import partial
 from config.settings import Settings
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
+from stream.crew.crew_drawing import CrewDrawing
 from stream.detection_setup import file_schedule, finder_for, tracker_for
 from stream.digests import file_digest
 from stream.encoders import EncodeSettings
@@ -122,7 +123,11 @@ def _replacer(
         return CoverEveryFace()
     lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
     swap = engines.swap
-    return SwapEveryFace(swap.painter, swap.embedder, lender, settings.privacy)
+    elsewhere = None if swap.crew is None else partial(CrewDrawing, swap.crew)
+    margin = settings.cover.margin
+    return SwapEveryFace(
+        swap.painter, swap.embedder, lender, settings.privacy, margin, elsewhere=elsewhere
+    )
 
 
 def _refuse_broken_promises(replacer: FaceReplacer) -> None:

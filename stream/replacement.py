@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from engines.compositor import Patch
+from engines.compositor import FaceLayers, Patch
 from engines.types import Frame, Track
 from stream.report import ClusterCounts
 
-__all__ = ["CoverEveryFace", "FaceReplacer", "Replacement"]
+__all__ = ["AheadReplacer", "CoverEveryFace", "FaceReplacer", "Replacement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Replacement:
         causes: by track id, for tracks without a patch; they are covered.
     """
 
-    patches: Mapping[int, Patch] = field(default_factory=dict)
+    patches: Mapping[int, Patch | FaceLayers] = field(default_factory=dict)
     causes: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -38,6 +38,27 @@ class FaceReplacer(Protocol):
 
     def counts(self) -> ClusterCounts:
         """Sizes of the clusters used so far."""
+
+
+@runtime_checkable
+class AheadReplacer(Protocol):
+    """A replacer that can begin on a frame while the one before is composed."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether others work on what was begun, so that it pays to begin the next frame."""
+
+    def begin(self, frame: Frame, tracks: Sequence[Track]) -> Callable[[], Replacement]:
+        """Begins as `FaceReplacer.replace` would, and gives how to get what that gives.
+
+        Called in order, once per frame, at most once before the last one's patches are got.
+
+        Raises:
+            EngineFault: nothing could be made; what is given may raise it as well.
+        """
+
+    def close(self) -> None:
+        """Forgets the stream; idempotent."""
 
 
 class CoverEveryFace:

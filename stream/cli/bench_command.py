@@ -28,6 +28,12 @@ def bench(
     faces: Annotated[
         bool, typer.Option("--faces", help="Only what one swapped face costs, by step.")
     ] = False,
+    crowd: Annotated[
+        bool,
+        typer.Option(
+            "--crowd", help="Only how fast eight faces are swapped, by one process and by several."
+        ),
+    ] = False,
     networks: Annotated[
         bool,
         typer.Option(
@@ -46,6 +52,9 @@ def bench(
 
     if faces:
         _faces(as_service)
+        return
+    if crowd:
+        _crowd()
         return
     if networks:
         _networks()
@@ -70,6 +79,13 @@ def _faces(as_service: bool) -> None:
     if as_service:
         keep_memory_flat()
     typer.echo(cost_table(measure_faces(load_settings())))
+
+
+def _crowd() -> None:
+    from config.loading import load_settings
+    from stream.crowd_cost import crowd_table, measure_crowd
+
+    typer.echo(crowd_table(measure_crowd(load_settings())))
 
 
 def _networks() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines import compositor
+from engines import face_layers
 from engines.alignment import identity_mask, inverse_of
 from engines.compositor import Composite, compose
 from engines.foreground import foreground
@@ -147,7 +147,7 @@ def test_a_front_that_cannot_be_drawn_costs_nothing_but_itself(
     def broken(*_: object) -> None:
         raise ValueError("planted")
 
-    monkeypatch.setattr(compositor, "foreground", broken)
+    monkeypatch.setattr(face_layers, "foreground", broken)
     made = composed(scene(), [track_at(X, Y)], {1: patch_with(marks_in(40, 70, 80, 120))})
     plain = composed(scene(), [track_at(X, Y)], {1: patch_with(None)})
     assert made.outcomes[0].result == "swapped"

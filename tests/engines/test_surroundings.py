@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines import compositor, surroundings
+from engines import face_layers, surroundings
 from engines.alignment import identity_mask, inverse_of, moved
 from engines.compositor import compose
 from engines.head_memory import HeadMemory, Reading
@@ -261,7 +261,7 @@ def test_surroundings_come_from_the_composite_and_not_from_the_original(
     def spy(picture: Picture, patch: Patch, others: list[NDArray[np.float32]]) -> None:
         seen.append(picture.bgr())
 
-    monkeypatch.setattr(compositor, "continued", spy)
+    monkeypatch.setattr(face_layers, "continued", spy)
     image, neighbour = scene(), track_at(450, 180, number=2)
     published(image, [track_at(320, 180), neighbour], {1: patch_at(320, 180)})
     x0, y0, x1, y1 = (int(v) for v in neighbour.face.box_px)
@@ -272,7 +272,7 @@ def test_failing_surroundings_cover_the_whole_frame(monkeypatch: pytest.MonkeyPa
     def broken(*_: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(compositor, "continued", broken)
+    monkeypatch.setattr(face_layers, "continued", broken)
     frame = Frame(picture_from_bgr(scene()), 0, Fraction(1, 25), 0, "gate")
     assert compose(frame, [track_at(320, 180)], {1: patch_at(320, 180)}).is_fully_covered
 

@@ -240,3 +240,70 @@ def test_planted_passthrough_is_found_by_the_check() -> None:
     composites = run(anonymizer(ScriptedDetector(nothing)), frames(4))
     with pytest.raises(AssertionError):
         assert_every_face_hidden(composites)
+
+
+class AheadOfItself:
+    """Begins on frames, notes what happens when, and paints nothing."""
+
+    is_elsewhere = True
+
+    def __init__(self, failing: Sequence[int] = ()) -> None:
+        self.events: list[tuple[str, int]] = []
+        self.failing = failing
+        self.is_closed = False
+
+    def begin(self, frame: Frame, tracks: Sequence[Track]) -> Callable[[], Replacement]:
+        self.events.append(("begun", frame.index))
+        if frame.index in self.failing:
+            raise EngineFault("planted")
+
+        def ended() -> Replacement:
+            self.events.append(("ended", frame.index))
+            return Replacement(causes={track.id: "method" for track in tracks})
+
+        return ended
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        return self.begin(frame, tracks)()
+
+    def counts(self) -> ClusterCounts:
+        return ClusterCounts()
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_next_frame_is_begun_while_the_one_before_is_composed() -> None:
+    replacer = AheadOfItself()
+    composites = run(anonymizer(ScriptedDetector(seen), replacer), frames(8))
+    assert_every_face_hidden(composites)
+    assert len(composites) == 8
+    for index in range(7):
+        assert replacer.events.index(("begun", index + 1)) < replacer.events.index(
+            ("ended", index + 1)
+        )
+        assert replacer.events.index(("ended", index)) < replacer.events.index(("begun", index + 1))
+    assert replacer.is_closed
+
+
+def test_frame_that_cannot_be_begun_is_covered_and_the_others_go_on() -> None:
+    subject = anonymizer(ScriptedDetector(seen), AheadOfItself(failing=[3]))
+    composites = run(subject, frames(8, damaged=[5]))
+    assert_every_face_hidden(composites)
+    assert len(composites) == 8
+    assert [one.index for one in composites if one.is_fully_covered] == [5]
+    assert subject.tally.faces().covered_by_cause["engine_fault"] == 1
+
+
+def test_what_others_work_on_no_more_is_completed_at_once() -> None:
+    replacer = AheadOfItself()
+    subject, plain = (anonymizer(ScriptedDetector(seen), one) for one in (replacer, None))
+    made, at_once = list[int](), list[int]()
+    for frame, same in zip(frames(14), frames(14), strict=True):
+        replacer.is_elsewhere = frame.index < 8
+        made += [one.index for one in subject.push(frame)]
+        at_once += [one.index for one in plain.push(same)]
+        assert made == (at_once[:-1] if replacer.is_elsewhere else at_once)
+    for one in (subject, plain):
+        one.flush()
+        one.close()

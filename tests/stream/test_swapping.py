@@ -19,10 +19,12 @@ from engines.errors import EngineFault
 from engines.face_look import eyes_of
 from engines.hairline import HairReader
 from engines.head_traits import HEAD_TRAITS
+from engines.patches import Patch
 from engines.pictures import picture_from_bgr
 from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
+from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.swapping import SwapEveryFace
 from tests.engines.stylegan.faces import drawn_face
@@ -123,6 +125,12 @@ def swap(painter: NoisePainter | None = None, lender: Lender | None = None) -> S
     return SwapEveryFace(painter or NoisePainter(), RowEmbedder(), lender or Lender())
 
 
+def _patch(replacement: Replacement) -> Patch:
+    patch = replacement.patches[1]
+    assert isinstance(patch, Patch)
+    return patch
+
+
 def test_gallery_is_asked_once_per_track() -> None:
     lender = Lender()
     subject = swap(lender=lender)
@@ -212,7 +220,7 @@ class HandPainter(NoisePainter):
 def test_a_hand_before_the_face_comes_with_the_patch_where_that_is_wanted(is_drawn: bool) -> None:
     wanted = Privacy(foreground="drawn" if is_drawn else "hidden")
     subject = SwapEveryFace(HandPainter(top=100), RowEmbedder(), Lender(), wanted)
-    patch = subject.replace(frame(), [track(side=80.0)]).patches[1]
+    patch = _patch(subject.replace(frame(), [track(side=80.0)]))
     assert (patch.occlusion is not None) == is_drawn
     assert patch.alpha[identity_mask(len(patch.alpha))].min() == 1
 
@@ -260,7 +268,7 @@ def test_same_frames_give_the_same_patches() -> None:
     runs = []
     for _ in range(2):
         subject = swap()
-        runs.append([subject.replace(frame(index), [track()]).patches[1] for index in range(6)])
+        runs.append([_patch(subject.replace(frame(index), [track()])) for index in range(6)])
     for first, second in zip(*runs, strict=True):
         assert np.array_equal(first.pixels, second.pixels)
         assert np.array_equal(first.alpha, second.alpha)
@@ -286,7 +294,7 @@ def test_painted_lines_do_not_tremble_on_a_face_that_holds_still() -> None:
     subject, painter = swap(TremblingPainter()), TremblingPainter()
     calm = picture_from_bgr(np.full((200, 300, 3), 90, np.uint8))
     still = [replace(frame(index), picture=calm) for index in range(8)]
-    swapped = [subject.replace(one, [track()]).patches[1].pixels for one in still]
+    swapped = [_patch(subject.replace(one, [track()])).pixels for one in still]
     read = painter.read(np.zeros((1, SIZE, SIZE, 3), np.uint8))
     plain = [painter.paint(read, np.zeros((1, LAYERS, 512), np.float32)).pixels[0] for _ in still]
     steps, trembling = (
@@ -338,7 +346,8 @@ def test_memory_does_not_grow_with_tracks_that_ended() -> None:
     for index in range(400):
         subject.replace(frame(index % 7), [])
         subject.replace(Frame(frame().picture, index, Fraction(1, 25), index), [track(index + 1)])
-    assert len(subject._wearers) <= 102
+    assert len(subject._people) <= 102
+    assert len(subject._drawing._memories) <= 102  # type: ignore[attr-defined]
 
 
 def test_patch_hides_the_original_in_the_composite() -> None:

@@ -1,0 +1,133 @@
+"""The processes that draw faces: started when they are first needed, replaced when they die."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from stream.crew.member import Member
+from stream.crew.messages import Hello
+from stream.crew.shared_blocks import SharedBlocks, can_share
+
+__all__ = ["FaceCrew", "crew_size"]
+
+_MOST_MEMBERS: Final = 8
+"""As many as the machine is given without being asked; each needs the memory of its networks."""
+_MOST_DEATHS: Final = 8
+"""Processes that are replaced, in all; a fault that kills them again and again is left alone."""
+_START_S: Final = 60.0
+
+
+def crew_size(wanted: int, cores: int) -> int:
+    """How many processes draw faces besides this one; 0 where it draws them all.
+
+    Args:
+        wanted: as many; 0 for half of the cores, but two at least where there are two; 1 for
+            this process alone.
+        cores: that may be used.
+
+    >>> [crew_size(0, cores) for cores in (1, 2, 4, 8, 64)], crew_size(1, 64), crew_size(12, 4)
+    ([0, 2, 2, 4, 8], 0, 12)
+    """
+    if not can_share():
+        return 0
+    if wanted == 0:
+        wanted = min(max(cores // 2, 2), cores, _MOST_MEMBERS)
+    return 0 if wanted == 1 else wanted
+
+
+class FaceCrew:
+    """Members, and the memory that is shared with them; for all streams of a process.
+
+    Args:
+        hello: how members open their networks.
+        size: how many there are.
+        deadline_s: how long an answer may take before its member counts as hung.
+        is_patient: `members` waits until all are ready the first time, so that the same input
+            is always drawn by the same processes.
+        make: starts a member.
+    """
+
+    def __init__(
+        self,
+        hello: Hello,
+        size: int,
+        deadline_s: float,
+        *,
+        is_patient: bool,
+        make: Callable[[Hello, SharedBlocks], Member] = Member,
+    ) -> None:
+        self.blocks = SharedBlocks()
+        self.deadline_s = deadline_s
+        self.size = size
+        self._make = partial(make, hello, self.blocks)
+        self._is_patient = is_patient
+        self._members: list[Member] = []
+        self._deaths = 0
+        self._numbers = itertools.count(1)
+        self._streams = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def number(self) -> int:
+        """A number for a request; none is given twice."""
+        return next(self._numbers)
+
+    def stream(self) -> int:
+        """A number for a stream; none is given twice."""
+        return next(self._streams)
+
+    def members(self) -> list[Member]:
+        """Those that are ready; starts them, and others in place of those that died."""
+        with self._lock:
+            if not self._members:
+                self._members = [self._make() for _ in range(self.size)]
+                if self._is_patient:
+                    self._await_all()
+            else:
+                self._replace_dead()
+            return [one for one in self._members if one.is_ready]
+
+    def take(self) -> Member | None:
+        """The member that draws the fewest tracks, for one more; None where none is ready."""
+        ready = self.members()
+        if not ready:
+            return None
+        with self._lock:
+            chosen = min(ready, key=lambda one: one.tracks)
+            chosen.tracks += 1
+            return chosen
+
+    def give_back(self, member: Member) -> None:
+        """Told that a track of this member has ended."""
+        with self._lock:
+            member.tracks -= 1
+
+    def forget(self, stream: int) -> None:
+        """Told that a stream has ended."""
+        with self._lock:
+            members = list(self._members)
+        for member in members:
+            member.forget(stream)
+
+    def close(self) -> None:
+        """Ends all members."""
+        with self._lock:
+            members, self._members, self.size = self._members, [], 0
+        for member in members:
+            member.kill()
+        self.blocks.close()
+
+    def _await_all(self) -> None:
+        end_s = time.monotonic() + _START_S
+        for member in self._members:
+            member.wait_until_ready(max(end_s - time.monotonic(), 0.0))
+
+    def _replace_dead(self) -> None:
+        for place, member in enumerate(self._members):
+            if member.is_dead and self._deaths < _MOST_DEATHS:
+                self._deaths += 1
+                self._members[place] = self._make()

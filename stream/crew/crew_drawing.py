@@ -1,0 +1,364 @@
+"""A stream's faces, drawn by a crew: each track by one member, which remembers it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from engines.errors import EngineFault
+from engines.face_layers import Laid
+from engines.head_memory import HeadMemory
+from engines.patches import PlacedPlanes
+from engines.pictures import Picture
+from engines.types import Box, Face, Frame
+from stream.crew.crew import FaceCrew
+from stream.crew.member import Member
+from stream.crew.messages import (
+    Answer,
+    DrawFaces,
+    DrawHead,
+    DrawnFace,
+    SentFace,
+    SentFrame,
+    SentPatch,
+    SentPicture,
+    picture_bytes,
+    show_picture,
+)
+from stream.crew.shared_blocks import MappedBlock
+from stream.face_drawing import Drawn, FaceDrawer, Wearing
+
+__all__ = ["CrewDrawing"]
+
+_CROWD: Final = 2
+"""Faces in a frame from which other processes are worth their memory and their start."""
+_FORGET_FRAMES: Final = 100
+_FAULT: Final = "engine_fault"
+_FACE_ROOM: Final = 6
+_HEAD_ROOM: Final = 12
+"""Areas of layers, in those of the face's box, that fit their block; what does not takes a slower
+way."""
+_LAYER_BYTES: Final = 11
+"""Of one pixel."""
+_PATCH_BYTES: Final = 1 << 20
+"""Of the largest patch."""
+_OPAQUE: Final = 0.9
+"""Least weight of a layer over the landmarks of the face that it hides."""
+
+
+@dataclass(slots=True)
+class _Wearer:
+    """Who draws a track, and who what is around it; None for this process.
+
+    `handed` is what this process has read of its head, until that is handed over.
+    """
+
+    face: Member | None = None
+    head: Member | None = None
+    seen_frame: int = 0
+    is_told: bool = False
+    handed: HeadMemory | None = None
+
+    def members(self) -> list[Member]:
+        """Those of the two that are other processes."""
+        return [one for one in (self.face, self.head) if one is not None]
+
+
+@dataclass(slots=True, eq=False)
+class _FrameUse:
+    """What one frame's faces need until they are laid."""
+
+    index: int
+    blocks: list[MappedBlock] = field(default_factory=list)
+    answers: list[Future[Answer]] = field(default_factory=list)
+    shown: SentPicture | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody writes into its blocks any more."""
+        return all(answer.done() for answer in self.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class _SentPictureOf:
+    """A frame in a block of its own."""
+
+    sent: SentFrame
+    block: MappedBlock
+
+
+class CrewDrawing:
+    """Draws one stream's faces with a crew, and alone until there are several of them.
+
+    A member that dies or hangs costs its faces a cover in that frame; others draw them from then
+    on. Without any member all are drawn here.
+
+    Args:
+        crew: shared with other streams.
+        own: draws in this process.
+    """
+
+    def __init__(self, crew: FaceCrew, own: FaceDrawer) -> None:
+        self._crew = crew
+        self._own = own
+        self._stream = crew.stream()
+        self._wearers: dict[int, _Wearer] = {}
+        self._pictures: dict[int, _SentPictureOf] = {}
+        self._uses: list[_FrameUse] = []
+        self._is_elsewhere = False
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether members draw faces of this stream."""
+        return self._is_elsewhere
+
+    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
+        """Asks members for their faces; this process draws its own when they are asked for.
+
+        Raises:
+            EngineFault: too many pictures wait for members.
+        """
+        self._release(frame.index)
+        shares: defaultdict[Member | None, list[Wearing]] = defaultdict(list)
+        for one in worn:
+            shares[self._member(one.track, frame.index, len(worn))].append(one)
+        own = self._own.begin(frame, shares.pop(None, []))
+        use = _FrameUse(frame.index)
+        self._uses.append(use)
+        asked = [
+            (member, faces, self._ask(member, frame, faces, use))
+            for member, faces in shares.items()
+            if member is not None
+        ]
+        self._is_elsewhere = bool(asked)
+
+        def ended() -> Drawn:
+            drawn = own()
+            for member, faces, (answer, block) in asked:
+                self._take(member, faces, answer, block, use, drawn)
+            return drawn
+
+        return ended
+
+    def close(self) -> None:
+        """Forgets the stream, here and at the members; idempotent."""
+        self._own.close()
+        for wearer in self._wearers.values():
+            self._dismiss(wearer)
+        self._wearers.clear()
+        self._crew.forget(self._stream)
+        wait([one for use in self._uses for one in use.answers], self._crew.deadline_s)
+        over = [use for use in self._uses if use.is_over]
+        for use in over:
+            self._give_back(use)
+        if len(over) == len(self._uses):
+            for picture in self._pictures.values():
+                self._crew.blocks.give_back(picture.block)
+        self._uses, self._pictures = [], {}
+
+    def _member(self, track: int, index: int, faces: int) -> Member | None:
+        """Who draws a track: who has drawn it, else the member with the least to do.
+
+        What is around it is left to another one, so that both work at a time.
+        """
+        wearer = self._wearers.setdefault(track, _Wearer())
+        wearer.seen_frame = index
+        if any(one.is_dead for one in wearer.members()):
+            self._dismiss(wearer)
+        if wearer.face is None and (self._is_elsewhere or faces >= _CROWD):
+            wearer.face, wearer.head = self._crew.take(), self._crew.take()
+            wearer.is_told = False
+        return wearer.face
+
+    def _dismiss(self, wearer: _Wearer) -> None:
+        for member in wearer.members():
+            self._crew.give_back(member)
+        wearer.face = wearer.head = None
+
+    def _ask(
+        self, member: Member, frame: Frame, faces: Sequence[Wearing], use: _FrameUse
+    ) -> tuple[Future[Answer], MappedBlock]:
+        own = self._sent(frame)
+        blocks = [own.block]
+        sent = []
+        for one in faces:
+            ahead = [(self._sent(seen), face) for seen, face in one.ahead]
+            blocks += [seen.block for seen, _ in ahead]
+            sent.append(self._sent_face(one, [(seen.sent, face) for seen, face in ahead]))
+        into = self._room(_FACE_ROOM, [one.face for one in faces], use)
+        request = DrawFaces(
+            self._crew.number(),
+            self._stream,
+            own.sent,
+            tuple(sent),
+            alters_heads=self._own.alters_heads,
+            draws_foreground=self._own.draws_foreground,
+            into=into.number,
+        )
+        answer = member.ask(request, [*blocks, into])
+        use.answers.append(answer)
+        return answer, into
+
+    def _sent_face(self, one: Wearing, ahead: Sequence[tuple[SentFrame, Face]]) -> SentFace:
+        wearer = self._wearers[one.track]
+        new = None
+        if not wearer.is_told:
+            memory = self._own.hand_over(one.track)
+            new, wearer.is_told = (one.latent, memory), True
+            wearer.handed = None if memory is None else memory.head
+        return SentFace(one.track, one.face, new, tuple(ahead), tuple(one.others))
+
+    def _sent(self, frame: Frame) -> _SentPictureOf:
+        """A frame where members see it; copied once."""
+        known = self._pictures.get(frame.index)
+        if known is None:
+            block = self._crew.blocks.take(picture_bytes(frame.picture))
+            shown = show_picture(frame.picture, block)
+            sent = SentFrame(shown, frame.pts, frame.time_base, frame.index)
+            known = self._pictures[frame.index] = _SentPictureOf(sent, block)
+        return known
+
+    def _room(self, areas: int, faces: Sequence[Face], use: _FrameUse) -> MappedBlock:
+        """A block for layers of so many times the faces' size."""
+        needed = sum(areas * _LAYER_BYTES * _area(face) + _PATCH_BYTES for face in faces)
+        block = self._crew.blocks.take(needed)
+        use.blocks.append(block)
+        return block
+
+    def _take(
+        self,
+        member: Member,
+        faces: Sequence[Wearing],
+        answer: Future[Answer],
+        block: MappedBlock,
+        use: _FrameUse,
+        drawn: Drawn,
+    ) -> None:
+        """Waits for a member's faces; where they do not come, they are covered."""
+        try:
+            told = {one.track: one for one in self._result(member, answer).faces}
+        except EngineFault:
+            told = {}
+        for one in faces:
+            found = told.get(one.track)
+            if found is None:
+                drawn.causes[one.track] = _FAULT
+            elif found.is_unfit:
+                drawn.causes[one.track] = str(found.face)
+            else:
+                drawn.patches[one.track] = CrewFace(self, found, one.face, block, use)
+
+    def _result(self, member: Member, answer: Future[Answer]) -> Answer:
+        """An answer; a member that takes too long for it is ended.
+
+        Raises:
+            EngineFault: there is none.
+        """
+        try:
+            return answer.result(self._crew.deadline_s)
+        except TimeoutError:
+            member.kill()
+            raise EngineFault("a process that draws faces did not answer in time") from None
+
+    def head(
+        self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
+    ) -> Callable[[], Laid | None]:
+        """Asks for what is around a face that was drawn; see `FaceLayers.head`."""
+        use, wearer = face.use, self._wearers[face.drawn.track]
+        member = wearer.head
+        if member is None:
+            raise EngineFault("a process that draws faces has died")
+        original = self._pictures[use.index].block
+        if use.shown is None:  # the original is drawn from no more
+            use.shown = show_picture(picture, original)
+        into = self._room(_HEAD_ROOM, [face.place], use)
+        memory, wearer.handed = wearer.handed, None
+        request = DrawHead(
+            self._crew.number(),
+            self._stream,
+            use.index,
+            face.drawn.track,
+            patch,
+            face.block.number,
+            memory,
+            use.shown,
+            tuple(others),
+            into.number,
+        )
+        answer = member.ask(request, [original, face.block, into])
+        use.answers.append(answer)
+
+        def ended() -> Laid | None:
+            sent = self._result(member, answer).head
+            return None if sent is None else sent.seen_in(into.content)
+
+        return ended
+
+    def _release(self, index: int) -> None:
+        """Gives back what frames before the last one needed: they have been composed."""
+        over = [use for use in self._uses[:-1] if use.is_over]
+        self._uses = [use for use in self._uses if use not in over]
+        for use in over:
+            self._give_back(use)
+        needed = min((use.index for use in self._uses), default=index)
+        for old in [number for number in self._pictures if number < needed]:
+            self._crew.blocks.give_back(self._pictures.pop(old).block)
+        stale = [n for n, one in self._wearers.items() if index - one.seen_frame > _FORGET_FRAMES]
+        for number in stale:
+            self._dismiss(self._wearers.pop(number))
+
+    def _give_back(self, use: _FrameUse) -> None:
+        for block in use.blocks:
+            self._crew.blocks.give_back(block)
+
+
+@dataclass(frozen=True, slots=True)
+class CrewFace:
+    """The layers of a face that a member has drawn; see `FaceLayers`."""
+
+    drawing: CrewDrawing
+    drawn: DrawnFace
+    place: Face
+    block: MappedBlock
+    use: _FrameUse
+
+    def front(self, picture: Picture, others: Sequence[Box]) -> Laid | None:
+        """What was found in front of the face when it was drawn."""
+        front = self.drawn.front
+        return None if front is None else front.seen_in(self.block.content)
+
+    def face(self, picture: Picture, face: Face) -> Laid | str:
+        """What hides the face; looked at once more, since it comes from elsewhere."""
+        if isinstance(self.drawn.face, str):
+            return self.drawn.face
+        placed = self.drawn.face.seen_in(self.block.content)
+        return placed if _is_over(placed, face, picture) else "layer does not hide the face"
+
+    def head(self, picture: Picture, others: Sequence[Box]) -> Callable[[], Laid | None]:
+        """Asks for what is around the face."""
+        if self.drawn.patch is None:
+            raise EngineFault("a process that draws faces gave no patch")
+        return self.drawing.head(self, self.drawn.patch, picture, others)
+
+
+def _is_over(placed: PlacedPlanes, face: Face, picture: Picture) -> bool:
+    """Whether a layer hides all landmarks of a face that lie in the picture."""
+    columns, rows = np.floor(face.landmarks_px).astype(np.int64).T
+    inside = (rows >= 0) & (rows < picture.height) & (columns >= 0) & (columns < picture.width)
+    rows, columns = rows[inside] - placed.top, columns[inside] - placed.left
+    alpha = placed.layer.weights[0]
+    height, width = alpha.shape
+    if not ((rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)).all():
+        return False
+    return bool((alpha[rows, columns] >= _OPAQUE).all())
+
+
+def _area(face: Face) -> int:
+    """Of a face's box, px."""
+    x0, y0, x1, y1 = face.box_px.tolist()
+    return max(1, int((x1 - x0) * (y1 - y0)))

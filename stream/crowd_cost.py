@@ -1,0 +1,222 @@
+"""How fast eight faces are swapped in 1080p, by one process and by several, in one run.
+
+All of it but decoding and encoding: frames are searched, faces followed, drawn and laid.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+import av
+import cv2
+import numpy as np
+
+from config.settings import Settings
+from engines.alignment import crop_from_picture, kveil_from_landmarks
+from engines.compositor import Patch, compose
+from engines.covers import DEFAULT_COVER
+from engines.errors import EngineFault
+from engines.pictures import BgrImage, picture_from_bgr
+from engines.types import Face, Frame, Track, TrackState
+from stream.anonymizer import Anonymizer
+from stream.crew.crew_drawing import CrewDrawing
+from stream.demo_clip import portrait
+from stream.detection_setup import file_schedule, finder_for, tracker_for
+from stream.engine_set import EngineSet, SwapEngines, open_engines
+from stream.lending import GalleryLender, gallery_from_settings
+from stream.media import StreamShape
+from stream.methods import SWAP
+from stream.planes import picture_from_frame
+from stream.stage_clock import StageClock
+from stream.swapping import SwapEveryFace
+
+__all__ = ["CrowdCost", "crowd_table", "measure_crowd"]
+
+_COLUMNS: Final = 4
+_ROWS: Final = 2
+_HEIGHT: Final = 1080
+_WIDTH: Final = 1920
+_RATE: Final = 30
+_FRAMES: Final = 120
+_UNTIMED: Final = 30
+"""Frames in which processes start, networks are made ready and new people are asked for."""
+_SWAY: Final = 12.0
+"""How far heads move to either side, px; they nod and come nearer too."""
+_TURN_DEG: Final = 4.0
+_NEARER: Final = 0.03
+_PERIOD: Final = 45
+_FACE_SHARE: Final = 0.4
+"""Height of a face, shares of its cell's."""
+_LEAST_SCORE: Final = 0.5
+_GIVE_UP_AFTER: Final = 25
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdCost:
+    """What a crowd costs.
+
+    Attributes:
+        processes: that drew faces; 1 for the one that did everything else too.
+        frame_ms: mean time per frame.
+        swapped: share of the faces that got a surrogate.
+    """
+
+    processes: int
+    frame_ms: float
+    swapped: float
+
+
+def measure_crowd(settings: Settings) -> list[CrowdCost]:
+    """Swaps the same crowd in one process, then in as many as the settings give.
+
+    Raises:
+        ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
+        EngineFault: one failed, or the detector finds no face in the portrait.
+    """
+    settings = settings.model_copy(update={"method": SWAP})
+    costs, frames = [], list[Frame]()
+    for wanted in (1, settings.limits.drawing_processes):
+        limits = settings.limits.model_copy(update={"drawing_processes": wanted})
+        chosen = settings.model_copy(update={"limits": limits})
+        with open_engines(chosen, is_recorded=True) as engines:
+            frames = frames or list(_crowd(engines))
+            costs.append(_measured(chosen, engines, frames))
+    return costs
+
+
+def crowd_table(costs: Sequence[CrowdCost]) -> str:
+    """The costs as a Markdown table."""
+    lines = [
+        f"{_COLUMNS * _ROWS} faces in {_WIDTH}×{_HEIGHT}, without decoding and encoding:",
+        "",
+        "| processes that draw | a frame, ms | frames a second | faces swapped |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.processes} | {one.frame_ms:.1f} | {1e3 / one.frame_ms:.1f} | {one.swapped:.1%} |"
+        for one in costs
+    ]
+    return "\n".join(lines)
+
+
+def _measured(settings: Settings, engines: EngineSet, frames: Sequence[Frame]) -> CrowdCost:
+    swap = engines.swap
+    assert swap is not None
+    with ExitStack() as ends:
+        gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
+        ends.callback(gallery.close)
+        subject = _anonymizer(settings, engines, swap, GalleryLender(gallery, "crowd"))
+        ends.callback(subject.close)
+        done, started_s = 0, time.perf_counter()
+        for frame in frames:
+            done += len(subject.push(_fresh(frame)))
+            if done < _UNTIMED:
+                first, started_s = done, time.perf_counter()
+        done += len(subject.flush())
+        spent_s = time.perf_counter() - started_s
+        faces = subject.tally.faces()
+    processes = 1 if swap.crew is None else swap.crew.size
+    share = faces.swapped / max(faces.swapped + faces.covered, 1)
+    return CrowdCost(processes, 1e3 * spent_s / (done - first), share)
+
+
+def _anonymizer(
+    settings: Settings, engines: EngineSet, swap: SwapEngines, lender: GalleryLender
+) -> Anonymizer:
+    """As a recording's, see `stream.file_run`."""
+    clock, workers = StageClock(), engines.workers
+    finder = finder_for(settings, engines, clock, workers=workers, give_up_after=_GIVE_UP_AFTER)
+    finder.prepare(_HEIGHT, _WIDTH)
+    shape = StreamShape(_HEIGHT, _WIDTH, Fraction(_RATE), Fraction(1, _RATE), _FRAMES)
+    schedule, lookahead = file_schedule(settings, shape, workers)
+    replacer = SwapEveryFace(
+        swap.painter,
+        swap.embedder,
+        lender,
+        settings.privacy,
+        settings.cover.margin,
+        elsewhere=None if swap.crew is None else partial(CrewDrawing, swap.crew),
+    )
+    tracker = tracker_for(settings, lookahead, float(_RATE))
+    return Anonymizer(
+        finder, schedule, tracker, replacer, DEFAULT_COVER, settings.cover.margin, clock
+    )
+
+
+def _fresh(frame: Frame) -> Frame:
+    """The frame with planes of its own: they are changed in place."""
+    return replace(frame, picture=frame.picture.copy())
+
+
+def _crowd(engines: EngineSet) -> Iterator[Frame]:
+    """Frames in which eight people move their heads."""
+    people = _people(engines)
+    height, width = _HEIGHT // _ROWS, _WIDTH // _COLUMNS
+    for number in range(_FRAMES):
+        cells = [
+            _moved(person, 2 * math.pi * (number / _PERIOD + place / len(people)), height, width)
+            for place, person in enumerate(people)
+        ]
+        rows = [np.hstack(cells[row * _COLUMNS :][:_COLUMNS]) for row in range(_ROWS)]
+        image = av.VideoFrame.from_ndarray(np.vstack(rows), format="bgr24")
+        picture = picture_from_frame(image.reformat(format="yuv420p"), "yuv420", 8)
+        yield Frame(picture, number, Fraction(1, _RATE), number, "crowd")
+
+
+def _moved(person: BgrImage, phase: float, height: int, width: int) -> BgrImage:
+    """A person in a cell of the picture, at one moment of the movement."""
+    middle = (width / 2, height / 2)
+    scale = 1 + _NEARER * math.sin(2 * phase)
+    turn = cv2.getRotationMatrix2D(middle, _TURN_DEG * math.sin(phase), scale)
+    turn[0, 2] += _SWAY * math.cos(phase)
+    turn[1, 2] += _SWAY / 2 * math.sin(2 * phase)
+    reflected = cv2.BORDER_REFLECT_101
+    moved = cv2.warpAffine(person, turn, (width, height), borderMode=reflected)
+    return np.asarray(moved, np.uint8)
+
+
+def _people(engines: EngineSet) -> list[BgrImage]:
+    """Pictures of different people of a cell's size: a portrait that wears donors' faces."""
+    swap = engines.swap
+    assert swap is not None
+    height, width = _HEIGHT // _ROWS, _WIDTH // _COLUMNS
+    photo = portrait()
+    faces = engines.detector.detect(photo, min_score=_LEAST_SCORE)
+    if not faces:
+        raise EngineFault("the detector finds no face in the portrait; run `kveil doctor`")
+    face = max(faces, key=lambda one: one.score)
+    x, y = face.landmarks_px.mean(axis=0).tolist()
+    scale = _FACE_SHARE * height / float(face.box_px[3] - face.box_px[1])
+    cut = np.array(
+        [[scale, 0, width / 2 - scale * x], [0, scale, height / 2 - scale * y]], np.float32
+    )
+    cell = cv2.warpAffine(photo, cut, (width, height), borderMode=cv2.BORDER_REFLECT_101)
+    shift = cut[:, 2]
+    there = Face(
+        (face.box_px * scale + np.tile(shift, 2)).astype(np.float32),
+        (face.landmarks_px * scale + shift).astype(np.float32),
+        face.score,
+    )
+    return [
+        _wearing(np.asarray(cell, np.uint8), there, swap, donor)
+        for donor in range(_ROWS * _COLUMNS)
+    ]
+
+
+def _wearing(image: BgrImage, face: Face, swap: SwapEngines, donor: int) -> BgrImage:
+    """The picture with one donor's face."""
+    painter = swap.painter
+    picture = picture_from_bgr(image.copy())
+    place = kveil_from_landmarks(face.landmarks_px, painter.size)
+    control = painter.read(crop_from_picture(picture, place, painter.size)[None])
+    made = painter.paint(control, swap.donors.latents[donor : donor + 1])
+    patch = Patch(made.pixels[0], made.alpha[0], place, made.outline[0])
+    track = Track(1, face, TrackState.DETECTED, 9, True)
+    return compose(Frame(picture, 0, Fraction(1, _RATE), 0), [track], {1: patch}).picture.bgr()

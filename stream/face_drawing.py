@@ -1,0 +1,251 @@
+"""Draws the faces of people who wear a surrogate, anew in every frame.
+
+This is the light path: crop, read the control, smooth it over time, paint, match the picture
+around. It knows tracks by their number and nothing of people, so it can run in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+import numpy as np
+
+from engines.alignment import scale_of
+from engines.compositor import FaceLayers, Patch
+from engines.control_reading import ControlReader, Painter
+from engines.harmony import Retouch, retouch_of, retouched, sized_patch
+from engines.head_memory import HeadMemory
+from engines.patches import hides
+from engines.swapper import DOUBT_LIMIT, Control
+from engines.temporal_consistency import TemporalConsistency
+from engines.types import Box, Face, Frame, Latent
+from stream.control_track import ControlTrack, Steady
+
+__all__ = ["Drawn", "FaceDrawer", "FaceDrawing", "FaceMemory", "Wearing"]
+
+_COMPARE_FRAMES: Final = 5
+"""Frames between two comparisons of a patch with its surroundings; cameras change slowly."""
+_COMPARED_SHARE: Final = 0.2
+_FORGET_FRAMES: Final = 100
+_MOST_AT_ONCE: Final = 16
+_UNFIT: Final = "pose_or_occlusion"
+
+
+@dataclass(frozen=True, slots=True)
+class Wearing:
+    """A face that is to be drawn.
+
+    Attributes:
+        track: its number in the stream.
+        face: where it is in the frame.
+        latent: the surrogate's.
+        ahead: where it is in frames that have not left yet, as far as they matter.
+        others: boxes x0 y0 x1 y1 px of the frame's other faces.
+    """
+
+    track: int
+    face: Face
+    latent: Latent
+    ahead: Sequence[tuple[Frame, Face]] = ()
+    others: Sequence[Box] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn in one frame.
+
+    Attributes:
+        patches: by track.
+        causes: by track, why the others have none.
+    """
+
+    patches: dict[int, Patch | FaceLayers] = field(default_factory=dict)
+    causes: dict[int, str] = field(default_factory=dict)
+
+
+class FaceDrawing(Protocol):
+    """Draws the faces of one stream, here or in other processes."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether others work on what was begun, so that it pays to begin the next frame."""
+
+    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
+        """Begins on the faces of a frame, and gives how to get them.
+
+        Called once for each frame, in their order, at most once before the last one's are got.
+
+        Raises:
+            EngineFault: nothing can be drawn; what is given may raise it as well.
+        """
+
+    def close(self) -> None:
+        """Forgets the stream."""
+
+
+@dataclass(slots=True)
+class FaceMemory:
+    """What is remembered of one track.
+
+    Attributes:
+        seen_frame: index of the last frame in which it was drawn.
+        control: what was read of it.
+        painted: what was painted of it last.
+        head: what was read of its head.
+        retouch: what its patches lack to look like the picture.
+        compared_frame: when that was measured.
+    """
+
+    seen_frame: int = 0
+    control: ControlTrack = field(default_factory=lambda: ControlTrack(DOUBT_LIMIT))
+    painted: TemporalConsistency = field(default_factory=TemporalConsistency)
+    head: HeadMemory = field(default_factory=HeadMemory)
+    retouch: Retouch | None = None
+    compared_frame: int = 0
+
+    def portable(self) -> FaceMemory:
+        """The same without what belongs to this process."""
+        return replace(self, painted=self.painted.portable())
+
+
+class FaceDrawer:
+    """Draws the faces of one stream in this process.
+
+    Args:
+        painter: control and generator.
+        alters_heads: hairlines become the surrogates'.
+        draws_foreground: what is in front of a face is drawn again.
+    """
+
+    is_elsewhere: Final = False
+
+    def __init__(self, painter: Painter, *, alters_heads: bool, draws_foreground: bool) -> None:
+        self._painter = painter
+        self._reader = ControlReader(painter)
+        self.alters_heads = alters_heads
+        self.draws_foreground = draws_foreground
+        self._memories: dict[int, FaceMemory] = {}
+
+    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
+        """Faces that are drawn when they are asked for; see `FaceDrawing.begin`."""
+        return lambda: self.draw(frame, worn)
+
+    def hand_over(self, track: int) -> FaceMemory | None:
+        """Forgets a track and gives what is remembered of it, for another process."""
+        memory = self._memories.pop(track, None)
+        return None if memory is None else memory.portable()
+
+    def take_over(self, track: int, memory: FaceMemory | None) -> None:
+        """Goes on with a track as another process has left it, or begins anew."""
+        self._memories[track] = memory or FaceMemory()
+
+    def draw(self, frame: Frame, worn: Sequence[Wearing]) -> Drawn:
+        """Draws faces.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        drawn = Drawn()
+        for start in range(0, len(worn), _MOST_AT_ONCE):
+            self._draw_batch(frame, worn[start : start + _MOST_AT_ONCE], drawn)
+        self._forget(frame.index)
+        return drawn
+
+    def close(self) -> None:
+        """Forgets the stream."""
+        self._memories.clear()
+
+    def _draw_batch(self, frame: Frame, worn: Sequence[Wearing], drawn: Drawn) -> None:
+        known = [(one, self._memories.setdefault(one.track, FaceMemory())) for one in worn]
+        self._look(frame, known)
+        ready: list[tuple[Wearing, FaceMemory, Steady]] = []
+        for one, memory in known:
+            memory.seen_frame = frame.index
+            steady = memory.control.steady(frame.index, frame.time_s)
+            if steady is None:
+                drawn.causes[one.track] = _UNFIT
+            else:
+                ready.append((one, memory, steady))
+        sizes = [self._size_for(steady) for *_, steady in ready]
+        for size in sorted(set(sizes)):
+            alike = [one for one, own in zip(ready, sizes, strict=True) if own == size]
+            self._paint(frame, alike, size, drawn)
+
+    def _size_for(self, steady: Steady) -> int:
+        """The least size at which a face can be painted without being enlarged, px."""
+        side_px = 1 / scale_of(steady.crop_from_frame(1))
+        return next((size for size in self._painter.sizes if size >= side_px), self._painter.size)
+
+    def _paint(
+        self,
+        frame: Frame,
+        ready: Sequence[tuple[Wearing, FaceMemory, Steady]],
+        size: int,
+        drawn: Drawn,
+    ) -> None:
+        """Paints faces at one size; each gets a patch or a cause."""
+        rendered = self._painter.paint(
+            _joined([steady for *_, steady in ready]),
+            np.stack([one.latent for one, *_ in ready]),
+            size,
+        )
+        for row, (one, memory, steady) in enumerate(ready):
+            place = steady.crop_from_frame(size)
+            patch = Patch(
+                rendered.pixels[row],
+                rendered.alpha[row],
+                place,
+                rendered.outline[row],
+                rendered.head[row] if self.alters_heads else None,
+                steady.occlusion if self.draws_foreground else None,
+                memory.head,
+                self._painter.hair,
+            )
+            if rendered.is_usable[row] and hides(one.face, patch):
+                drawn.patches[one.track] = _retouched(patch, frame, one.track, memory)
+            else:
+                memory.control.hide()
+                drawn.causes[one.track] = _UNFIT
+
+    def _look(self, frame: Frame, known: Sequence[tuple[Wearing, FaceMemory]]) -> None:
+        """Reads control off this frame, and off the next ones where they are at hand."""
+        wanted: list[tuple[FaceMemory, Frame, Face]] = []
+        for one, memory in known:
+            for seen, face in [(frame, one.face), *one.ahead]:
+                if not memory.control.knows(seen.index):
+                    wanted.append((memory, seen, face))
+        for start in range(0, len(wanted), _MOST_AT_ONCE):
+            part = wanted[start : start + _MOST_AT_ONCE]
+            looks = self._reader.looks([(seen, face) for _, seen, face in part])
+            for (memory, seen, _), look in zip(part, looks, strict=True):
+                memory.control.add(look, seen.picture)
+
+    def _forget(self, index: int) -> None:
+        stale = [n for n, one in self._memories.items() if index - one.seen_frame > _FORGET_FRAMES]
+        for number in stale:
+            del self._memories[number]
+
+
+def _joined(steady: Sequence[Steady]) -> Control:
+    return Control(
+        np.stack([one.points for one in steady]),
+        np.stack([one.light for one in steady]),
+        np.array([one.doubt for one in steady], np.float32),
+        contrast=np.array([one.contrast for one in steady], np.float32),
+    )
+
+
+def _retouched(patch: Patch, frame: Frame, track: int, memory: FaceMemory) -> Patch:
+    """The patch with the grain and focus of the picture."""
+    if not np.isfinite(patch.pixels).all():
+        return patch  # for the compositor to refuse
+    patch = sized_patch(patch)
+    patch = memory.painted.steadied(patch, frame.index, memory.control.flow)
+    if memory.retouch is None or frame.index - memory.compared_frame >= _COMPARE_FRAMES:
+        memory.compared_frame = frame.index
+        found = retouch_of(frame.picture, patch)
+        known = memory.retouch
+        memory.retouch = known.followed_by(found, _COMPARED_SHARE) if known else found
+    return retouched(patch, memory.retouch, (track, frame.index))

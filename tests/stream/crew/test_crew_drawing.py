@@ -1,0 +1,309 @@
+"""Faces drawn by other processes look as if drawn by one; whatever those do, none is left bare."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from config.loading import load_settings
+from engines.compositor import Composite, compose
+from engines.covers import cover_named
+from engines.patches import Placed
+from engines.pictures import BgrImage, Picture
+from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
+from stream.crew.crew import FaceCrew
+from stream.crew.crew_drawing import CrewDrawing, CrewFace, _FrameUse
+from stream.crew.member import Member
+from stream.crew.messages import DrawnFace, SentLayer
+from stream.crew.shared_blocks import MappedBlock, can_share
+from stream.demo_clip import portrait
+from stream.engine_set import EngineSet, SwapEngines, open_engines
+from stream.face_drawing import FaceDrawer
+from stream.swapping import SwapEveryFace
+from tests.stream.test_swapping import Lender, RowEmbedder
+
+pytestmark = [
+    pytest.mark.unit,
+    pytest.mark.skipif(not can_share(), reason="needs memory without a name"),
+]
+
+SIDE = 360
+"""Of one person's half of the picture, px."""
+
+
+class DonorLender(Lender):
+    """Lends each track the donor of its number."""
+
+    def __init__(self, swap: SwapEngines) -> None:
+        super().__init__()
+        self._latents = swap.donors.latents
+
+    def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
+        return Surrogate("c", self._latents[track.id], 5)
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[EngineSet]:
+    settings = load_settings()
+    limits = settings.limits.model_copy(update={"threads": 1, "drawing_processes": 2})
+    chosen = settings.model_copy(update={"method": "swap", "limits": limits})
+    with open_engines(chosen, is_recorded=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def swap(engines: EngineSet) -> SwapEngines:
+    assert engines.swap is not None
+    return engines.swap
+
+
+@pytest.fixture
+def crew(swap: SwapEngines) -> FaceCrew:
+    assert swap.crew is not None
+    return swap.crew
+
+
+@pytest.fixture(scope="module")
+def face(engines: EngineSet) -> Face:
+    return engines.detector.detect(person(), min_score=0.5)[0]
+
+
+def person() -> BgrImage:
+    return np.ascontiguousarray(portrait()[:SIDE, 60 : 60 + SIDE])
+
+
+def frames(count: int) -> list[Frame]:
+    """Two people who move a little from side to side."""
+    made = []
+    for index in range(count):
+        move = np.array([[1, 0, 2 * np.sin(index / 2)], [0, 1, 0]], np.float32)
+        cell = cv2.warpAffine(person(), move, (SIDE, SIDE), borderMode=cv2.BORDER_REPLICATE)
+        yuv = cv2.cvtColor(np.hstack([cell, cell]), cv2.COLOR_BGR2YUV_I420)
+        planes = (
+            yuv[:SIDE].copy(),
+            yuv[SIDE : SIDE + SIDE // 4].reshape(SIDE // 2, SIDE).copy(),
+            yuv[SIDE + SIDE // 4 :].reshape(SIDE // 2, SIDE).copy(),
+        )
+        picture = Picture(tuple(np.asarray(one, np.uint8) for one in planes), "yuv420", 8, "bt601")
+        made.append(Frame(picture, index, Fraction(1, 25), index))
+    return made
+
+
+def tracks(face: Face, count: int = 2) -> list[Track]:
+    shifts = [np.array([SIDE * place, 0], np.float32) for place in range(count)]
+    return [
+        Track(
+            number,
+            Face(face.box_px + np.tile(shift, 2), face.landmarks_px + shift, face.score),
+            TrackState.DETECTED,
+            9,
+        )
+        for number, shift in enumerate(shifts, 1)
+    ]
+
+
+def subject_of(swap: SwapEngines, crew: FaceCrew | None) -> SwapEveryFace:
+    def elsewhere(drawer: FaceDrawer) -> CrewDrawing:
+        assert crew is not None
+        return CrewDrawing(crew, drawer)
+
+    chosen = None if crew is None else elsewhere
+    return SwapEveryFace(swap.painter, RowEmbedder(), DonorLender(swap), elsewhere=chosen)
+
+
+def composed(subject: SwapEveryFace, frame: Frame, seen: list[Track]) -> Composite:
+    made = subject.replace(frame, seen)
+    own = replace(frame, picture=frame.picture.copy())
+    return compose(own, seen, made.patches, cover_named("solid"), made.causes)
+
+
+def bare_share(made: Composite, original: Frame, face: Face, place: int) -> float:
+    """Share of a face's centre that looks as it came."""
+    x0, y0, x1, y1 = face.box_px.astype(int)
+    rows = slice(y0 + (y1 - y0) // 4, y1 - (y1 - y0) // 4)
+    columns = slice(x0 + (x1 - x0) // 4 + SIDE * place, x1 - (x1 - x0) // 4 + SIDE * place)
+    before, after = (
+        one.picture.planes[0][rows, columns].astype(np.int64) for one in (original, made)
+    )
+    return float((before == after).mean())
+
+
+def assert_hidden(made: Composite, original: Frame, face: Face) -> None:
+    for place in range(2):
+        assert bare_share(made, original, face, place) < 0.35
+
+
+def members_of(crew: FaceCrew) -> list[Member]:
+    """Both, once one that takes the place of a dead one is ready."""
+    end = time.monotonic() + 30
+    while len(members := crew.members()) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(members) == 2
+    return members
+
+
+def results(made: Composite) -> list[str]:
+    return [one.result for one in made.outcomes]
+
+
+def test_faces_look_as_drawn_by_one_process(swap: SwapEngines, crew: FaceCrew, face: Face) -> None:
+    alone, shared = subject_of(swap, None), subject_of(swap, crew)
+    for frame in frames(8):
+        one, other = (composed(subject, frame, tracks(face)) for subject in (alone, shared))
+        assert results(one) == results(other) == ["swapped", "swapped"]
+        for plane, same in zip(one.picture.planes, other.picture.planes, strict=True):
+            away = np.abs(plane.astype(int) - same.astype(int))
+            assert away.max() <= 2
+            assert away.mean() < 0.02
+    assert shared.is_elsewhere
+    assert not alone.is_elsewhere
+    shared.close()
+
+
+def test_one_face_is_drawn_here_and_handed_over_when_another_comes(
+    swap: SwapEngines, crew: FaceCrew, face: Face
+) -> None:
+    alone, subject = subject_of(swap, None), subject_of(swap, crew)
+    for index, frame in enumerate(frames(10)):
+        seen = tracks(face, 1 if index < 5 else 2)
+        one, other = (composed(drawing, frame, seen) for drawing in (alone, subject))
+        assert subject.is_elsewhere == (index >= 5)
+        left = [made.picture.planes[0][:, :SIDE].astype(int) for made in (one, other)]
+        assert np.abs(left[0] - left[1]).max() <= 2  # what was remembered came along
+    subject.close()
+
+
+def test_member_that_dies_costs_a_cover_and_no_more(
+    swap: SwapEngines, crew: FaceCrew, face: Face
+) -> None:
+    subject, seen, told = subject_of(swap, crew), tracks(face), list[list[str]]()
+    for index, frame in enumerate(frames(14)):
+        if index == 4:
+            os.kill(members_of(crew)[0]._process.pid, signal.SIGKILL)
+        made = composed(subject, frame, seen)
+        assert_hidden(made, frame, face)
+        told.append(["full"] if made.is_fully_covered else results(made))
+    assert told[3] == ["swapped", "swapped"]
+    assert told[4] != ["swapped", "swapped"]
+    assert told[-1] == ["swapped", "swapped"]
+    subject.close()
+
+
+def test_member_that_hangs_is_ended_in_time(
+    swap: SwapEngines, crew: FaceCrew, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject, seen = subject_of(swap, crew), tracks(face)
+    waiting = iter(frames(12))
+    for _ in range(3):
+        composed(subject, next(waiting), seen)
+    hung = members_of(crew)[1]
+    os.kill(hung._process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(crew, "deadline_s", 1.0)
+    frame, start = next(waiting), time.monotonic()
+    made = composed(subject, frame, seen)
+    assert time.monotonic() - start < 10
+    assert_hidden(made, frame, face)
+    assert hung.is_dead
+    monkeypatch.undo()
+    assert [composed(subject, frame, seen) for frame in waiting][-1].outcomes[0].result == "swapped"
+    subject.close()
+
+
+def test_layer_with_a_hole_over_the_face_is_refused(face: Face) -> None:
+    """The planted fault: what comes back does not hide what it should."""
+    original = frames(1)[0]
+    seen = tracks(face, 1)
+    layer = np.full((SIDE, SIDE, 4), 90, np.float32)
+    layer[..., 3] = 1
+    x, y = face.landmarks_px[2].astype(int)
+    told = []
+    for is_whole in (True, False):
+        layer[y - 4 : y + 4, x - 4 : x + 4, 3] = is_whole
+        block = MappedBlock(1, -1, np.zeros(1 << 22, np.uint8))
+        sent, _ = SentLayer.of(Placed(0, 0, layer), original.picture, block.content, 0)
+        drawn = DrawnFace(1, sent)
+        one = CrewFace(None, drawn, face, block, _FrameUse(0))  # type: ignore[arg-type]
+        told.append(one.face(original.picture, seen[0].face))
+    assert not isinstance(told[0], str)
+    assert told[1] == "layer does not hide the face"
+
+
+def test_answer_of_another_frame_never_takes_a_faces_place(
+    swap: SwapEngines, crew: FaceCrew, face: Face
+) -> None:
+    """A face that was asked for elsewhere is not laid over one that has moved away from there."""
+    subject = subject_of(swap, crew)
+    for frame in frames(3):
+        patches = subject.replace(frame, tracks(face)).patches
+    moved = [replace(one, face=_aside(one.face, 90)) for one in tracks(face)]
+    made = compose(frames(1)[0], moved, patches, cover_named("solid"))
+    assert results(made) == ["covered", "covered"]
+    subject.close()
+
+
+def _aside(face: Face, away: float) -> Face:
+    points = face.landmarks_px + np.array([away, 0], np.float32)
+    return Face(face.box_px + np.array([away, 0, away, 0], np.float32), points, face.score)
+
+
+def test_blocks_do_not_grow_with_the_stream(swap: SwapEngines, crew: FaceCrew, face: Face) -> None:
+    subject, known = subject_of(swap, crew), list[int]()
+    for frame in frames(24):
+        composed(subject, frame, tracks(face))
+        known.append(len(crew.blocks.numbers))
+    assert known[-1] == known[8]
+    subject.close()
+
+
+def test_without_members_everything_is_drawn_here(
+    swap: SwapEngines, crew: FaceCrew, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "members", list)
+    subject = subject_of(swap, crew)
+    made = composed(subject, frames(1)[0], tracks(face))
+    assert results(made) == ["swapped", "swapped"]
+    assert not subject.is_elsewhere
+    subject.close()
+
+
+def test_processes_end_with_the_one_that_started_them() -> None:
+    script = (
+        "import sys, time\n"
+        "from stream.crew.member import Member\n"
+        "from stream.crew.messages import Hello\n"
+        "from stream.crew.shared_blocks import SharedBlocks\n"
+        "one = Member(Hello('auto', 'cpu', 'fp32'), SharedBlocks())\n"
+        "print(one._process.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert _lives(child)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    end = time.monotonic() + 20
+    while _lives(child) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _lives(child)
+
+
+def _lives(process: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
