@@ -76,7 +76,7 @@ class Anonymizer:
         self._margin = margin
         self._clock = clock
         self._waiting: deque[Frame] = deque()
-        self._begun: _Begun | None = None
+        self._begun: deque[_Begun] = deque()
         if isinstance(replacer, Foresighted):
             replacer.foresee(self._faces_ahead)
         self.tally = Tally()
@@ -108,9 +108,8 @@ class Anonymizer:
             composites += self._tracked(searched)
         for tracks in self._tracker.flush():
             composites += self._composites(tracks)
-        if self._begun is not None:
-            begun, self._begun = self._begun, None
-            composites.append(self._finished(begun))
+        while self._begun:
+            composites.append(self._finished(self._begun.popleft()))
         return composites
 
     def close(self) -> None:
@@ -137,30 +136,34 @@ class Anonymizer:
         return composites
 
     def _composites(self, found: FrameTracks) -> list[Composite]:
-        """Begins on a frame, and completes the one before, or both.
+        """Begins on a frame, and completes those that wait before it, as many as are due.
 
-        Where others work on faces, they are given the next frame's while this one's wait to be
-        laid, and that one's composite comes with the next call.
+        Where others work on faces, they are given the next frames' while this one's wait to be
+        laid, and that one's composite comes some calls later.
         """
         frame = self._waiting.popleft()
         assert frame.index == found.frame_index, "the tracker released frames out of order"
-        before, begun, composites = self._begun, [], []
+        composites: list[Composite] = []
+
+        is_begun = False
 
         def begin() -> None:
-            begun.append(_Begun(frame, found, self._replacing(frame, found)))
+            nonlocal is_begun
+            is_begun = True
+            self._begun.append(_Begun(frame, found, self._replacing(frame, found)))
 
-        if before is not None:
-            composites.append(self._finished(before, begin))
-        if not begun:
+        if self._begun and len(self._begun) >= self._ahead:
+            composites.append(self._finished(self._begun.popleft(), begin))
+        if not is_begun:
             begin()
-        self._begun = begun[0] if self._is_elsewhere else None
-        if self._begun is None:
-            composites.append(self._finished(begun[0]))
+        while len(self._begun) > self._ahead:
+            composites.append(self._finished(self._begun.popleft()))
         return composites
 
     @property
-    def _is_elsewhere(self) -> bool:
-        return isinstance(self._replacer, AheadReplacer) and self._replacer.is_elsewhere
+    def _ahead(self) -> int:
+        """Frames that are begun before the first of them is completed."""
+        return self._replacer.ahead if isinstance(self._replacer, AheadReplacer) else 0
 
     def _replacing(self, frame: Frame, found: FrameTracks) -> Callable[[], Replacement]:
         """Begins on the faces of a frame; where that fails, all of them are covered."""

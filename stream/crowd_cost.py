@@ -52,8 +52,8 @@ _SWAY: Final = 12.0
 _TURN_DEG: Final = 4.0
 _NEARER: Final = 0.03
 _PERIOD: Final = 45
-_FACE_SHARE: Final = 0.4
-"""Height of a face, shares of its cell's."""
+_FACES_PX: Final = (108, 216)
+"""Heights of faces in the picture, a tenth and a fifth of its own."""
 _LEAST_SCORE: Final = 0.5
 _GIVE_UP_AFTER: Final = 25
 
@@ -63,31 +63,35 @@ class CrowdCost:
     """What a crowd costs.
 
     Attributes:
+        face_px: height of a face.
         processes: that drew faces; 1 for the one that did everything else too.
         frame_ms: mean time per frame.
         swapped: share of the faces that got a surrogate.
     """
 
+    face_px: int
     processes: int
     frame_ms: float
     swapped: float
 
 
 def measure_crowd(settings: Settings) -> list[CrowdCost]:
-    """Swaps the same crowd in one process, then in as many as the settings give.
+    """Swaps crowds in one process, then in as many as the settings give.
 
     Raises:
         ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
         EngineFault: one failed, or the detector finds no face in the portrait.
     """
     settings = settings.model_copy(update={"method": SWAP})
-    costs, frames = [], list[Frame]()
+    costs, crowds = [], dict[int, list[Frame]]()
     for wanted in (1, settings.limits.drawing_processes):
         limits = settings.limits.model_copy(update={"drawing_processes": wanted})
         chosen = settings.model_copy(update={"limits": limits})
         with open_engines(chosen, is_recorded=True) as engines:
-            frames = frames or list(_crowd(engines))
-            costs.append(_measured(chosen, engines, frames))
+            for face_px in _FACES_PX:
+                if face_px not in crowds:
+                    crowds[face_px] = list(_crowd(engines, face_px))
+                costs.append(_measured(chosen, engines, crowds[face_px], face_px))
     return costs
 
 
@@ -96,17 +100,20 @@ def crowd_table(costs: Sequence[CrowdCost]) -> str:
     lines = [
         f"{_COLUMNS * _ROWS} faces in {_WIDTH}×{_HEIGHT}, without decoding and encoding:",
         "",
-        "| processes that draw | a frame, ms | frames a second | faces swapped |",
-        "|---|---|---|---|",
+        "| faces' height | processes that draw | a frame, ms | frames a second | faces swapped |",
+        "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one.processes} | {one.frame_ms:.1f} | {1e3 / one.frame_ms:.1f} | {one.swapped:.1%} |"
-        for one in costs
+        f"| {one.face_px} px | {one.processes} | {one.frame_ms:.1f} "
+        f"| {1e3 / one.frame_ms:.1f} | {one.swapped:.1%} |"
+        for one in sorted(costs, key=lambda one: one.face_px)
     ]
     return "\n".join(lines)
 
 
-def _measured(settings: Settings, engines: EngineSet, frames: Sequence[Frame]) -> CrowdCost:
+def _measured(
+    settings: Settings, engines: EngineSet, frames: Sequence[Frame], face_px: int
+) -> CrowdCost:
     swap = engines.swap
     assert swap is not None
     with ExitStack() as ends:
@@ -124,7 +131,7 @@ def _measured(settings: Settings, engines: EngineSet, frames: Sequence[Frame]) -
         faces = subject.tally.faces()
     processes = 1 if swap.crew is None else swap.crew.size
     share = faces.swapped / max(faces.swapped + faces.covered, 1)
-    return CrowdCost(processes, 1e3 * spent_s / (done - first), share)
+    return CrowdCost(face_px, processes, 1e3 * spent_s / (done - first), share)
 
 
 def _anonymizer(
@@ -155,9 +162,9 @@ def _fresh(frame: Frame) -> Frame:
     return replace(frame, picture=frame.picture.copy())
 
 
-def _crowd(engines: EngineSet) -> Iterator[Frame]:
+def _crowd(engines: EngineSet, face_px: int) -> Iterator[Frame]:
     """Frames in which eight people move their heads."""
-    people = _people(engines)
+    people = _people(engines, face_px)
     height, width = _HEIGHT // _ROWS, _WIDTH // _COLUMNS
     for number in range(_FRAMES):
         cells = [
@@ -177,12 +184,12 @@ def _moved(person: BgrImage, phase: float, height: int, width: int) -> BgrImage:
     turn = cv2.getRotationMatrix2D(middle, _TURN_DEG * math.sin(phase), scale)
     turn[0, 2] += _SWAY * math.cos(phase)
     turn[1, 2] += _SWAY / 2 * math.sin(2 * phase)
-    reflected = cv2.BORDER_REFLECT_101
-    moved = cv2.warpAffine(person, turn, (width, height), borderMode=reflected)
+    ends = cv2.BORDER_REPLICATE
+    moved = cv2.warpAffine(person, turn, (width, height), borderMode=ends)
     return np.asarray(moved, np.uint8)
 
 
-def _people(engines: EngineSet) -> list[BgrImage]:
+def _people(engines: EngineSet, face_px: int) -> list[BgrImage]:
     """Pictures of different people of a cell's size: a portrait that wears donors' faces."""
     swap = engines.swap
     assert swap is not None
@@ -193,11 +200,11 @@ def _people(engines: EngineSet) -> list[BgrImage]:
         raise EngineFault("the detector finds no face in the portrait; run `kveil doctor`")
     face = max(faces, key=lambda one: one.score)
     x, y = face.landmarks_px.mean(axis=0).tolist()
-    scale = _FACE_SHARE * height / float(face.box_px[3] - face.box_px[1])
+    scale = face_px / float(face.box_px[3] - face.box_px[1])
     cut = np.array(
         [[scale, 0, width / 2 - scale * x], [0, scale, height / 2 - scale * y]], np.float32
     )
-    cell = cv2.warpAffine(photo, cut, (width, height), borderMode=cv2.BORDER_REFLECT_101)
+    cell = cv2.warpAffine(photo, cut, (width, height), borderMode=cv2.BORDER_REPLICATE)
     shift = cut[:, 2]
     there = Face(
         (face.box_px * scale + np.tile(shift, 2)).astype(np.float32),

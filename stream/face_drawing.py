@@ -69,13 +69,17 @@ class FaceDrawing(Protocol):
     """Draws the faces of one stream, here or in other processes."""
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether others work on what was begun, so that it pays to begin the next frame."""
+    def ahead(self) -> int:
+        """Frames that it pays to begin before the first of them is completed.
+
+        It is 0 where nobody else works on what was begun.
+        """
 
     def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
         """Begins on the faces of a frame, and gives how to get them.
 
-        Called once for each frame, in their order, at most once before the last one's are got.
+        Called once for each frame, in their order, at most `ahead` times before the first one's are
+        got and laid.
 
         Raises:
             EngineFault: nothing can be drawn; what is given may raise it as well.
@@ -119,7 +123,7 @@ class FaceDrawer:
         draws_foreground: what is in front of a face is drawn again.
     """
 
-    is_elsewhere: Final = False
+    ahead: Final = 0
 
     def __init__(self, painter: Painter, *, alters_heads: bool, draws_foreground: bool) -> None:
         self._painter = painter

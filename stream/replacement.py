@@ -45,13 +45,17 @@ class AheadReplacer(Protocol):
     """A replacer that can begin on a frame while the one before is composed."""
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether others work on what was begun, so that it pays to begin the next frame."""
+    def ahead(self) -> int:
+        """Frames that it pays to begin before the first of them is completed.
+
+        It is 0 where nobody else works on what was begun.
+        """
 
     def begin(self, frame: Frame, tracks: Sequence[Track]) -> Callable[[], Replacement]:
         """Begins as `FaceReplacer.replace` would, and gives how to get what that gives.
 
-        Called in order, once per frame, at most once before the last one's patches are got.
+        Called in order, once per frame, at most `ahead` times before the first one's patches are
+        got; those are got in order too, and laid before the next ones are.
 
         Raises:
             EngineFault: nothing could be made; what is given may raise it as well.

@@ -99,9 +99,9 @@ class SwapEveryFace:
         self._ahead: FacesAhead | None = None
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether faces that were begun are worked on while the caller does something else."""
-        return self._drawing.is_elsewhere
+    def ahead(self) -> int:
+        """Frames whose faces others work on while the caller completes the ones before."""
+        return self._drawing.ahead
 
     def foresee(self, ahead: FacesAhead) -> None:
         """Lets new tracks be told, and control be smoothed, by frames that have not left yet."""

@@ -20,6 +20,10 @@ _MOST_MEMBERS: Final = 8
 _MOST_DEATHS: Final = 8
 """Processes that are replaced, in all; a fault that kills them again and again is left alone."""
 _START_S: Final = 60.0
+_RECORDED_AHEAD: Final = 2
+_LIVE_AHEAD: Final = 1
+"""Frames that members are given before the first one is completed: with two, they always have
+something to do; each delays a stream by a frame."""
 
 
 def crew_size(wanted: int, cores: int) -> int:
@@ -64,6 +68,7 @@ class FaceCrew:
         self.blocks = SharedBlocks()
         self.deadline_s = deadline_s
         self.size = size
+        self.ahead = _RECORDED_AHEAD if is_patient else _LIVE_AHEAD
         self._make = partial(make, hello, self.blocks)
         self._is_patient = is_patient
         self._members: list[Member] = []

@@ -113,9 +113,9 @@ class CrewDrawing:
         self._is_elsewhere = False
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether members draw faces of this stream."""
-        return self._is_elsewhere
+    def ahead(self) -> int:
+        """Frames that members are given before the first one is completed; 0 without members."""
+        return self._crew.ahead if self._is_elsewhere else 0
 
     def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
         """Asks members for their faces; this process draws its own when they are asked for.
@@ -300,8 +300,8 @@ class CrewDrawing:
         return ended
 
     def _release(self, index: int) -> None:
-        """Gives back what frames before the last one needed: they have been composed."""
-        over = [use for use in self._uses[:-1] if use.is_over]
+        """Gives back what frames needed that have been composed: all but the last `ahead`."""
+        over = [use for use in self._uses[: -self._crew.ahead] if use.is_over]
         self._uses = [use for use in self._uses if use not in over]
         for use in over:
             self._give_back(use)

@@ -245,9 +245,8 @@ def test_planted_passthrough_is_found_by_the_check() -> None:
 class AheadOfItself:
     """Begins on frames, notes what happens when, and paints nothing."""
 
-    is_elsewhere = True
-
-    def __init__(self, failing: Sequence[int] = ()) -> None:
+    def __init__(self, ahead: int = 1, failing: Sequence[int] = ()) -> None:
+        self.ahead = ahead
         self.events: list[tuple[str, int]] = []
         self.failing = failing
         self.is_closed = False
@@ -273,21 +272,23 @@ class AheadOfItself:
         self.is_closed = True
 
 
-def test_next_frame_is_begun_while_the_one_before_is_composed() -> None:
-    replacer = AheadOfItself()
-    composites = run(anonymizer(ScriptedDetector(seen), replacer), frames(8))
+@pytest.mark.parametrize("ahead", [1, 2, 3])
+def test_next_frames_are_begun_while_the_one_before_is_composed(ahead: int) -> None:
+    replacer = AheadOfItself(ahead)
+    composites = run(anonymizer(ScriptedDetector(seen), replacer), frames(9))
     assert_every_face_hidden(composites)
-    assert len(composites) == 8
-    for index in range(7):
-        assert replacer.events.index(("begun", index + 1)) < replacer.events.index(
-            ("ended", index + 1)
+    assert len(composites) == 9
+    when = {event: place for place, event in enumerate(replacer.events)}
+    assert len(when) == len(replacer.events) == 18
+    for index in range(9 - ahead):
+        assert (
+            when["begun", index + ahead - 1] < when["ended", index] < when["begun", index + ahead]
         )
-        assert replacer.events.index(("ended", index)) < replacer.events.index(("begun", index + 1))
     assert replacer.is_closed
 
 
 def test_frame_that_cannot_be_begun_is_covered_and_the_others_go_on() -> None:
-    subject = anonymizer(ScriptedDetector(seen), AheadOfItself(failing=[3]))
+    subject = anonymizer(ScriptedDetector(seen), AheadOfItself(2, failing=[3]))
     composites = run(subject, frames(8, damaged=[5]))
     assert_every_face_hidden(composites)
     assert len(composites) == 8
@@ -300,10 +301,10 @@ def test_what_others_work_on_no_more_is_completed_at_once() -> None:
     subject, plain = (anonymizer(ScriptedDetector(seen), one) for one in (replacer, None))
     made, at_once = list[int](), list[int]()
     for frame, same in zip(frames(14), frames(14), strict=True):
-        replacer.is_elsewhere = frame.index < 8
+        replacer.ahead = 2 if frame.index < 8 else 0
         made += [one.index for one in subject.push(frame)]
         at_once += [one.index for one in plain.push(same)]
-        assert made == (at_once[:-1] if replacer.is_elsewhere else at_once)
+        assert made == at_once[: len(at_once) - replacer.ahead]
     for one in (subject, plain):
         one.flush()
         one.close()

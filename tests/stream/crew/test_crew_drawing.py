@@ -166,8 +166,8 @@ def test_faces_look_as_drawn_by_one_process(swap: SwapEngines, crew: FaceCrew, f
             away = np.abs(plane.astype(int) - same.astype(int))
             assert away.max() <= 2
             assert away.mean() < 0.02
-    assert shared.is_elsewhere
-    assert not alone.is_elsewhere
+    assert shared.ahead
+    assert not alone.ahead
     shared.close()
 
 
@@ -178,7 +178,7 @@ def test_one_face_is_drawn_here_and_handed_over_when_another_comes(
     for index, frame in enumerate(frames(10)):
         seen = tracks(face, 1 if index < 5 else 2)
         one, other = (composed(drawing, frame, seen) for drawing in (alone, subject))
-        assert subject.is_elsewhere == (index >= 5)
+        assert bool(subject.ahead) == (index >= 5)
         left = [made.picture.planes[0][:, :SIDE].astype(int) for made in (one, other)]
         assert np.abs(left[0] - left[1]).max() <= 2  # what was remembered came along
     subject.close()
@@ -273,7 +273,7 @@ def test_without_members_everything_is_drawn_here(
     subject = subject_of(swap, crew)
     made = composed(subject, frames(1)[0], tracks(face))
     assert results(made) == ["swapped", "swapped"]
-    assert not subject.is_elsewhere
+    assert not subject.ahead
     subject.close()
 
 
