@@ -96,20 +96,24 @@ class FaceCrew:
                 self._replace_dead()
             return [one for one in self._members if one.is_ready]
 
-    def take(self) -> Member | None:
-        """The member that draws the fewest tracks, for one more; None where none is ready."""
+    def take(self, work: int) -> Member | None:
+        """The member that has the least to do, for some more; None where none is ready.
+
+        Args:
+            work: how much, in units of its own; given back when it ends.
+        """
         ready = self.members()
         if not ready:
             return None
         with self._lock:
-            chosen = min(ready, key=lambda one: one.tracks)
-            chosen.tracks += 1
+            chosen = min(ready, key=lambda one: one.work)
+            chosen.work += work
             return chosen
 
-    def give_back(self, member: Member) -> None:
-        """Told that a track of this member has ended."""
+    def give_back(self, member: Member, work: int) -> None:
+        """Told that some work of this member has ended."""
         with self._lock:
-            member.tracks -= 1
+            member.work -= work
 
     def forget(self, stream: int) -> None:
         """Told that a stream has ended."""

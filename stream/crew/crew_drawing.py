@@ -37,6 +37,9 @@ __all__ = ["CrewDrawing"]
 
 _CROWD: Final = 2
 """Faces in a frame from which other processes are worth their memory and their start."""
+_FACE_WORK: Final = 2
+_HEAD_WORK: Final = 1
+"""How much of a member's time they take, against each other."""
 _FORGET_FRAMES: Final = 100
 _FAULT: Final = "engine_fault"
 _FACE_ROOM: Final = 6
@@ -171,13 +174,16 @@ class CrewDrawing:
         if any(one.is_dead for one in wearer.members()):
             self._dismiss(wearer)
         if wearer.face is None and (self._is_elsewhere or faces >= _CROWD):
-            wearer.face, wearer.head = self._crew.take(), self._crew.take()
+            wearer.face = self._crew.take(_FACE_WORK)
+            wearer.head = self._crew.take(_HEAD_WORK)
             wearer.is_told = False
         return wearer.face
 
     def _dismiss(self, wearer: _Wearer) -> None:
-        for member in wearer.members():
-            self._crew.give_back(member)
+        if wearer.face is not None:
+            self._crew.give_back(wearer.face, _FACE_WORK)
+        if wearer.head is not None:
+            self._crew.give_back(wearer.head, _HEAD_WORK)
         wearer.face = wearer.head = None
 
     def _ask(

@@ -47,7 +47,7 @@ class Member:
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[Answer]] = {_READY: Future()}
         self._is_dead = False
-        self.tracks = 0
+        self.work = 0
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
