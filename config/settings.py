@@ -157,8 +157,8 @@ class Limits(Section):
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """Cores to use; 0 takes all."""
     drawing_processes: Annotated[int, Field(ge=0, le=64)] = 0
-    """Processes that draw synthetic faces, once there are several in view: 0 takes half of the
-    cores, 1 draws all of them in the process itself."""
+    """Processes that draw synthetic faces, once there are several in view: 0 for half of the
+    cores, as far as memory allows; 1 for none besides the process itself."""
 
 
 class Settings(Section):

@@ -21,7 +21,7 @@ from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapp
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
 from stream.attribute_bins import AttributeReader, attribute_reader_from_pack
-from stream.crew.crew import FaceCrew, crew_size
+from stream.crew.crew import FaceCrew, crew_size, spare_memory
 from stream.crew.messages import Hello
 from stream.finding import Plans, Scale
 from stream.methods import SWAP
@@ -125,7 +125,8 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
 def _crew(settings: Settings, precision: Precision, *, is_patient: bool) -> FaceCrew | None:
     """Processes that draw faces, started when there are several; None for none."""
     limits = settings.limits
-    size = crew_size(limits.drawing_processes, limits.threads or os.cpu_count() or 1)
+    cores = limits.threads or os.cpu_count() or 1
+    size = crew_size(limits.drawing_processes, cores, spare_memory())
     if size == 0:
         return None
     hello = Hello(settings.detection.backend, settings.device, precision)

@@ -111,6 +111,8 @@ def _run(
         report.clusters, report.stages = replacer.counts(), clock.summary()
         report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
         report.warnings += source.report.warnings
+        if engines.swap is not None and engines.swap.crew is not None:
+            report.warnings += engines.swap.crew.told()
         if isinstance(sink, FileSink | SegmentSink):
             report.warnings += sink.notes
             report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
@@ -123,7 +125,8 @@ def _replacer(
         return CoverEveryFace()
     lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
     swap = engines.swap
-    elsewhere = None if swap.crew is None else partial(CrewDrawing, swap.crew)
+    crew = None if job.kind == "image" else swap.crew  # one picture is drawn before they begin
+    elsewhere = None if crew is None else partial(CrewDrawing, crew)
     margin = settings.cover.margin
     return SwapEveryFace(
         swap.painter, swap.embedder, lender, settings.privacy, margin, elsewhere=elsewhere

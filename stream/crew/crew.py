@@ -7,16 +7,23 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Final
+
+import psutil
 
 from stream.crew.member import Member
 from stream.crew.messages import Hello
 from stream.crew.shared_blocks import SharedBlocks, can_share
 
-__all__ = ["FaceCrew", "crew_size"]
+__all__ = ["FaceCrew", "crew_size", "spare_memory"]
 
 _MOST_MEMBERS: Final = 8
 """As many as the machine is given without being asked; each needs the memory of its networks."""
+_MEMBER_BYTES: Final = 1 << 29
+"""What one of them may need."""
+_GROUPS: Final = Path("/sys/fs/cgroup")
+_OWN_GROUP: Final = Path("/proc/self/cgroup")
 _MOST_DEATHS: Final = 8
 """Processes that are replaced, in all; a fault that kills them again and again is left alone."""
 _START_S: Final = 60.0
@@ -26,22 +33,37 @@ _LIVE_AHEAD: Final = 1
 something to do; each delays a stream by a frame."""
 
 
-def crew_size(wanted: int, cores: int) -> int:
+def crew_size(wanted: int, cores: int, spare_bytes: int) -> int:
     """How many processes draw faces besides this one; 0 where it draws them all.
 
     Args:
-        wanted: as many; 0 for half of the cores, but two at least where there are two; 1 for
-            this process alone.
+        wanted: as many; 0 for half of the cores, but two at least where there are two, and no
+            more than fit into half of the memory; 1 for this process alone.
         cores: that may be used.
+        spare_bytes: memory that may be used.
 
-    >>> [crew_size(0, cores) for cores in (1, 2, 4, 8, 64)], crew_size(1, 64), crew_size(12, 4)
-    ([0, 2, 2, 4, 8], 0, 12)
+    >>> spare = 64 << 30
+    >>> [crew_size(0, cores, spare) for cores in (1, 2, 4, 8, 64)]
+    [0, 2, 2, 4, 8]
+    >>> crew_size(1, 64, spare), crew_size(12, 4, spare), crew_size(0, 64, 3 << 30)
+    (0, 12, 3)
     """
     if not can_share():
         return 0
     if wanted == 0:
-        wanted = min(max(cores // 2, 2), cores, _MOST_MEMBERS)
+        wanted = min(max(cores // 2, 2), cores, _MOST_MEMBERS, spare_bytes // (2 * _MEMBER_BYTES))
     return 0 if wanted == 1 else wanted
+
+
+def spare_memory() -> int:
+    """Bytes that the machine has to spare, and the control group that this process is in."""
+    spare = int(psutil.virtual_memory().available)
+    try:
+        group = _GROUPS / _OWN_GROUP.read_text().strip().rpartition("::")[2].lstrip("/")
+        limit, used = ((group / name).read_text() for name in ("memory.max", "memory.current"))
+        return min(spare, max(int(limit) - int(used), 0))
+    except (OSError, ValueError):  # no such group, or one without a limit
+        return spare
 
 
 class FaceCrew:
@@ -73,6 +95,7 @@ class FaceCrew:
         self._is_patient = is_patient
         self._members: list[Member] = []
         self._deaths = 0
+        self._untold = 0
         self._numbers = itertools.count(1)
         self._streams = itertools.count(1)
         self._lock = threading.Lock()
@@ -122,6 +145,14 @@ class FaceCrew:
         for member in members:
             member.forget(stream)
 
+    def told(self) -> list[str]:
+        """What went wrong since this was last asked, in one line each."""
+        with self._lock:
+            count, self._untold = self._untold, 0
+        if not count:
+            return []
+        return [f"{count} processes that draw faces died; their faces were covered meanwhile"]
+
     def close(self) -> None:
         """Ends all members."""
         with self._lock:
@@ -139,4 +170,5 @@ class FaceCrew:
         for place, member in enumerate(self._members):
             if member.is_dead and self._deaths < _MOST_DEATHS:
                 self._deaths += 1
+                self._untold += 1
                 self._members[place] = self._make()

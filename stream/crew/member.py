@@ -50,8 +50,9 @@ class Member:
         self.work = 0
         ours, theirs = socket.socketpair()
         with theirs:
+            # Without -P a folder `stream` where the user happens to be would be run instead.
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "stream.crew.worker", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "stream.crew.worker", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
