@@ -22,7 +22,7 @@ from engines.grid_window import (
     spread,
     window_of,
 )
-from engines.hair_strands import strands_at
+from engines.hair_strands import worn_strands
 from engines.hair_tone import HairColour
 from engines.patches import Placed
 from engines.pictures import Picture
@@ -70,6 +70,7 @@ class Fields:
         tone: float32[GRID, GRID, 4], what is added to its colours, BGR, and 0.
         colour: of the hair that is drawn; None for none.
         cropped: how short its strands are, 0 to 1.
+        middle: where on their sheet the top of the head lies, see `engines.hair_strands`.
     """
 
     around: Float32
@@ -79,6 +80,7 @@ class Fields:
     tone: Float32
     colour: HairColour | None
     cropped: float
+    middle: float
 
     def followed_by(self, later: Fields, share: float) -> Fields:
         """Between these and later ones, by a share of the way; hair has the later one's colour."""
@@ -94,6 +96,7 @@ class Fields:
             mixed(self.tone, later.tone),
             later.colour,
             later.cropped,
+            later.middle,
         )
 
 
@@ -106,6 +109,7 @@ def fields_from_rays(
     tone: Float32,
     colour: HairColour | None,
     cropped: float,
+    middle: float,
 ) -> Fields:
     """The fields of what happens over rays.
 
@@ -118,6 +122,7 @@ def fields_from_rays(
         tone: float32[RAYS, STEPS, 3].
         colour: of the hair that is drawn; None for none.
         cropped: how short its strands are.
+        middle: where on their sheet the top of the head lies.
     """
     nothing = np.zeros_like(outwards)
     # Four channels are looked up in half the time of three.
@@ -129,7 +134,7 @@ def fields_from_rays(
         (*np.moveaxis(tone, 2, 0), nothing),
     )
     around, hair, seam, forehead, tone = (grid_from_rays(np.stack(one, axis=2)) for one in planes)
-    return Fields(moves_of(around), hair, seam, moves_of(forehead), tone, colour, cropped)
+    return Fields(moves_of(around), hair, seam, moves_of(forehead), tone, colour, cropped, middle)
 
 
 def head_layer(
@@ -238,7 +243,7 @@ def _draw_hair(
     flat = (rows + top) * beyond.shape[1] + columns + left
     across, along, bright, share = hair.reshape(-1, 4).take(near, axis=0).T
     side_px = float(CELL) / scale_of(grid_from_window) / (1 + softness_px)
-    strands, tips = strands_at(across, along, fields.cropped, side_px)
+    strands, tips = worn_strands(across, along, fields.middle, fields.cropped, side_px)
     share = np.clip(share + np.float32(_ENDS) * tips * share * (1 - share), 0, 1)
     every, rim = pixels.reshape(-1, 4), beyond.reshape(-1)
     every[flat] = _mixed(every.take(flat, axis=0), colour.of_strands(strands, bright), share)

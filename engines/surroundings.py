@@ -27,7 +27,7 @@ from engines.alignment import (
 from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
-from engines.hair_strands import combed
+from engines.hair_strands import combed, middle_of
 from engines.hair_tone import HairColour, hair_colour
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
@@ -130,11 +130,11 @@ def _planned(
     rim = rim_of(face, hidden, hair, patch.head)
     sources = sources_of(rim)
     colour = None if hair is None else _colour(patch, around, hair, rim)
-    strands, cropped = np.zeros((*around.shape[:2], 4), np.float32), 0.0
+    strands, cropped, middle = np.zeros((*around.shape[:2], 4), np.float32), 0.0, 0.0
     seen = along(around, sources.distance)
     if colour is not None and patch.head is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
-        cropped = float(patch.head[Trait.CROPPED])
+        cropped, middle = float(patch.head[Trait.CROPPED]), middle_of(patch.head)
         seen = seen + (colour.mean - seen) * strands[..., 3:]
     seam = toned(seen, painted, rim.face, rim.painted)
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
@@ -147,6 +147,7 @@ def _planned(
         forehead_tone(painted, skin, rim),
         colour,
         cropped,
+        middle,
     )
     return fields, rim.end
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_strands import combed, strands_at
+from engines.hair_strands import combed, middle_of, strands_at, worn_strands
 from engines.polar import RAYS, UP, distances
 from tests.engines.heads import surrogate
 
@@ -92,3 +92,34 @@ def test_surrogates_wear_other_strands() -> None:
     assert np.abs(one - other).min() > 0.1
     upper = UP > 0.3
     assert np.ptp(one[upper, 30]) < 2, "no strand is seen twice on a head"
+
+
+@pytest.mark.parametrize(("degrees", "runs"), [(0, "out"), (10, "out"), (60, "down"), (75, "down")])
+def test_hair_stands_on_top_and_hangs_beside_the_face(degrees: int, runs: str) -> None:
+    """The planted fault: beside the face hair stood away from it like fur."""
+    outwards = around = 0.0
+    little = np.float32(0.003)
+    for number in range(12):
+        traits = surrogate(leaning=0.5, sleek=0.5, square=number / 12)
+        across, along, _ = combed(BEGINS, traits)
+        ray, middle = (
+            3 * RAYS // 4 + (-1) ** number * round(degrees * RAYS / 360),
+            middle_of(traits),
+        )
+        turn, out = across[ray, 26:44], along[ray, 26:44]
+        here = worn_strands(turn, out, middle, 0.0, SHARP)[0]
+        farther = worn_strands(turn, out + little, middle, 0.0, SHARP)[0]
+        beside = worn_strands(turn + little, out, middle, 0.0, SHARP)[0]
+        outwards += float(np.abs(farther - here).mean())
+        around += float(np.abs(beside - here).mean())
+    assert outwards < 0.5 * around if runs == "out" else outwards > around
+
+
+@pytest.mark.parametrize("turn", [0.2, 0.6, 0.7, 1.2])
+def test_hair_that_comes_to_hang_is_as_bright_and_dark_as_elsewhere(turn: float) -> None:
+    rng, drawn = np.random.default_rng(1), []
+    for middle in np.linspace(0, 2, 20).tolist():
+        out = rng.uniform(0, 0.3, 500).astype(np.float32)
+        across = (middle + rng.uniform(0.48 * turn, 0.52 * turn, 500)).astype(np.float32)
+        drawn.append(worn_strands(across, out, middle, 0.0, SHARP)[0])
+    assert 0.8 < np.std(drawn) < 1.2
