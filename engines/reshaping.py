@@ -88,10 +88,14 @@ _GROWN: Final = (0.0, 0.25)
 _SURE: Final = (0.005, 0.02)
 """How much a hairline must be the surrogate's, and how wide hair must surely be on a ray, for any
 to be drawn there, and for it to be wholly."""
-_FULL: Final = (0.0, 0.05)
-_ENDS_OVER: Final = 0.035
+_FULL: Final = (0.0, 0.03)
+_ENDS_OVER: Final = 0.03
 """How far hair that is drawn reaches beyond the subject's, at least and at most, before it ends,
 and over what distance it does: outlines of heads tell people apart."""
+_ON_TOP: Final = (0.4, 0.85)
+_BESIDE: Final = 0.4
+"""How steeply rays rise over which it comes to be as full as that; and over what share of the
+distance it ends on others: beside a face, hair lies close."""
 _AROUND: Final = 0.06
 """How far beyond such hair a ray ends."""
 
@@ -201,9 +205,10 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     painted = face + altered * (np.minimum(_hairline(face, traits), highest) - face)
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
     grown = _grown(hair, altered, source, outline)
-    fuller = np.float32(between(_FULL, float(traits[Trait.FULL]))) * altered
+    above = rise(UP, *_ON_TOP)
+    fuller = np.float32(between(_FULL, float(traits[Trait.FULL]))) * altered * above
     whole = source + altered * (outline - source) + fuller
-    crown = whole + np.float32(_ENDS_OVER)
+    crown = whole + np.float32(_ENDS_OVER) * (_BESIDE + (1 - _BESIDE) * above)
     free = np.maximum(least_end, outline + np.float32(_CLEAR))
     end = free + grown * (np.maximum(crown, outline) + np.float32(_AROUND) - free)
     parts = (face, painted, source, outline, whole, crown, end, altered, grown)
