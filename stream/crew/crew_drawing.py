@@ -254,6 +254,7 @@ class CrewDrawing:
             found = told.get(one.track)
             if found is None:
                 drawn.causes[one.track] = _FAULT
+                self._wearers[one.track].is_told = False  # what it knows of the track is unsure
             elif found.is_unfit:
                 drawn.causes[one.track] = str(found.face)
             else:

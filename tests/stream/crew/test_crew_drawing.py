@@ -200,6 +200,24 @@ def test_member_that_dies_costs_a_cover_and_no_more(
     subject.close()
 
 
+def test_faults_of_a_member_cost_covers_and_what_it_must_know_is_told_again(
+    swap: SwapEngines, crew: FaceCrew, face: Face
+) -> None:
+    """The planted fault: a member has lost what it was told of a face."""
+    subject, seen, told = subject_of(swap, crew), tracks(face), list[list[str]]()
+    for index, frame in enumerate(frames(8)):
+        if index == 3:
+            drawing = subject._drawing
+            assert isinstance(drawing, CrewDrawing)
+            crew.forget(drawing._stream)
+        made = composed(subject, frame, seen)
+        assert_hidden(made, frame, face)
+        told.append(["full"] if made.is_fully_covered else results(made))
+    assert told[2] == told[4] == ["swapped", "swapped"]
+    assert told[3] == ["covered", "covered"]
+    subject.close()
+
+
 def test_member_that_hangs_is_ended_in_time(
     swap: SwapEngines, crew: FaceCrew, face: Face, monkeypatch: pytest.MonkeyPatch
 ) -> None:
