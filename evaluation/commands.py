@@ -39,6 +39,9 @@ def evaluate(
     ] = False,
     people: Annotated[int, typer.Option(min=10, help="Most people in the test, DIR only.")] = 1000,
     k: Annotated[int, typer.Option(min=2, help="Least people per cluster, DIR only.")] = 5,
+    deal: Annotated[
+        int, typer.Option(min=0, help="Another number deals other surrogates, DIR only.")
+    ] = 0,
     method: Annotated[
         list[str] | None, typer.Option(help="Only these methods; may be repeated.")
     ] = None,
@@ -83,7 +86,9 @@ def evaluate(
     if anonymized is not None:
         record = _evaluate_clips(source, anonymized, frames, judges, sheet, models)
     else:
-        plan = Plan(people, k, tuple(method or ()), tuple(attack or ()), quick, show_faces)
+        plan = Plan(
+            people, k, tuple(method or ()), tuple(attack or ()), quick, show_faces, deal=deal
+        )
         record = _evaluate_folder(source, portraits, judges, plan, models, labels, report)
     _write(record, report)
     _unfinished(report).unlink(missing_ok=True)

@@ -39,7 +39,6 @@ from evaluation.workload import affordable_people, narrowed, seconds_per_face
 
 __all__ = ["MethodRuns", "all_done"]
 
-_SECRET: Final = b"the evaluation's own secret, of no further use"
 _TRADE_OFF_PEOPLE: Final = 200
 _METHOD_BUDGET_S: Final = 240.0
 _QUICK_BUDGET_S: Final = 25.0
@@ -126,15 +125,15 @@ class MethodRuns:
         people = self.subjects.probes.people
         if job.is_over_k:
             people = min(people, _TRADE_OFF_PEOPLE)
-        per_face_s = seconds_per_face(make, self.subjects, job.k, _SECRET)
+        per_face_s = seconds_per_face(make, self.subjects, job.k, self.plan.secret)
         budget_s = _QUICK_BUDGET_S if self.plan.quick else _METHOD_BUDGET_S
         people = affordable_people(people, per_face_s, budget_s)
         taking_part, judges = narrowed(self.subjects, self.judges, people)
         method = make()
         start = time.monotonic()
-        release = method.anonymize(taking_part.probes, _SECRET)
+        release = method.anonymize(taking_part.probes, self.plan.secret)
         seconds = time.monotonic() - start
-        bench = Bench(taking_part, make, method, release, _SECRET)
+        bench = Bench(taking_part, make, method, release, self.plan.secret)
         findings: list[Finding] = []
         for attack in job.attacks:
             if self.stopped.is_set():

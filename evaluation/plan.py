@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from evaluation.attacks.attack import Attack
 from evaluation.attacks.catalogue import attacks_named
@@ -17,6 +18,8 @@ from evaluation.run_journal import RunJournal
 from evaluation.utility import UtilityProbe
 
 __all__ = ["Job", "Laboratory", "Plan"]
+
+_SECRET: Final = b"the evaluation's own secret, of no further use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Plan:
         quick: fewer people, methods and samples.
         show_faces: keep sample faces for the page; they are the originals' owners' to allow.
         workers: methods that run at once; the processor's cores, at most 4, when 0.
+        deal: number of the secret by which surrogates are dealt: another one deals others.
     """
 
     people: int = 1000
@@ -40,6 +44,12 @@ class Plan:
     quick: bool = False
     show_faces: bool = False
     workers: int = 0
+    deal: int = 0
+
+    @property
+    def secret(self) -> bytes:
+        """The releaser's secret, of no further use."""
+        return _SECRET if self.deal == 0 else _SECRET + b", deal %d" % self.deal
 
     def chosen_methods(self) -> list[str]:
         """Controls first, then the methods in the registry's order."""

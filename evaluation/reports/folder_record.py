@@ -39,6 +39,7 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
         "python": platform.python_version(),
         "seconds": round(evaluation.seconds, 1),
         "k": evaluation.plan.k,
+        "deal": evaluation.plan.deal,
         "surrogates": surrogates,
         "labels": evaluation.labels,
         "subjects": _subjects(evaluation),

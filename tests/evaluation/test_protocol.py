@@ -114,6 +114,7 @@ def test_goals_tell_a_leak_from_a_replacement(evaluation: Evaluation) -> None:
 
 def test_the_record_is_plain_json_without_faces(evaluation: Evaluation) -> None:
     record = folder_record(evaluation, "photographs")
+    assert record["deal"] == 0
     text = json.dumps(record, allow_nan=False)
     assert "person0" not in text
     assert "base64" not in text
@@ -163,6 +164,18 @@ def test_methods_side_by_side_give_what_one_after_the_other_gives(tmp_path: Path
         results = evaluate_folder(folder, FINDER, laboratory, plan, silent).results
         records.append([record_from_result(replace(own, seconds=0.0)) for own in results])
     assert records[0] == records[1]
+
+
+def test_another_deal_gives_people_other_surrogates(tmp_path: Path) -> None:
+    folder = write_people(tmp_path, people=60)
+    found = []
+    for deal in (0, 0, 1):
+        plan = Plan(24, 3, ("kveil",), ("A1",), workers=1, deal=deal)
+        laboratory = Laboratory([PixelJudge(threshold=0.7)], UtilityProbe(FINDER, sample=5))
+        dealt = evaluate_folder(folder, FINDER, laboratory, plan, silent)
+        record = record_from_result(replace(dealt.results[2], seconds=0.0))
+        found.append(record["findings"])
+    assert found[0] == found[1] != found[2]
 
 
 def test_people_are_cast_into_one_part_each(tmp_path: Path) -> None:
