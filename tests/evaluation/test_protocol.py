@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evaluation import method_runs
+from evaluation.attacks.attack import Bench
 from evaluation.errors import FacesUnreadable, TooFewPeople
 from evaluation.folder import cast_people, people_in_folder, read_image
 from evaluation.labels import TableLabeller
@@ -166,16 +169,25 @@ def test_methods_side_by_side_give_what_one_after_the_other_gives(tmp_path: Path
     assert records[0] == records[1]
 
 
-def test_another_deal_gives_people_other_surrogates(tmp_path: Path) -> None:
+def test_another_deal_deals_by_another_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_people(tmp_path, people=60)
-    found = []
-    for deal in (0, 0, 1):
+    secrets: list[set[bytes]] = []
+
+    def noted(*args: Any) -> Bench:
+        secrets[-1].add(args[4])
+        return Bench(*args)
+
+    monkeypatch.setattr(method_runs, "Bench", noted)
+    for deal in (0, 0, 1, 2):
+        secrets.append(set())
         plan = Plan(24, 3, ("kveil",), ("A1",), workers=1, deal=deal)
         laboratory = Laboratory([PixelJudge(threshold=0.7)], UtilityProbe(FINDER, sample=5))
-        dealt = evaluate_folder(folder, FINDER, laboratory, plan, silent)
-        record = record_from_result(replace(dealt.results[2], seconds=0.0))
-        found.append(record["findings"])
-    assert found[0] == found[1] != found[2]
+        evaluate_folder(folder, FINDER, laboratory, plan, silent)
+    assert all(len(one) == 1 for one in secrets)
+    assert secrets[0] == secrets[1]
+    assert len(secrets[1] | secrets[2] | secrets[3]) == 3
 
 
 def test_people_are_cast_into_one_part_each(tmp_path: Path) -> None:
