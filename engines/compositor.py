@@ -33,7 +33,7 @@ __all__ = [
     "compose",
     "compose_slate",
     "compose_unknown",
-    "widened",
+    "neighbours",
 ]
 
 DEFAULT_MARGIN: Final = 1.3
@@ -248,9 +248,8 @@ def _edit(
 
     So a cover is never softened by a neighbour's feather.
     """
-    with np.errstate(invalid="ignore"):  # a senseless box is refused below, where faces are covered
-        boxes = {track.id: widened(track.face.box_px, margin) for track in tracks}
-    fronts = _foregrounds(picture, boxes, layers)
+    others = neighbours(tracks, margin)
+    fronts = _foregrounds(picture, others, layers)
     outcomes = []
     to_cover = []
     for track in tracks:
@@ -260,7 +259,7 @@ def _edit(
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
-    _continue(picture, boxes, {number: layers[number] for number in swapped}, meanwhile)
+    _continue(picture, others, {number: layers[number] for number in swapped}, meanwhile)
     for number in swapped:
         if (front := fronts.get(number)) is not None:
             picture.lay(front.top, front.left, front.layer)
@@ -268,12 +267,14 @@ def _edit(
 
 
 def _foregrounds(
-    picture: Picture, boxes: Mapping[int, Box], layers: Mapping[int, FaceLayers]
+    picture: Picture, others: Mapping[int, Sequence[Box]], layers: Mapping[int, FaceLayers]
 ) -> dict[int, Laid | None]:
     """What is in front of faces, from the frame as it came; nothing where that fails."""
     try:
         return {
-            number: one.front(picture, _others(boxes, number)) for number, one in layers.items()
+            number: layers[number].front(picture, beside)
+            for number, beside in others.items()
+            if number in layers
         }
     except Exception:  # then faces are painted over what hides them, which shows nobody
         return {}
@@ -281,7 +282,7 @@ def _foregrounds(
 
 def _continue(
     picture: Picture,
-    boxes: Mapping[int, Box],
+    others: Mapping[int, Sequence[Box]],
     layers: Mapping[int, FaceLayers],
     meanwhile: Callable[[], None] | None,
 ) -> None:
@@ -289,7 +290,7 @@ def _continue(
 
     All of it is made from one picture, whoever makes it and in whatever order.
     """
-    begun = [one.head(picture, _others(boxes, number)) for number, one in layers.items()]
+    begun = [one.head(picture, others[number]) for number, one in layers.items()]
     if meanwhile is not None:
         meanwhile()
     for around in [ended() for ended in begun]:
@@ -297,16 +298,14 @@ def _continue(
             picture.lay(around.top, around.left, around.layer)
 
 
-def _others(boxes: Mapping[int, Box], number: int) -> list[Box]:
-    return [box for other, box in boxes.items() if other != number]
+def neighbours(tracks: Sequence[Track], margin: float) -> dict[int, list[Box]]:
+    """By track, the boxes of all others, `margin` times as wide and high about their middles."""
+    with np.errstate(invalid="ignore"):  # a senseless box is refused where faces are placed
+        boxes = {track.id: _widened(track.face.box_px, margin) for track in tracks}
+    return {number: [box for other, box in boxes.items() if other != number] for number in boxes}
 
 
-def widened(box: Box, margin: float) -> Box:
-    """A box about the same middle, `margin` times as wide and high.
-
-    >>> widened(np.array([0, 0, 2, 4], np.float32), 2.0).tolist()
-    [-1.0, -2.0, 3.0, 6.0]
-    """
+def _widened(box: Box, margin: float) -> Box:
     middle, half = (box[:2] + box[2:]) / 2, (box[2:] - box[:2]) / 2 * np.float32(margin)
     return np.concatenate([middle - half, middle + half])
 

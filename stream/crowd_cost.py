@@ -11,31 +11,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Final
 
-import av
 import cv2
 import numpy as np
 
 from config.settings import Settings
 from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.compositor import Patch, compose
-from engines.covers import DEFAULT_COVER
-from engines.errors import EngineFault
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face, Frame, Track, TrackState
-from stream.anonymizer import Anonymizer
-from stream.crew.crew_drawing import CrewDrawing
+from stream.bench_scenes import coded_picture, largest_face, moved_face
 from stream.demo_clip import portrait
-from stream.detection_setup import file_schedule, finder_for, tracker_for
 from stream.engine_set import EngineSet, SwapEngines, open_engines
+from stream.file_run import recording_anonymizer
 from stream.lending import GalleryLender, gallery_from_settings
 from stream.media import StreamShape
 from stream.methods import SWAP
-from stream.planes import picture_from_frame
 from stream.stage_clock import StageClock
-from stream.swapping import SwapEveryFace
+from stream.swap_setup import swap_by
 
 __all__ = ["CrowdCost", "crowd_table", "measure_crowd"]
 
@@ -54,8 +48,6 @@ _NEARER: Final = 0.03
 _PERIOD: Final = 45
 _FACES_PX: Final = (108, 216)
 """Heights of faces in the picture, a tenth and a fifth of its own."""
-_LEAST_SCORE: Final = 0.5
-_GIVE_UP_AFTER: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +111,14 @@ def _measured(
     with ExitStack() as ends:
         gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
         ends.callback(gallery.close)
-        subject = _anonymizer(settings, engines, swap, GalleryLender(gallery, "crowd"))
+        replacer = swap_by(swap, GalleryLender(gallery, "crowd"), settings)
+        shape = StreamShape(_HEIGHT, _WIDTH, Fraction(_RATE), Fraction(1, _RATE), _FRAMES)
+        subject = recording_anonymizer(settings, engines, replacer, shape, StageClock())
         ends.callback(subject.close)
         done, started_s = 0, time.perf_counter()
         for frame in frames:
-            done += len(subject.push(_fresh(frame)))
+            # Planes are changed in place.
+            done += len(subject.push(replace(frame, picture=frame.picture.copy())))
             if done < _UNTIMED:
                 first, started_s = done, time.perf_counter()
         done += len(subject.flush())
@@ -132,34 +127,6 @@ def _measured(
     processes = 1 if swap.crew is None else swap.crew.size
     share = faces.swapped / max(faces.swapped + faces.covered, 1)
     return CrowdCost(face_px, processes, 1e3 * spent_s / (done - first), share)
-
-
-def _anonymizer(
-    settings: Settings, engines: EngineSet, swap: SwapEngines, lender: GalleryLender
-) -> Anonymizer:
-    """As a recording's, see `stream.file_run`."""
-    clock, workers = StageClock(), engines.workers
-    finder = finder_for(settings, engines, clock, workers=workers, give_up_after=_GIVE_UP_AFTER)
-    finder.prepare(_HEIGHT, _WIDTH)
-    shape = StreamShape(_HEIGHT, _WIDTH, Fraction(_RATE), Fraction(1, _RATE), _FRAMES)
-    schedule, lookahead = file_schedule(settings, shape, workers)
-    replacer = SwapEveryFace(
-        swap.painter,
-        swap.embedder,
-        lender,
-        settings.privacy,
-        settings.cover.margin,
-        elsewhere=None if swap.crew is None else partial(CrewDrawing, swap.crew),
-    )
-    tracker = tracker_for(settings, lookahead, float(_RATE))
-    return Anonymizer(
-        finder, schedule, tracker, replacer, DEFAULT_COVER, settings.cover.margin, clock
-    )
-
-
-def _fresh(frame: Frame) -> Frame:
-    """The frame with planes of its own: they are changed in place."""
-    return replace(frame, picture=frame.picture.copy())
 
 
 def _crowd(engines: EngineSet, face_px: int) -> Iterator[Frame]:
@@ -172,8 +139,7 @@ def _crowd(engines: EngineSet, face_px: int) -> Iterator[Frame]:
             for place, person in enumerate(people)
         ]
         rows = [np.hstack(cells[row * _COLUMNS :][:_COLUMNS]) for row in range(_ROWS)]
-        image = av.VideoFrame.from_ndarray(np.vstack(rows), format="bgr24")
-        picture = picture_from_frame(image.reformat(format="yuv420p"), "yuv420", 8)
+        picture = coded_picture(np.vstack(rows))
         yield Frame(picture, number, Fraction(1, _RATE), number, "crowd")
 
 
@@ -195,22 +161,14 @@ def _people(engines: EngineSet, face_px: int) -> list[BgrImage]:
     assert swap is not None
     height, width = _HEIGHT // _ROWS, _WIDTH // _COLUMNS
     photo = portrait()
-    faces = engines.detector.detect(photo, min_score=_LEAST_SCORE)
-    if not faces:
-        raise EngineFault("the detector finds no face in the portrait; run `kveil doctor`")
-    face = max(faces, key=lambda one: one.score)
+    face = largest_face(engines.detector, photo)
     x, y = face.landmarks_px.mean(axis=0).tolist()
     scale = face_px / float(face.box_px[3] - face.box_px[1])
     cut = np.array(
         [[scale, 0, width / 2 - scale * x], [0, scale, height / 2 - scale * y]], np.float32
     )
     cell = cv2.warpAffine(photo, cut, (width, height), borderMode=cv2.BORDER_REPLICATE)
-    shift = cut[:, 2]
-    there = Face(
-        (face.box_px * scale + np.tile(shift, 2)).astype(np.float32),
-        (face.landmarks_px * scale + shift).astype(np.float32),
-        face.score,
-    )
+    there = moved_face(face, scale, cut[:, 2])
     return [
         _wearing(np.asarray(cell, np.uint8), there, swap, donor)
         for donor in range(_ROWS * _COLUMNS)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from config.settings import Settings
 from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks
 from engines.compositor import compose
 from engines.control_reading import ControlReader
-from engines.errors import EngineFault
 from engines.face_look import look_from_points
 from engines.harmony import sized_patch
 from engines.head_memory import HeadMemory
@@ -28,11 +26,11 @@ from engines.pictures import BgrImage, Picture, picture_from_bgr
 from engines.swapper import DOUBT_LIMIT, LANDMARK_SIZE, Control
 from engines.temporal_consistency import TemporalConsistency
 from engines.types import Face, Frame, Track, TrackState
+from stream.bench_scenes import LEAST_SCORE, coded_picture, largest_face, moved_face
 from stream.control_track import ControlTrack
 from stream.demo_clip import demo_frames
 from stream.engine_set import EngineSet, SwapEngines, open_engines
 from stream.methods import SWAP
-from stream.planes import picture_from_frame
 
 __all__ = ["DETECTOR_SIZE", "FaceCost", "StepTimes", "cost_table", "measure_faces"]
 
@@ -44,7 +42,6 @@ _TURNS: Final = 3
 third frame alone."""
 _SCENES: Final = ((1, 1, (720, 1280)), (4, 1, (720, 1280)), (4, 2, (1080, 1920)))
 """Faces beside each other and above each other, in frames of this height and width."""
-_LEAST_SCORE: Final = 0.5
 _AHEAD: Final = 4
 _RATE: Final = 30
 
@@ -140,7 +137,7 @@ def measure_faces(settings: Settings) -> list[FaceCost]:
         image = next(demo_frames(0.04))
         picture = picture_from_bgr(image)
         search = picture.resized_bgr(*DETECTOR_SIZE)
-        face = _largest(engines.detector.detect(image, min_score=_LEAST_SCORE))
+        face = largest_face(engines.detector, image)
         scenes = [_scene(image, face, *wanted) for wanted in _SCENES]
         return [
             _measured(engines, swap, search, decoded, faces, size)
@@ -206,8 +203,7 @@ def _measured(
 
     def decoded_frame() -> Frame:
         # Planes are changed in place, and a face that is swapped already costs something else.
-        planes = tuple(plane.copy() for plane in decoded.planes)
-        return Frame(replace(decoded, planes=planes), 0, Fraction(1, 25), 0, "bench")
+        return Frame(decoded.copy(), 0, Fraction(1, 25), 0, "bench")
 
     frame = decoded_frame()
 
@@ -221,7 +217,7 @@ def _measured(
         painter.paint(control, swap.donors.latents[start : start + count], size)
 
     clock, processor = _medians(
-        lambda: engines.detector.detect(search, min_score=_LEAST_SCORE),
+        lambda: engines.detector.detect(search, min_score=LEAST_SCORE),
         lambda: reader.looks([(frame, face) for face in faces]),
         _steadying(decoded, control, list(patches.values())),
         painting_strangers,
@@ -251,16 +247,9 @@ def _scene(
     ]
     cell = enlarged[corner[1] : corner[1] + height, corner[0] : corner[0] + width]
     places = [(width * x, height * y) for y in range(rows) for x in range(columns)]
-    faces = [
-        Face(
-            (face.box_px * scale + np.tile(shift, 2)).astype(np.float32),
-            (face.landmarks_px * scale + shift).astype(np.float32),
-            face.score,
-        )
-        for shift in np.subtract(places, corner)
-    ]
+    faces = [moved_face(face, scale, shift) for shift in np.subtract(places, corner)]
     tiled = np.ascontiguousarray(np.tile(cell, (rows, columns, 1)), np.uint8)
-    return _yuv_of(picture_from_bgr(tiled)), faces
+    return coded_picture(tiled), faces
 
 
 def _hand(crop_from_frame: Similarity, size: int) -> Occlusion:
@@ -315,15 +304,3 @@ def _medians(*steps: Callable[[], object]) -> tuple[StepTimes, StepTimes]:
     turns = spent.reshape(-1, _TURNS, len(steps), 2).mean(axis=1)
     clock, processor = (np.median(turns, axis=0) * 1e3).T.tolist()
     return StepTimes(*clock), StepTimes(*processor)
-
-
-def _largest(faces: Sequence[Face]) -> Face:
-    if not faces:
-        raise EngineFault("the detector finds no face in the demo clip; run `kveil doctor`")
-    return max(faces, key=lambda face: float(np.prod(face.box_px[2:] - face.box_px[:2])))
-
-
-def _yuv_of(picture: Picture) -> Picture:
-    """The picture as 4:2:0 planes."""
-    frame = av.VideoFrame.from_ndarray(picture.planes[0], format="bgr24")
-    return picture_from_frame(frame.reformat(format="yuv420p"), "yuv420", 8)

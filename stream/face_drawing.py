@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from engines.alignment import scale_of
-from engines.compositor import FaceLayers, Patch
+from engines.compositor import Patch
 from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, sized_patch
 from engines.head_memory import HeadMemory
@@ -22,13 +22,14 @@ from engines.swapper import DOUBT_LIMIT, Control
 from engines.temporal_consistency import TemporalConsistency
 from engines.types import Box, Face, Frame, Latent
 from stream.control_track import ControlTrack, Steady
+from stream.replacement import Replacement
+from stream.unseen_tracks import forget_unseen
 
-__all__ = ["Drawn", "FaceDrawer", "FaceDrawing", "FaceMemory", "Wearing"]
+__all__ = ["FaceDrawer", "FaceDrawing", "FaceMemory", "Wearing"]
 
 _COMPARE_FRAMES: Final = 5
 """Frames between two comparisons of a patch with its surroundings; cameras change slowly."""
 _COMPARED_SHARE: Final = 0.2
-_FORGET_FRAMES: Final = 100
 _MOST_AT_ONCE: Final = 16
 _UNFIT: Final = "pose_or_occlusion"
 
@@ -52,19 +53,6 @@ class Wearing:
     others: Sequence[Box] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What was drawn in one frame.
-
-    Attributes:
-        patches: by track.
-        causes: by track, why the others have none.
-    """
-
-    patches: dict[int, Patch | FaceLayers] = field(default_factory=dict)
-    causes: dict[int, str] = field(default_factory=dict)
-
-
 class FaceDrawing(Protocol):
     """Draws the faces of one stream, here or in other processes."""
 
@@ -75,7 +63,7 @@ class FaceDrawing(Protocol):
         It is 0 where nobody else works on what was begun.
         """
 
-    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
+    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Replacement]:
         """Begins on the faces of a frame, and gives how to get them.
 
         Called once for each frame, in their order, at most `ahead` times before the first one's are
@@ -132,7 +120,7 @@ class FaceDrawer:
         self.draws_foreground = draws_foreground
         self._memories: dict[int, FaceMemory] = {}
 
-    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
+    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Replacement]:
         """Faces that are drawn when they are asked for; see `FaceDrawing.begin`."""
         return lambda: self.draw(frame, worn)
 
@@ -145,23 +133,23 @@ class FaceDrawer:
         """Goes on with a track as another process has left it, or begins anew."""
         self._memories[track] = memory or FaceMemory()
 
-    def draw(self, frame: Frame, worn: Sequence[Wearing]) -> Drawn:
+    def draw(self, frame: Frame, worn: Sequence[Wearing]) -> Replacement:
         """Draws faces.
 
         Raises:
             EngineFault: a network failed.
         """
-        drawn = Drawn()
+        drawn = Replacement()
         for start in range(0, len(worn), _MOST_AT_ONCE):
             self._draw_batch(frame, worn[start : start + _MOST_AT_ONCE], drawn)
-        self._forget(frame.index)
+        forget_unseen(self._memories, frame.index)
         return drawn
 
     def close(self) -> None:
         """Forgets the stream."""
         self._memories.clear()
 
-    def _draw_batch(self, frame: Frame, worn: Sequence[Wearing], drawn: Drawn) -> None:
+    def _draw_batch(self, frame: Frame, worn: Sequence[Wearing], drawn: Replacement) -> None:
         known = [(one, self._memories.setdefault(one.track, FaceMemory())) for one in worn]
         self._look(frame, known)
         ready: list[tuple[Wearing, FaceMemory, Steady]] = []
@@ -187,7 +175,7 @@ class FaceDrawer:
         frame: Frame,
         ready: Sequence[tuple[Wearing, FaceMemory, Steady]],
         size: int,
-        drawn: Drawn,
+        drawn: Replacement,
     ) -> None:
         """Paints faces at one size; each gets a patch or a cause."""
         rendered = self._painter.paint(
@@ -225,11 +213,6 @@ class FaceDrawer:
             looks = self._reader.looks([(seen, face) for _, seen, face in part])
             for (memory, seen, _), look in zip(part, looks, strict=True):
                 memory.control.add(look, seen.picture)
-
-    def _forget(self, index: int) -> None:
-        stale = [n for n, one in self._memories.items() if index - one.seen_frame > _FORGET_FRAMES]
-        for number in stale:
-            del self._memories[number]
 
 
 def _joined(steady: Sequence[Steady]) -> Control:

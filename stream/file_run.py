@@ -7,12 +7,12 @@ import hmac
 import platform
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 from config.settings import Settings
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
-from stream.crew.crew_drawing import CrewDrawing
 from stream.detection_setup import file_schedule, finder_for, tracker_for
 from stream.digests import file_digest
 from stream.encoders import EncodeSettings
@@ -32,11 +32,11 @@ from stream.report import FileIdentity, RunReport, installed_versions
 from stream.run_progress import RunProgress
 from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
-from stream.swapping import SwapEveryFace
+from stream.swap_setup import swap_by
 from tracker.schedule import DetectionSchedule
 from tracker.spans import KeySchedule
 
-__all__ = ["run_file"]
+__all__ = ["recording_anonymizer", "run_file"]
 
 _GIVE_UP_AFTER = 25
 """Frames in a row without a working detector; a second of a common video."""
@@ -100,7 +100,9 @@ def _run(
     """Runs the pipeline and notes what it did, also when it fails."""
     clock = StageClock()
     memory = sink if isinstance(sink, SegmentSink) else None
-    anonymizer = _anonymizer(job, settings, engines, replacer, source.shape, clock, memory)
+    anonymizer = recording_anonymizer(
+        settings, engines, replacer, source.shape, clock, memory, is_image=job.kind == "image"
+    )
     verdict = partial(_refuse_broken_promises, replacer) if settings.privacy.strict else None
     start = time.monotonic()
     try:
@@ -125,12 +127,9 @@ def _replacer(
         return CoverEveryFace()
     lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
     swap = engines.swap
-    crew = None if job.kind == "image" else swap.crew  # one picture is drawn before they begin
-    elsewhere = None if crew is None else partial(CrewDrawing, crew)
-    margin = settings.cover.margin
-    return SwapEveryFace(
-        swap.painter, swap.embedder, lender, settings.privacy, margin, elsewhere=elsewhere
-    )
+    if job.kind == "image":
+        swap = replace(swap, crew=None)  # one picture is drawn before others could begin
+    return swap_by(swap, lender, settings)
 
 
 def _refuse_broken_promises(replacer: FaceReplacer) -> None:
@@ -185,21 +184,33 @@ def _encoding(settings: Settings) -> EncodeSettings:
     )
 
 
-def _anonymizer(
-    job: Job,
+def recording_anonymizer(
     settings: Settings,
     engines: EngineSet,
     replacer: FaceReplacer,
     shape: StreamShape,
     clock: StageClock,
-    memory: FindingMemory | None,
+    memory: FindingMemory | None = None,
+    *,
+    is_image: bool = False,
 ) -> Anonymizer:
+    """The anonymizer of a recording, which looks ahead as far as memory allows.
+
+    Args:
+        settings: of the run.
+        engines: shared by all recordings.
+        replacer: makes the synthetic faces.
+        shape: of the recording.
+        clock: gets the stages.
+        memory: what an interrupted run found.
+        is_image: it is a single picture.
+    """
     workers = engines.workers
     finder = finder_for(
         settings, engines, clock, workers=workers, give_up_after=_GIVE_UP_AFTER, memory=memory
     )
     schedule: DetectionSchedule | KeySchedule
-    if job.kind == "image":
+    if is_image:
         schedule, tracker = DetectionSchedule(), tracker_for(settings, 0, 1.0, confirm_hits=1)
     else:
         finder.prepare(shape.height, shape.width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -22,8 +22,8 @@ class Replacement:
         causes: by track id, for tracks without a patch; they are covered.
     """
 
-    patches: Mapping[int, Patch | FaceLayers] = field(default_factory=dict)
-    causes: Mapping[int, str] = field(default_factory=dict)
+    patches: dict[int, Patch | FaceLayers] = field(default_factory=dict)
+    causes: dict[int, str] = field(default_factory=dict)
 
 
 class FaceReplacer(Protocol):

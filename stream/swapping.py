@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from config.settings import Privacy
 from engines.alignment import crop_from_picture, kveil_from_landmarks
-from engines.compositor import DEFAULT_MARGIN, widened
+from engines.compositor import DEFAULT_MARGIN, neighbours
 from engines.control_reading import Painter
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
 from gallery.errors import EmbeddingsRejected
@@ -25,6 +25,7 @@ from stream.face_drawing import FaceDrawer, FaceDrawing, Wearing
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
+from stream.unseen_tracks import forget_unseen
 
 __all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
 
@@ -32,7 +33,6 @@ _LEAST_FACE_PX = 20.0
 """Below this a face has too few pixels to be followed or to look like anything."""
 _SMALL_AGAIN = 1.2
 """A face that was too small must grow by this before it is swapped, lest it flips."""
-_FORGET_FRAMES = 100
 _ASK_AGAIN_FRAMES = 25
 _DEFAULT_PRIVACY = Privacy()
 
@@ -127,14 +127,16 @@ class SwapEveryFace:
         causes |= {track.id: "shared_face" for track in tracks if track.id in clashing}
         able = [track for track in tracks if track.id not in causes]
         self._dress(frame, able)
-        worn = []
+        others, worn = neighbours(tracks, self._margin), []
         for track in able:
             person = self._people[track.id]
             if person.latent is None:
                 causes[track.id] = person.cause
             else:
-                worn.append(self._wearing(frame, track, person.latent, tracks))
-        self._forget(frame.index)
+                ahead = self._faces_ahead(frame, track.id)
+                seen = (track.id, track.face, person.latent, ahead, others[track.id])
+                worn.append(Wearing(*seen))
+        forget_unseen(self._people, frame.index)
         drawing = self._drawing.begin(frame, worn)
 
         def ended() -> Replacement:
@@ -150,12 +152,6 @@ class SwapEveryFace:
     def close(self) -> None:
         """Forgets the stream, here and elsewhere; idempotent."""
         self._drawing.close()
-
-    def _wearing(
-        self, frame: Frame, track: Track, latent: Latent, tracks: Sequence[Track]
-    ) -> Wearing:
-        others = [widened(one.face.box_px, self._margin) for one in tracks if one.id != track.id]
-        return Wearing(track.id, track.face, latent, self._faces_ahead(frame, track.id), others)
 
     def _faces_ahead(self, frame: Frame, track: int) -> list[tuple[Frame, Face]]:
         if self._ahead is None:
@@ -209,8 +205,3 @@ class SwapEveryFace:
             person.latent = answer.latent
         else:
             person.cause = answer
-
-    def _forget(self, index: int) -> None:
-        stale = [n for n, one in self._people.items() if index - one.seen_frame > _FORGET_FRAMES]
-        for number in stale:
-            del self._people[number]

@@ -31,7 +31,9 @@ from stream.crew.messages import (
     show_picture,
 )
 from stream.crew.shared_blocks import MappedBlock
-from stream.face_drawing import Drawn, FaceDrawer, Wearing
+from stream.face_drawing import FaceDrawer, Wearing
+from stream.replacement import Replacement
+from stream.unseen_tracks import forget_unseen
 
 __all__ = ["CrewDrawing"]
 
@@ -40,7 +42,6 @@ _CROWD: Final = 2
 _FACE_WORK: Final = 2
 _HEAD_WORK: Final = 1
 """How much of a member's time they take, against each other."""
-_FORGET_FRAMES: Final = 100
 _FAULT: Final = "engine_fault"
 _FACE_ROOM: Final = 6
 _HEAD_ROOM: Final = 12
@@ -120,7 +121,7 @@ class CrewDrawing:
         """Frames that members are given before the first one is completed; 0 without members."""
         return self._crew.ahead if self._is_elsewhere else 0
 
-    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Drawn]:
+    def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Replacement]:
         """Asks members for their faces; this process draws its own when they are asked for.
 
         Raises:
@@ -140,7 +141,7 @@ class CrewDrawing:
         ]
         self._is_elsewhere = bool(asked)
 
-        def ended() -> Drawn:
+        def ended() -> Replacement:
             drawn = own()
             for member, faces, (answer, block) in asked:
                 self._take(member, faces, answer, block, use, drawn)
@@ -243,7 +244,7 @@ class CrewDrawing:
         answer: Future[Answer],
         block: MappedBlock,
         use: _FrameUse,
-        drawn: Drawn,
+        drawn: Replacement,
     ) -> None:
         """Waits for a member's faces; where they do not come, they are covered."""
         try:
@@ -315,9 +316,8 @@ class CrewDrawing:
         needed = min((use.index for use in self._uses), default=index)
         for old in [number for number in self._pictures if number < needed]:
             self._crew.blocks.give_back(self._pictures.pop(old).block)
-        stale = [n for n, one in self._wearers.items() if index - one.seen_frame > _FORGET_FRAMES]
-        for number in stale:
-            self._dismiss(self._wearers.pop(number))
+        for wearer in forget_unseen(self._wearers, index):
+            self._dismiss(wearer)
 
     def _give_back(self, use: _FrameUse) -> None:
         for block in use.blocks:

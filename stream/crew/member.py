@@ -74,11 +74,10 @@ class Member:
         """Whether it has ended, or was ended."""
         return self._is_dead
 
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Waits for its networks; whether it has them."""
+    def wait_until_ready(self, seconds: float) -> None:
+        """Waits for its networks, or until it has died."""
         with suppress(TimeoutError, EngineFault):
             self._ready.result(seconds)
-        return self.is_ready
 
     def ask(self, request: DrawFaces | DrawHead, blocks: Iterable[MappedBlock]) -> Future[Answer]:
         """Sends a request.

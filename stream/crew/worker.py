@@ -11,19 +11,19 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
-from typing import Final, TypeVar
+from typing import Generic, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.compositor import Patch
-from engines.foreground import foreground
+from engines.face_layers import PatchLayers
 from engines.head_memory import HeadMemory
-from engines.patches import Placed, defect_of, placed_patch
-from engines.surroundings import continued
+from engines.patches import Placed
 from engines.swapper import Swapper
 from engines.types import Frame, Latent
 from stream.crew.messages import (
@@ -43,12 +43,19 @@ from stream.crew.messages import (
 from stream.crew.shared_blocks import MappedBlock
 from stream.engine_set import open_painter
 from stream.face_drawing import FaceDrawer, Wearing
+from stream.unseen_tracks import forget_unseen
 
 __all__ = ["CrewWorker", "main"]
 
-_FORGET_FRAMES: Final = 100
-
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known(Generic[T]):
+    """Something of a track, and when it was seen last."""
+
+    value: T
+    seen_frame: int
 
 
 class _Stream:
@@ -57,8 +64,8 @@ class _Stream:
     def __init__(self, painter: Swapper) -> None:
         self._painter = painter
         self._drawer: FaceDrawer | None = None
-        self._latents: dict[int, tuple[int, Latent]] = {}
-        self._heads: dict[int, tuple[int, HeadMemory]] = {}
+        self._latents: dict[int, _Known[Latent]] = {}
+        self._heads: dict[int, _Known[HeadMemory]] = {}
 
     def drawer(self, request: DrawFaces) -> FaceDrawer:
         """Draws the stream's faces as it was first asked to."""
@@ -75,29 +82,23 @@ class _Stream:
     ) -> Wearing:
         """The face with the latent that is known of its track."""
         if sent.new is None:
-            _, latent = self._latents[sent.track]
+            latent = self._latents[sent.track].value
         else:
             latent, memory = sent.new
             drawer.take_over(sent.track, memory)
-        self._latents[sent.track] = (index, latent)
-        _forget(self._latents, index)
+        self._latents[sent.track] = _Known(latent, index)
+        forget_unseen(self._latents, index)
         faces = [face for _, face in sent.ahead]
         seen = list(zip(ahead, faces, strict=True))
         return Wearing(sent.track, sent.face, latent, seen, sent.others)
 
     def head(self, request: DrawHead) -> HeadMemory:
         """What was read of a head, here or as it was handed over."""
-        _, memory = self._heads.get(request.track, (0, None))
-        memory = request.memory or memory or HeadMemory()
-        self._heads[request.track] = (request.index, memory)
-        _forget(self._heads, request.index)
+        known = self._heads.get(request.track)
+        memory = request.memory or (HeadMemory() if known is None else known.value)
+        self._heads[request.track] = _Known(memory, request.index)
+        forget_unseen(self._heads, request.index)
         return memory
-
-
-def _forget(known: dict[int, tuple[int, T]], index: int) -> None:
-    """Forgets tracks that were not seen for long."""
-    for number in [n for n, (seen, _) in known.items() if index - seen > _FORGET_FRAMES]:
-        del known[number]
 
 
 class CrewWorker:
@@ -154,7 +155,8 @@ class CrewWorker:
         self, frame: Frame, one: Wearing, patch: Patch, into: int, start: int
     ) -> tuple[DrawnFace, int]:
         """The layers of a face and of what is in front of it, in a block."""
-        placed = defect_of(patch) or placed_patch(frame.picture, one.face, patch)
+        layers = PatchLayers(patch)
+        placed = layers.face(frame.picture, one.face)
         if not isinstance(placed, Placed):
             return DrawnFace(one.track, placed), start
         block = self._blocks[into]
@@ -162,7 +164,7 @@ class CrewWorker:
         sent, start = SentPatch.of(patch, block, start)
         front: SentLayer | None = None
         with suppress(Exception):  # then it is painted over, as the compositor does
-            before = foreground(frame.picture, patch, one.others)
+            before = layers.front(frame.picture, one.others)
             if before is not None:
                 front, start = SentLayer.of(before, frame.picture, block, start)
         return DrawnFace(one.track, face, front, sent), start
@@ -171,7 +173,7 @@ class CrewWorker:
         memory = self._stream(request).head(request)
         patch = request.patch.seen_in(self._blocks[request.source], memory, self._painter.hair)
         picture = request.picture.seen_in(self._blocks[request.picture.block])
-        around = continued(picture, patch, request.others)
+        around = PatchLayers(patch).head(picture, request.others)()
         if around is None:
             return Answer(request.number)
         sent, _ = SentLayer.of(around, picture, self._blocks[request.into], 0)

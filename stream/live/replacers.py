@@ -6,19 +6,18 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from config.settings import Settings
 from engines.types import Embedding, Frame, Surrogate, Track
-from stream.crew.crew_drawing import CrewDrawing
 from stream.engine_set import EngineSet
 from stream.lending import GalleryLender, gallery_from_settings
 from stream.live.assembly import ReplacerMaker
 from stream.live.joint_painting import JointPainter
 from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.report import ClusterCounts
-from stream.swapping import Painter, SurrogateSource, SwapEveryFace
+from stream.swap_setup import swap_by
+from stream.swapping import Painter, SurrogateSource
 
 __all__ = ["RunLender", "open_replacers"]
 
@@ -82,17 +81,13 @@ def open_replacers(
     gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
     runs = itertools.count()
     deadline_s = settings.limits.engine_deadline_s
-    elsewhere = None if swap.crew is None else partial(CrewDrawing, swap.crew)
     painter: Painter = swap.painter
     if batch_wait_s > 0:
         painter = JointPainter(swap.painter, batch_wait_s, deadline_s)
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         lender = RunLender(GalleryLender(gallery, stream, swap.attributes), next(runs))
-        margin = chosen.cover.margin
-        return SwapEveryFace(
-            painter, swap.embedder, lender, chosen.privacy, margin, elsewhere=elsewhere
-        )
+        return swap_by(swap, lender, chosen, painter)
 
     try:
         yield make

@@ -25,8 +25,8 @@ class Stillborn:
     def __init__(self, hello: Hello, blocks: SharedBlocks) -> None:
         pass
 
-    def wait_until_ready(self, seconds: float) -> bool:
-        return False
+    def wait_until_ready(self, seconds: float) -> None:
+        """It never is."""
 
     def kill(self) -> None:
         """It has ended."""
