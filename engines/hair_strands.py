@@ -23,7 +23,7 @@ __all__ = ["combed", "middle_of", "strands_at", "worn_strands"]
 
 _RADIUS: Final = 0.5
 """Radius at which strands are as wide as on the sheet, shares of a patch's side."""
-_SLANT: Final = (0.1, 0.9)
+_SLANT: Final = (0.6, 1.0)
 """How far strands fall aside on their way out, of hair that is brushed back and to the sides."""
 _PARTED: Final = 0.45
 _PARTING: Final = 0.4
@@ -34,7 +34,10 @@ _BESIDE: Final = (0.4, 1.6)
 _FALLEN: Final = 0.15
 """Up to about where they go on to do so; strands that fell farther would cross, and look like the
 grain of wood. Less than `_RADIUS` over the steepest change of how far they fall, with the angle."""
-_HANGS: Final = (0.45, 0.85)
+_BENDS: Final = (0.35, 0.3)
+"""How much of that they do at the hairline, and over what distance the rest comes, shares of a
+patch's side: hair stands up from a forehead and lies down on a head."""
+_HANGS: Final = (0.35, 0.75)
 _OUTWARDS: Final = 0.4
 _OTHER_SIDE: Final = 0.7
 """Between which angles from the top hair comes to hang down instead of standing away from the head,
@@ -94,7 +97,7 @@ def combed(begins: Float32, traits: Float32) -> tuple[Float32, Float32, Float32]
     aside = between(_SLANT, float(traits[Trait.SLEEK])) * np.tanh((turn - parting) / _PARTING)
     aside += np.sign(turn) * _FALLS * rise(np.abs(turn).astype(np.float32), *_BESIDE)
     own = middle_of(traits)
-    fallen = _FALLEN * np.tanh(out / _FALLEN)
+    fallen = _FALLEN * np.tanh((_BENDS[0] * out + np.square(out) / _BENDS[1]) / _FALLEN)
     across = own + _RADIUS * turn[:, None] - aside[:, None] * fallen
     darker, shines = _ROOTS[0] * np.exp(-out / _ROOTS[1]), _SHINE[0]
     brighter = shines * np.exp(-np.square((out - _SHINE[1]) / _SHINE[2]))

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.polar import distances
+from engines.polar import distances, smooth_around
 from engines.reshaping import Rim
-from engines.stylegan.drawing import LUMA
+from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["HairColour", "hair_colour"]
+__all__ = ["HairColour", "hair_colour", "tone_beyond", "toned_hair"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
@@ -42,6 +42,15 @@ _FINER: Final = 3.0
 """How much drawn strands differ, as a share of what hair differs by from place to place, and of its
 brightness at most; how much brighter black hair counts for that, as it shines too; and what its own
 strands add to what rays see, grey levels."""
+_MUCH_ALIKE: Final = 80.0
+_WIDTH: Final = 0.15
+_SPREAD: Final = 2.5
+_SOME: Final = 0.5
+_AT_ROOTS: Final = 0.5
+_LEAST_WAY: Final = 0.02
+"""The same for locks of hair; how wide the band of the subject's hair is whose tone drawn hair
+takes on, over how many rays it is blurred, how many of a ray's steps must be hair for half of it,
+how much of it is there at the hairline, and over what distance at least the rest comes."""
 
 Float32 = NDArray[np.float32]
 
@@ -98,8 +107,7 @@ def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     counts = np.asarray(np.maximum(hair.places, rather) * rim.altered[:, None], np.float32)
     if counts.sum() < _LEAST:
         return None
-    behind = around[:, -_BEHIND:].mean(axis=1, keepdims=True)
-    counts *= 1 - _likeness(around, behind) + np.float32(_STILL_HAIR)
+    counts *= 1 - _likeness(around, _behind(around)) + np.float32(_STILL_HAIR)
     like = counts * _usual(around, counts)
     for _ in range(_TURNS):
         mean = np.einsum("rs,rsc->c", like, around) / like.sum()
@@ -109,9 +117,47 @@ def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
 
 
-def _likeness(around: Float32, colour: Float32) -> Float32:
+def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
+    """How the subject's hair that stays beyond drawn hair differs from its mean: float32[RAYS, 3].
+
+    Args:
+        around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
+        hair: as it was read.
+        rim: up to where all of it is drawn.
+        colour: its mean.
+    """
+    out, first = distances(), rim.whole[:, None]
+    last = np.minimum(first + np.float32(_WIDTH), (hair.ends - hair.hidden)[:, None])
+    counts = hair.places * ((out > first) & (out < last)) * (1 - _likeness(around, _behind(around)))
+    counts *= _likeness(around, colour.mean, _MUCH_ALIKE)
+    differs = np.einsum("rs,rsc->rc", counts, around - colour.mean).astype(np.float32)
+    weight = smooth_around(counts.sum(axis=1).astype(np.float32), _SPREAD)
+    return np.asarray(
+        smooth_around(differs, _SPREAD) / (weight + np.float32(_SOME))[:, None], np.float32
+    )
+
+
+def toned_hair(tone: Float32, rim: Rim) -> Float32:
+    """What is added to the colour of drawn hair: float32[RAYS, STEPS, 3].
+
+    Args:
+        tone: float32[RAYS, 3] as from `tone_beyond`.
+        rim: where drawn hair begins, and hides all of the subject's.
+    """
+    width = np.maximum(rim.whole - rim.painted, np.float32(_LEAST_WAY))[:, None]
+    way = rise(np.asarray((distances() - rim.painted[:, None]) / width, np.float32), 0.0, 1.0)
+    share = np.float32(_AT_ROOTS) + np.float32(1 - _AT_ROOTS) * way
+    return np.asarray(tone[:, None] * share[..., None], np.float32)
+
+
+def _behind(around: Float32) -> Float32:
+    """Colours behind the head: float32[RAYS, 1, 3]."""
+    return np.asarray(around[:, -_BEHIND:].mean(axis=1, keepdims=True), np.float32)
+
+
+def _likeness(around: Float32, colour: Float32, alike: float = _ALIKE) -> Float32:
     """1 where places have a colour, less where they differ: float32[RAYS, STEPS]."""
-    apart = np.square(around - colour).mean(axis=2) / np.float32(_ALIKE * _ALIKE)
+    apart = np.square(around - colour).mean(axis=2) / np.float32(alike * alike)
     return np.asarray(np.exp(-apart), np.float32)
 
 

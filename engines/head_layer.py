@@ -40,7 +40,7 @@ _TIPS: Final = 0.004
 _ROOTS: Final = 0.06
 """How much more softly drawn hair begins, as a share, how much farther beyond the rim, how much one
 strand does before another, and up to what distance that tells."""
-_ENDS: Final = 1.0
+_ENDS: Final = 0.5
 """How much more or less of one strand than of another is seen where hair ends."""
 _REACH: Final = (_FEATHER[0] - 3 * _TIPS) / _SOFTER
 _NEAR_CELL: Final = 0.03
@@ -63,7 +63,7 @@ class Fields:
             end.
         hair: float32[GRID, GRID, 4], where on the sheet of strands hair is drawn, across and along
             them, how bright it is, and what share of it is seen; see `engines.hair_strands`.
-        seam: float32[GRID, GRID, 4], what is added to colours, BGR, and 0.
+        seam: float32[GRID, GRID, 4], what is added to colours, drawn hair's too, BGR, and 0.
         forehead: float32[GRID, GRID, 4], how much farther right and below a place on the forehead
             is taken from, 1 on the forehead that is drawn up to the hair; and what share of its
             brightness it keeps.
@@ -167,9 +167,9 @@ def head_layer(
     seen = picture.region_bgr(top, left, height, width)
     frame = np.asarray(cv2.cvtColor(seen, cv2.COLOR_BGR2BGRA), np.uint8)
     pixels = moved_pixels(frame, moves)
-    pixels += spread(fields.seam, local, window)
     beyond = np.ascontiguousarray(moves[..., 2])
     _draw_hair(pixels, beyond, fields, local, softness_px)
+    pixels += spread(fields.seam, local, window)
     weight = rise(beyond, *_FEATHER) * moves[..., 3]
     np.clip(pixels, 0, 255, out=pixels)
     if fields.forehead[..., 2].any():

@@ -40,6 +40,7 @@ class Reading(Enum):
     FILLED = "how far the painted face does"
     FACE = "how far the painted face reaches"
     AMOUNT = "how much hair there is"
+    TONE = "how hair that stays differs from that, by direction"
     SEEN = "what colour it had where most was seen"
 
 

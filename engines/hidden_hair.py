@@ -22,8 +22,11 @@ __all__ = ["amount_of", "with_hidden"]
 _HAS_HAIR: Final = (0.003, 0.01)
 """Amounts between which a head comes to have hair."""
 _UPPER: Final = UP > 0.3
-_REACHES: Final = 0.08
-"""These rays, and how far beyond a patch what it hides is drawn."""
+_REACHES: Final = 0.05
+_LESS_BESIDE: Final = 0.7
+_ON_TOP: Final = (0.3, 0.85)
+"""These rays, how far beyond a patch what it hides is drawn, and how much less beside the face: how
+steeply rays rise between which it comes to be that far."""
 _BESIDE: Final = np.array([0.02, 0.04, 0.06], np.float32)
 _BEHIND: Final = np.array([0.99, 1.09, 1.19], np.float32)
 """Where beyond the patch is looked for skin, and, from the middle, for what is behind the head."""
@@ -51,7 +54,8 @@ def with_hidden(hair: Hair, amount: float, hidden: Float32, around: Float32, ski
     bald = rise(_baldness(hidden, around, skin), *_BALD)
     share = rise(np.full(1, amount, np.float32), *_HAS_HAIR) * (1 - bald) * _UPPER
     share = smooth_around(np.asarray(share, np.float32), 1.0)
-    reaches = hidden + share * np.float32(_REACHES)
+    beside = np.float32(_LESS_BESIDE) * (1 - rise(UP, *_ON_TOP))
+    reaches = hidden + share * np.float32(_REACHES) * (1 - beside)
     is_seen = hair.ends > hair.begins
     short = np.maximum(reaches - np.where(is_seen, hair.ends, hidden), 0).astype(np.float32)
     begins = np.where(short > 0, hidden, hair.begins).astype(np.float32)

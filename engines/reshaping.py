@@ -3,8 +3,8 @@
 Where hair begins is what tells people apart, while ears, jaw and neck hardly do
 (`scripts/measure_heads.py`). So the forehead is the surrogate's up to a hairline of its own: what
 was seen between the patch and the end of the subject's hair is left out, and the surrogate's hair
-is drawn there, see `engines.hair_sources`, which stands out somewhat farther. Beside a face and
-behind a head nothing moves.
+is drawn there, see `engines.hair_sources`. Farther out wide hair stays the subject's own; where it
+is thin, drawn hair stands out somewhat farther. Beside a face and behind a head nothing moves.
 """
 
 from __future__ import annotations
@@ -98,6 +98,13 @@ _BESIDE: Final = 0.4
 distance it ends on others: beside a face, hair lies close."""
 _AROUND: Final = 0.06
 """How far beyond such hair a ray ends."""
+_NEAR: Final = 0.10
+_INTO: Final = 0.10
+_NARROWER: Final = 0.4
+"""How far from the hairline drawn hair hides all of the subject's, where that is wide, over what
+distance it goes over into it, and what share of both is left beside the face."""
+_ROOM: Final = (-0.02, 0.04)
+"""Widths of the subject's hair beyond that between which it comes to stay."""
 
 _STEP: Final = np.float32(REACH / STEPS)
 
@@ -205,14 +212,39 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     painted = face + altered * (np.minimum(_hairline(face, traits), highest) - face)
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
     grown = _grown(hair, altered, source, outline)
-    above = rise(UP, *_ON_TOP)
-    fuller = np.float32(between(_FULL, float(traits[Trait.FULL]))) * altered * above
-    whole = source + altered * (outline - source) + fuller
-    crown = whole + np.float32(_ENDS_OVER) * (_BESIDE + (1 - _BESIDE) * above)
+    whole, crown = _drawn(painted, source, outline, altered, float(traits[Trait.FULL]))
     free = np.maximum(least_end, outline + np.float32(_CLEAR))
     end = free + grown * (np.maximum(crown, outline) + np.float32(_AROUND) - free)
     parts = (face, painted, source, outline, whole, crown, end, altered, grown)
     return Rim(*(one.astype(np.float32) for one in parts))
+
+
+def _drawn(
+    painted: Float32, source: Float32, outline: Float32, altered: Float32, full: float
+) -> tuple[Float32, Float32]:
+    """Up to where drawn hair hides all of the subject's, and where it ends: float32[RAYS] each.
+
+    Wide hair stays the subject's farther out; where there is too little of it for both, drawn hair
+    reaches somewhat beyond.
+
+    Args:
+        painted: where it begins.
+        source: where the subject's does.
+        outline: where that ends.
+        altered: how much of the hairline is the surrogate's, 0 to 1.
+        full: how far its hair stands out, 0 to 1.
+    """
+    above = rise(UP, *_ON_TOP)
+    whole = source + altered * (outline - source)
+    whole += np.float32(between(_FULL, full)) * altered * above
+    crown = whole + np.float32(_ENDS_OVER) * (_BESIDE + (1 - _BESIDE) * above)
+    share = _NARROWER + (1 - _NARROWER) * above
+    near = np.maximum(source, painted) + np.float32(_NEAR) * share
+    into = near + np.float32(_INTO) * share
+    stays = smooth_around(rise(np.asarray(outline - into, np.float32), *_ROOM), 2.0)
+    whole += stays * (np.minimum(whole, near) - whole)
+    crown += stays * (np.minimum(crown, into) - crown)
+    return np.asarray(whole, np.float32), np.asarray(crown, np.float32)
 
 
 def _grown(hair: Hair, altered: Float32, source: Float32, outline: Float32) -> Float32:

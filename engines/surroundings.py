@@ -28,7 +28,7 @@ from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
-from engines.hair_tone import HairColour, hair_colour
+from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
@@ -132,11 +132,15 @@ def _planned(
     colour = None if hair is None else _colour(patch, around, hair, rim)
     strands, cropped, middle = np.zeros((*around.shape[:2], 4), np.float32), 0.0, 0.0
     seen = along(around, sources.distance)
-    if colour is not None and patch.head is not None:
+    if hair is None or patch.head is None or colour is None:
+        seam = toned(seen, painted, rim.face, rim.painted)
+    else:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped, middle = float(patch.head[Trait.CROPPED]), middle_of(patch.head)
-        seen = seen + (colour.mean - seen) * strands[..., 3:]
-    seam = toned(seen, painted, rim.face, rim.painted)
+        tone = _tone(patch, around, hair, rim, colour)
+        seen = seen + (colour.mean + tone - seen) * sources.drawn[..., None]
+        seam = toned(seen, painted, rim.face, rim.painted)
+        seam += (tone - seam) * sources.drawn[..., None]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
     fields = fields_from_rays(
         sources.distance - distances(),
@@ -165,6 +169,14 @@ def _colour(patch: Patch, around: Float32, hair: Hair, rim: Rim) -> HairColour |
 
     known = look() if patch.memory is None else patch.memory.renewed(Reading.COLOUR, look)
     return HairColour(*known) if np.isfinite(known).all() else None
+
+
+def _tone(patch: Patch, around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
+    """What is added to drawn hair for it to go over into the subject's: float32[RAYS, STEPS, 3]."""
+    tone = tone_beyond(around, hair, rim, colour)
+    if patch.memory is not None:
+        tone = patch.memory.steadied(Reading.TONE, tone)
+    return toned_hair(tone, rim)
 
 
 def grid_place(patch: Patch) -> Similarity:

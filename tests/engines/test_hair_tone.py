@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_tone import HairColour, hair_colour
+from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
 from engines.head_traits import HEAD_TRAITS
-from engines.polar import RAYS, UP, distances
+from engines.polar import RAYS, TURNS, UP, along, distances
 from engines.reshaping import Rim, rim_of
 from tests.engines.heads import SKIN, hair_on_rays, head_on_rays
 
@@ -71,3 +71,27 @@ def test_strands_of_no_places_have_no_colours() -> None:
     nowhere = np.zeros(0, np.float32)
     hair = HairColour(np.full(3, 90, np.float32), np.full(3, 9, np.float32))
     assert hair.of_strands(nowhere, nowhere).shape == (0, 4)
+
+
+def test_drawn_hair_takes_on_the_tone_of_hair_that_stays() -> None:
+    """The planted fault: a lock before bright hair was as dark as the rest of the head."""
+    bright, wide = (60, 70, 80), rim()
+    head, left = head_on_rays(BEGINS, ENDS, noise=0.0), np.cos(TURNS) < -0.1
+    head[ABOVE[:, None] & left[:, None] & (distances() > 0.55) & (distances() < ENDS)] = bright
+    own = HairColour(np.array(HAIR_BGR, np.float32), np.full(3, 5, np.float32))
+    tone = tone_beyond(head, HAIR, wide, own)
+    assert np.abs(HAIR_BGR + tone - bright)[ABOVE & (np.cos(TURNS) < -0.4)].max() < 25
+    assert np.abs(tone)[ABOVE & (np.cos(TURNS) > 0.2)].max() < 4
+    added = toned_hair(tone, wide)
+    at_roots, farther = (
+        along(added, (place)[:, None])[:, 0] for place in (wide.painted, wide.whole)
+    )
+    assert np.allclose(farther, tone, atol=1)
+    assert np.abs(at_roots).max() < 0.7 * np.abs(tone).max()
+
+
+def test_a_wall_behind_thin_hair_does_not_make_it_bright() -> None:
+    """The planted fault: strands before a bright wall were grey."""
+    head = head_on_rays(BEGINS, 0.62, wall=(220, 220, 220), noise=0.0)
+    own = HairColour(np.array(HAIR_BGR, np.float32), np.full(3, 5, np.float32))
+    assert np.abs(tone_beyond(head, HAIR, rim(), own))[ABOVE].max() < 4
