@@ -49,7 +49,7 @@ class HeadMemory:
 
     def __init__(self) -> None:
         self._means: dict[Reading, Float32] = {}
-        self._frames: Counter[Reading] = Counter()
+        self._rests: Counter[Reading] = Counter()
         self._read: dict[Reading, deque[Float32]] = {}
         self._medians: dict[Reading, Float32] = {}
         self._made: tuple[Float32, object] | None = None
@@ -83,27 +83,35 @@ class HeadMemory:
         self._made, self._uses = (outline, anew), 1
         return anew
 
-    def renewed(self, what: Reading, read: Callable[[], Float32]) -> Float32:
+    def renewed(self, what: Reading, read: Callable[[], Float32], unlike: float) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
 
         What could not be read, not a number, does not count beside what could.
 
+        Args:
+            what: which.
+            read: makes it.
+            unlike: mean difference of a reading from what is known above which it is made again at
+                once: either it went wrong, or hair has come into view.
+
         >>> memory, made = HeadMemory(), []
         >>> def read() -> Float32:
         ...     made.append(None)
-        ...     return np.zeros(1, np.float32)
-        >>> for _ in range(_EVERY + 1):
-        ...     known = memory.renewed(Reading.HAIR, read)
+        ...     return np.ones(1, np.float32) if len(made) > 1 else np.zeros(1, np.float32)
+        >>> [round(float(memory.renewed(Reading.HAIR, read, 0.2)[0]), 2) for _ in range(7)]
+        [0.0, 0.0, 0.0, 0.0, 0.22, 0.56, 0.76]
         >>> len(made)
-        2
+        3
         """
-        if self._frames[what] % _EVERY == 0:
+        if self._rests[what] == 0:
             made = self._read.setdefault(what, deque(maxlen=_OF))
             made.append(read())
             known = [one for one in made if np.isfinite(one).all()] or made
             self._medians[what] = np.asarray(np.median(known, axis=0), np.float32)
-        self._frames[what] += 1
-        return self.steadied(what, self._medians[what])
+            is_unlike = np.abs(known[-1] - self._medians[what]).mean() > unlike
+            self._rests[what] = 1 if is_unlike else _EVERY
+        self._rests[what] -= 1
+        return self.steadied(what, self._medians[what], unlike)
 
     def most(self, what: Reading, found: float) -> float:
         """The most that was found so far; it fades, by a hundredth each time.
@@ -132,8 +140,13 @@ class HeadMemory:
         self._means[what], self._weights[what] = mean, total
         return mean
 
-    def steadied(self, what: Reading, found: Float32) -> Float32:
+    def steadied(self, what: Reading, found: Float32, unlike: float = np.inf) -> Float32:
         """A reading, float32[..., RAYS] or [2, 3], as of all frames so far.
+
+        Args:
+            what: which.
+            found: in this frame.
+            unlike: mean difference from what is known above which it is followed twice as fast.
 
         >>> memory = HeadMemory()
         >>> readings = [memory.steadied(Reading.HAIR, np.float32([one])) for one in (1, 1, 2)]
@@ -142,6 +155,8 @@ class HeadMemory:
         """
         known = self._means.get(what)
         if known is not None and np.isfinite(known).all():
-            found = np.asarray(known + np.float32(_NEW) * (found - known), np.float32)
+            differs = found - known
+            share = _NEW * (2 if np.abs(differs).mean() > unlike else 1)
+            found = np.asarray(known + np.float32(share) * differs, np.float32)
         self._means[what] = found
         return found

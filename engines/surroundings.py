@@ -60,6 +60,10 @@ _TREMBLES: Final = 0.01
 """How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
 _INSIDE: Final = 0.06
 """How far inside its rim a painted face is looked at for its colour."""
+_UNLIKE_HAIR: Final = 0.015
+_UNLIKE_COLOUR: Final = 8.0
+"""Mean differences, of readings of hair in one, and of its colour, grey levels, that are looked
+into at once."""
 _FOLLOWED: Final = 0.5
 """Share of the way from what was drawn around a head to what is read of it in a third frame."""
 _HEIGHT: Final = rise(UP, 0.3, 0.7)
@@ -167,7 +171,11 @@ def _colour(patch: Patch, around: Float32, hair: Hair, rim: Rim) -> HairColour |
             return found.stacked()
         return patch.memory.weighed(Reading.SEEN, found.stacked(), found.seen)
 
-    known = look() if patch.memory is None else patch.memory.renewed(Reading.COLOUR, look)
+    known = (
+        look()
+        if patch.memory is None
+        else patch.memory.renewed(Reading.COLOUR, look, _UNLIKE_COLOUR)
+    )
     return HairColour(*known) if np.isfinite(known).all() else None
 
 
@@ -229,7 +237,9 @@ def _hair(
             amount = patch.memory.most(Reading.AMOUNT, amount)
         return with_hidden(found, amount, hidden, around, skin).stacked()
 
-    known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read)
+    known = (
+        read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read, _UNLIKE_HAIR)
+    )
     return hair_from_stack(known)
 
 
