@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.polar import distances, smooth_around
+from engines.polar import UP, distances, smooth_around
 from engines.reshaping import Rim
 from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["HairColour", "hair_colour", "tone_beyond", "toned_hair"]
+__all__ = ["HairColour", "hair_colour", "natural_hair", "tone_beyond", "toned_hair"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
@@ -51,6 +51,13 @@ _LEAST_WAY: Final = 0.02
 """The same for locks of hair; how wide the band of the subject's hair is whose tone drawn hair
 takes on, over how many rays it is blurred, how many of a ray's steps must be hair for half of it,
 how much of it is there at the hairline, and over what distance at least the rest comes."""
+_ABOVE: Final = 0.3
+"""How steeply rays rise that tell whether hair has a colour that hair has."""
+_RED: Final = (2.5, 25.0)
+_UNNATURAL: Final = (20.0, 35.0)
+"""How much redder than green hair may be, of how much greener than blue it is, and added to that;
+and by how many grey levels, more than skin in the same light, a colour is beyond what hair has for
+it to be a cap's, perhaps and surely."""
 
 Float32 = NDArray[np.float32]
 
@@ -115,6 +122,37 @@ def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     square = np.einsum("rs,rsc->c", like, np.square(around - mean)) / like.sum()
     deviation = np.sqrt(square) + np.float32(_FINER)
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
+
+
+def natural_hair(hair: Hair, around: Float32, skin: Float32) -> Hair:
+    """Hair as it was read, none where its colour is no hair's: blue, green and scarlet caps stay.
+
+    Args:
+        hair: as it was read.
+        around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
+        skin: float32[3] BGR of the face, in the same light.
+    """
+    above = hair.places * (_ABOVE < UP)[:, None]
+    seen = float(above.sum())
+    if seen < _LEAST:
+        return hair
+    mean = np.asarray(np.einsum("rs,rsc->c", above, around) / seen, np.float32)
+    light = min(float((mean @ LUMA) / max(float(skin @ LUMA), 1.0)), 1.0)
+    beyond = _unlike_hair(mean) - max(_unlike_hair(skin), 0.0) * light
+    share = np.float32(1 - rise(np.full(1, beyond, np.float32), *_UNNATURAL)[0])
+    ends = hair.begins + share * (hair.ends - hair.begins)
+    return Hair(hair.begins, np.asarray(ends, np.float32), hair.places * share, hair.hidden)
+
+
+def _unlike_hair(colour: Float32) -> float:
+    """How far a colour float32[3] BGR is beyond those of hair: bluer, greener or redder.
+
+    >>> [round(_unlike_hair(np.array(one, np.float32))) for one in ((25, 30, 40), (140, 60, 60))]
+    [-5, 80]
+    """
+    blue, green, red = (float(one) for one in colour)
+    redder = red - green - _RED[0] * max(green - blue, 0.0) - _RED[1]
+    return max(blue - green, green - red, redder)
 
 
 def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:

@@ -28,7 +28,7 @@ from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
-from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
+from engines.hair_tone import HairColour, hair_colour, natural_hair, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
@@ -231,7 +231,7 @@ def _hair(
     def read() -> Float32:
         inside = distances() < (outline - np.float32(_INSIDE))[:, None]
         skin = painted[inside].mean(axis=0)
-        found = reader.read(crop, hidden, skin)
+        found = natural_hair(reader.read(crop, hidden, skin), around, skin)
         amount = amount_of(found)
         if patch.memory is not None:
             amount = patch.memory.most(Reading.AMOUNT, amount)
