@@ -18,7 +18,7 @@ from engines.polar import UP, distances, smooth_around
 from engines.reshaping import Rim
 from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["HairColour", "hair_colour", "natural_hair", "tone_beyond", "toned_hair"]
+__all__ = ["HairColour", "hair_colour", "hair_gain", "natural_hair", "tone_beyond", "toned_hair"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
@@ -53,6 +53,13 @@ takes on, over how many rays it is blurred, how many of a ray's steps must be ha
 how much of it is there at the hairline, and over what distance at least the rest comes."""
 _ABOVE: Final = 0.3
 """How steeply rays rise that tell whether hair has a colour that hair has."""
+_BRIGHTER: Final = 0.3
+_SOFT: Final = 1.5
+_WRAPPED: Final = 6
+_UPWARDS: Final = (0.0, 0.3)
+"""How much brighter or darker a surrogate's hair is at most, as a share; over how many rays and
+steps that begins, how many rays are repeated for it, and how steeply rays rise between which it
+does."""
 _RED: Final = (2.5, 25.0)
 _UNNATURAL: Final = (20.0, 35.0)
 """How much redder than green hair may be, of how much greener than blue it is, and added to that;
@@ -122,6 +129,20 @@ def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     square = np.einsum("rs,rsc->c", like, np.square(around - mean)) / like.sum()
     deviation = np.sqrt(square) + np.float32(_FINER)
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
+
+
+def hair_gain(hair: Hair, drawn: Float32, bright: float) -> Float32:
+    """How much brighter all hair becomes, as a share: float32[RAYS, STEPS].
+
+    Args:
+        hair: of the subject.
+        drawn: float32[RAYS, STEPS], how much of the surrogate's is drawn.
+        bright: how bright the surrogate's is, 0 to 1.
+    """
+    wrapped = np.concatenate([hair.places[-_WRAPPED:], hair.places, hair.places[:_WRAPPED]])
+    places = cv2.GaussianBlur(wrapped, (0, 0), _SOFT)[_WRAPPED:-_WRAPPED]
+    share = np.maximum(places, drawn) * rise(UP, *_UPWARDS)[:, None]
+    return np.asarray(np.float32(_BRIGHTER * (2 * bright - 1)) * share, np.float32)
 
 
 def natural_hair(hair: Hair, around: Float32, skin: Float32) -> Hair:

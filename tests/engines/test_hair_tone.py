@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_tone import HairColour, hair_colour, natural_hair, tone_beyond, toned_hair
+from engines.hair_tone import (
+    HairColour,
+    hair_colour,
+    hair_gain,
+    natural_hair,
+    tone_beyond,
+    toned_hair,
+)
 from engines.head_traits import HEAD_TRAITS
 from engines.polar import RAYS, TURNS, UP, along, distances
 from engines.reshaping import Rim, rim_of
@@ -121,3 +128,14 @@ def test_hair_under_a_blue_lamp_is_hair() -> None:
     head, skin = head_on_rays(BEGINS, ENDS, hair=(60, 70, 90)) * lamp, SKIN * lamp
     found = natural_hair(HAIR, head, skin)
     assert np.allclose(found.stacked(), HAIR.stacked(), atol=1e-5)
+
+
+def test_a_surrogates_hair_is_brighter_or_darker_and_nothing_beside_it_is() -> None:
+    drawn, hair = np.zeros_like(HAIR.places), band(0.7, 0.1)
+    drawn[band(0.5, 0.03)] = 1.0
+    for bright, least, most in ((0.0, -0.31, -0.25), (0.5, 0.0, 0.0), (1.0, 0.25, 0.31)):
+        gain = hair_gain(HAIR, drawn, bright)
+        assert least <= gain[hair].min() <= gain[hair].max() <= most
+        assert least <= gain[band(0.5, 0.02)].min()
+        assert not gain[:, distances()[0] < 0.4].any()
+        assert not gain[UP == 0].any()
