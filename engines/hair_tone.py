@@ -18,7 +18,7 @@ from engines.polar import UP, distances, smooth_around
 from engines.reshaping import Rim
 from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["HairColour", "hair_colour", "hair_gain", "natural_hair", "tone_beyond", "toned_hair"]
+__all__ = ["HairColour", "hair_colour", "natural_hair", "tone_beyond", "toned_hair"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
@@ -53,13 +53,6 @@ takes on, over how many rays it is blurred, how many of a ray's steps must be ha
 how much of it is there at the hairline, and over what distance at least the rest comes."""
 _ABOVE: Final = 0.3
 """How steeply rays rise that tell whether hair has a colour that hair has."""
-_BRIGHTER: Final = 0.3
-_SOFT: Final = 1.5
-_WRAPPED: Final = 6
-_UPWARDS: Final = (0.0, 0.3)
-"""How much brighter or darker a surrogate's hair is at most, as a share; over how many rays and
-steps that begins, how many rays are repeated for it, and how steeply rays rise between which it
-does."""
 _RED: Final = (2.5, 25.0)
 _UNNATURAL: Final = (20.0, 35.0)
 """How much redder than green hair may be, of how much greener than blue it is, and added to that;
@@ -131,20 +124,6 @@ def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
 
 
-def hair_gain(hair: Hair, drawn: Float32, bright: float) -> Float32:
-    """How much brighter all hair becomes, as a share: float32[RAYS, STEPS].
-
-    Args:
-        hair: of the subject.
-        drawn: float32[RAYS, STEPS], how much of the surrogate's is drawn.
-        bright: how bright the surrogate's is, 0 to 1.
-    """
-    wrapped = np.concatenate([hair.places[-_WRAPPED:], hair.places, hair.places[:_WRAPPED]])
-    places = cv2.GaussianBlur(wrapped, (0, 0), _SOFT)[_WRAPPED:-_WRAPPED]
-    share = np.maximum(places, drawn) * rise(UP, *_UPWARDS)[:, None]
-    return np.asarray(np.float32(_BRIGHTER * (2 * bright - 1)) * share, np.float32)
-
-
 def natural_hair(hair: Hair, around: Float32, skin: Float32) -> Hair:
     """Hair as it was read, none where its colour is no hair's: blue, green and scarlet caps stay.
 
@@ -157,23 +136,33 @@ def natural_hair(hair: Hair, around: Float32, skin: Float32) -> Hair:
     seen = float(above.sum())
     if seen < _LEAST:
         return hair
-    mean = np.asarray(np.einsum("rs,rsc->c", above, around) / seen, np.float32)
+    mean = np.einsum("rs,rsc->c", above, around) / seen
     light = min(float((mean @ LUMA) / max(float(skin @ LUMA), 1.0)), 1.0)
-    beyond = _unlike_hair(mean) - max(_unlike_hair(skin), 0.0) * light
-    share = np.float32(1 - rise(np.full(1, beyond, np.float32), *_UNNATURAL)[0])
+    share = _naturalness(mean, max(float(_unlike_hair(skin)), 0.0) * light)
     ends = hair.begins + share * (hair.ends - hair.begins)
     return Hair(hair.begins, np.asarray(ends, np.float32), hair.places * share, hair.hidden)
 
 
-def _unlike_hair(colour: Float32) -> float:
-    """How far a colour float32[3] BGR is beyond those of hair: bluer, greener or redder.
+def _naturalness(colour: Float32, allowed: float = 0.0) -> Float32:
+    """1 where colours float32[..., 3] BGR are some hair's, 0 where they are none's: float32[...].
 
-    >>> [round(_unlike_hair(np.array(one, np.float32))) for one in ((25, 30, 40), (140, 60, 60))]
-    [-5, 80]
+    Args:
+        colour: colours.
+        allowed: how far beyond they may be in this light, grey levels.
     """
-    blue, green, red = (float(one) for one in colour)
-    redder = red - green - _RED[0] * max(green - blue, 0.0) - _RED[1]
-    return max(blue - green, green - red, redder)
+    beyond = np.asarray(_unlike_hair(colour) - np.float32(allowed), np.float32)
+    return 1 - rise(beyond, *_UNNATURAL)
+
+
+def _unlike_hair(colour: Float32) -> Float32:
+    """How far colours float32[..., 3] BGR are beyond those of hair: bluer, greener or redder.
+
+    >>> _unlike_hair(np.array([[25, 30, 40], [140, 60, 60]], np.float32)).tolist()
+    [-5.0, 80.0]
+    """
+    blue, green, red = (colour[..., channel] for channel in range(3))
+    redder = red - green - _RED[0] * np.maximum(green - blue, 0) - _RED[1]
+    return np.asarray(np.maximum(np.maximum(blue - green, green - red), redder), np.float32)
 
 
 def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
@@ -189,6 +178,7 @@ def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Fl
     last = np.minimum(first + np.float32(_WIDTH), (hair.ends - hair.hidden)[:, None])
     counts = hair.places * ((out > first) & (out < last)) * (1 - _likeness(around, _behind(around)))
     counts *= _likeness(around, colour.mean, _MUCH_ALIKE)
+    counts *= _naturalness(around, max(float(_unlike_hair(colour.mean)), 0.0))
     differs = np.einsum("rs,rsc->rc", counts, around - colour.mean).astype(np.float32)
     weight = smooth_around(counts.sum(axis=1).astype(np.float32), _SPREAD)
     return np.asarray(

@@ -63,8 +63,7 @@ class Fields:
             end.
         hair: float32[GRID, GRID, 4], where on the sheet of strands hair is drawn, across and along
             them, how bright it is, and what share of it is seen; see `engines.hair_strands`.
-        seam: float32[GRID, GRID, 4], what is added to colours, drawn hair's too, BGR, and by what
-            share they are made brighter after that.
+        seam: float32[GRID, GRID, 4], what is added to colours, drawn hair's too, BGR, and 0.
         forehead: float32[GRID, GRID, 4], how much farther right and below a place on the forehead
             is taken from, 1 on the forehead that is drawn up to the hair; and what share of its
             brightness it keeps.
@@ -118,7 +117,7 @@ def fields_from_rays(
         outwards: float32[RAYS, STEPS], how much farther out places are taken from.
         rim: float32[RAYS, STEPS, 2], distance from the painted face's rim, and where rays end.
         hair: float32[RAYS, STEPS, 4].
-        seam: float32[RAYS, STEPS, 4].
+        seam: float32[RAYS, STEPS, 3].
         forehead: float32[RAYS, STEPS, 3].
         tone: float32[RAYS, STEPS, 3].
         colour: of the hair that is drawn; None for none.
@@ -130,7 +129,7 @@ def fields_from_rays(
     planes = (
         (outwards, nothing, rim[..., 0], rim[..., 1]),
         tuple(np.moveaxis(hair, 2, 0)),
-        tuple(np.moveaxis(seam, 2, 0)),
+        (*np.moveaxis(seam, 2, 0), nothing),
         (forehead[..., 0], nothing, forehead[..., 1], 1 - forehead[..., 2]),
         (*np.moveaxis(tone, 2, 0), nothing),
     )
@@ -170,10 +169,7 @@ def head_layer(
     pixels = moved_pixels(frame, moves)
     beyond = np.ascontiguousarray(moves[..., 2])
     _draw_hair(pixels, beyond, fields, local, softness_px)
-    seam = spread(fields.seam, local, window)
-    brighter = 1 + seam[..., 3:]
-    pixels += seam
-    pixels *= brighter
+    pixels += spread(fields.seam, local, window)
     weight = rise(beyond, *_FEATHER) * moves[..., 3]
     np.clip(pixels, 0, 255, out=pixels)
     if fields.forehead[..., 2].any():

@@ -30,8 +30,6 @@ class Trait(IntEnum):
     """How short its strands are."""
     FULL = 7
     """How far it stands out from the head."""
-    BRIGHT = 8
-    """How bright its hair is, beside the subject's."""
 
 
 HEAD_TRAITS: Final = len(Trait)

@@ -28,14 +28,7 @@ from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
-from engines.hair_tone import (
-    HairColour,
-    hair_colour,
-    hair_gain,
-    natural_hair,
-    tone_beyond,
-    toned_hair,
-)
+from engines.hair_tone import HairColour, hair_colour, natural_hair, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
@@ -142,7 +135,7 @@ def _planned(
     sources = sources_of(rim)
     colour = None if hair is None else _colour(patch, around, hair, rim)
     strands, cropped, middle = np.zeros((*around.shape[:2], 4), np.float32), 0.0, 0.0
-    seen, gain = along(around, sources.distance), np.zeros(around.shape[:2], np.float32)
+    seen = along(around, sources.distance)
     if hair is None or patch.head is None or colour is None:
         seam = toned(seen, painted, rim.face, rim.painted)
     else:
@@ -152,13 +145,12 @@ def _planned(
         seen = seen + (colour.mean + tone - seen) * sources.drawn[..., None]
         seam = toned(seen, painted, rim.face, rim.painted)
         seam += (tone - seam) * sources.drawn[..., None]
-        gain = hair_gain(hair, sources.drawn, float(patch.head[Trait.BRIGHT]))
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
     fields = fields_from_rays(
         sources.distance - distances(),
         np.stack([distances() - rim.painted[:, None], ends], axis=2),
         strands,
-        np.dstack([seam, gain]),
+        seam,
         np.stack([skin - distances(), is_forehead(rim), shading(rim)], axis=2),
         forehead_tone(painted, skin, rim),
         colour,

@@ -21,7 +21,7 @@ __all__ = ["eyes_from_latents", "head_from_latents"]
 
 _FOLDS: Final = 3.0
 """How often a trait runs to and fro over one unit of latent; more parts like latents further."""
-_HEAD_SEED, _EYES_SEED, _BRIGHT_SEED = 5, 7, 9
+_HEAD_SEED, _EYES_SEED = 5, 7
 _ENDS: Final = (0.15, 0.85)
 """From where on a head's traits are at their ends: middling heads are told apart least."""
 
@@ -32,11 +32,9 @@ def head_from_latents(latents: Float32) -> Float32:
     """Traits of w+ latents float32[N, L, C]: float32[N, HEAD_TRAITS] in [0, 1], many at the ends.
 
     >>> head_from_latents(np.zeros((1, 14, 512), np.float32)).tolist()
-    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    seeds = ((HEAD_TRAITS - 1, _HEAD_SEED), (1, _BRIGHT_SEED))
-    parts = [_projected(latents, count, seed) for count, seed in seeds]
-    return rise(np.concatenate(parts, axis=1), *_ENDS)
+    return rise(_projected(latents, HEAD_TRAITS, _HEAD_SEED), *_ENDS)
 
 
 def eyes_from_latents(latents: Float32) -> Float32:
