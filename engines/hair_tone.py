@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.polar import UP, distances, smooth_around
+from engines.natural_hair import allowed_by, naturalness
+from engines.polar import distances, smooth_around
 from engines.reshaping import Rim
 from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["HairColour", "hair_colour", "natural_hair", "tone_beyond", "toned_hair"]
+__all__ = ["HairColour", "hair_colour", "tone_beyond", "toned_hair"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
@@ -51,13 +52,6 @@ _LEAST_WAY: Final = 0.02
 """The same for locks of hair; how wide the band of the subject's hair is whose tone drawn hair
 takes on, over how many rays it is blurred, how many of a ray's steps must be hair for half of it,
 how much of it is there at the hairline, and over what distance at least the rest comes."""
-_ABOVE: Final = 0.3
-"""How steeply rays rise that tell whether hair has a colour that hair has."""
-_RED: Final = (2.5, 25.0)
-_UNNATURAL: Final = (20.0, 35.0)
-"""How much redder than green hair may be, of how much greener than blue it is, and added to that;
-and by how many grey levels, more than skin in the same light, a colour is beyond what hair has for
-it to be a cap's, perhaps and surely."""
 
 Float32 = NDArray[np.float32]
 
@@ -124,47 +118,6 @@ def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
 
 
-def natural_hair(hair: Hair, around: Float32, skin: Float32) -> Hair:
-    """Hair as it was read, none where its colour is no hair's: blue, green and scarlet caps stay.
-
-    Args:
-        hair: as it was read.
-        around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
-        skin: float32[3] BGR of the face, in the same light.
-    """
-    above = hair.places * (_ABOVE < UP)[:, None]
-    seen = float(above.sum())
-    if seen < _LEAST:
-        return hair
-    mean = np.einsum("rs,rsc->c", above, around) / seen
-    light = min(float((mean @ LUMA) / max(float(skin @ LUMA), 1.0)), 1.0)
-    share = _naturalness(mean, max(float(_unlike_hair(skin)), 0.0) * light)
-    ends = hair.begins + share * (hair.ends - hair.begins)
-    return Hair(hair.begins, np.asarray(ends, np.float32), hair.places * share, hair.hidden)
-
-
-def _naturalness(colour: Float32, allowed: float = 0.0) -> Float32:
-    """1 where colours float32[..., 3] BGR are some hair's, 0 where they are none's: float32[...].
-
-    Args:
-        colour: colours.
-        allowed: how far beyond they may be in this light, grey levels.
-    """
-    beyond = np.asarray(_unlike_hair(colour) - np.float32(allowed), np.float32)
-    return 1 - rise(beyond, *_UNNATURAL)
-
-
-def _unlike_hair(colour: Float32) -> Float32:
-    """How far colours float32[..., 3] BGR are beyond those of hair: bluer, greener or redder.
-
-    >>> _unlike_hair(np.array([[25, 30, 40], [140, 60, 60]], np.float32)).tolist()
-    [-5.0, 80.0]
-    """
-    blue, green, red = (colour[..., channel] for channel in range(3))
-    redder = red - green - _RED[0] * np.maximum(green - blue, 0) - _RED[1]
-    return np.asarray(np.maximum(np.maximum(blue - green, green - red), redder), np.float32)
-
-
 def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
     """How the subject's hair that stays beyond drawn hair differs from its mean: float32[RAYS, 3].
 
@@ -178,12 +131,11 @@ def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Fl
     last = np.minimum(first + np.float32(_WIDTH), (hair.ends - hair.hidden)[:, None])
     counts = hair.places * ((out > first) & (out < last)) * (1 - _likeness(around, _behind(around)))
     counts *= _likeness(around, colour.mean, _MUCH_ALIKE)
-    counts *= _naturalness(around, max(float(_unlike_hair(colour.mean)), 0.0))
+    counts *= naturalness(around, allowed_by(colour.mean))
     differs = np.einsum("rs,rsc->rc", counts, around - colour.mean).astype(np.float32)
     weight = smooth_around(counts.sum(axis=1).astype(np.float32), _SPREAD)
-    return np.asarray(
-        smooth_around(differs, _SPREAD) / (weight + np.float32(_SOME))[:, None], np.float32
-    )
+    tone = smooth_around(differs, _SPREAD) / (weight + np.float32(_SOME))[:, None]
+    return np.asarray(tone, np.float32)
 
 
 def toned_hair(tone: Float32, rim: Rim) -> Float32:

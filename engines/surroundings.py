@@ -28,12 +28,13 @@ from engines.crop_regions import inside_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
-from engines.hair_tone import HairColour, hair_colour, natural_hair, tone_beyond, toned_hair
+from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
 from engines.head_memory import Reading
 from engines.head_traits import Trait
 from engines.hidden_hair import amount_of, with_hidden
+from engines.natural_hair import natural_hair
 from engines.patches import Patch, Placed
 from engines.pictures import Picture
 from engines.polar import (

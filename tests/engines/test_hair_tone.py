@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_tone import HairColour, hair_colour, natural_hair, tone_beyond, toned_hair
+from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
 from engines.head_traits import HEAD_TRAITS
 from engines.polar import RAYS, TURNS, UP, along, distances
 from engines.reshaping import Rim, rim_of
@@ -103,29 +103,3 @@ def test_a_cover_beside_hair_does_not_colour_it() -> None:
     head[(ABOVE & (np.cos(TURNS) < -0.1))[:, None] & (distances() > 0.6)] = (80, 45, 0)
     own = HairColour(np.array(HAIR_BGR, np.float32), np.full(3, 5, np.float32))
     assert np.abs(tone_beyond(head, HAIR, rim(), own))[ABOVE].max() < 4
-
-
-NATURAL = {"black": (25, 28, 30), "brown": (35, 50, 75), "fair": (110, 150, 180)}
-NATURAL |= {"ginger": (40, 70, 130), "grey": (150, 150, 150), "black in daylight": (50, 42, 38)}
-CAPS = {"blue": (130, 50, 60), "green": (60, 110, 40), "scarlet": (35, 30, 170)}
-
-
-@pytest.mark.parametrize("colour", NATURAL.values(), ids=NATURAL.keys())
-def test_hair_of_natural_colours_is_hair(colour: tuple[float, float, float]) -> None:
-    found = natural_hair(HAIR, head_on_rays(BEGINS, ENDS, hair=colour), SKIN)
-    assert np.allclose(found.stacked(), HAIR.stacked(), atol=1e-5)
-
-
-@pytest.mark.parametrize("colour", CAPS.values(), ids=CAPS.keys())
-def test_caps_that_no_hair_is_as_colourful_as_stay(colour: tuple[float, float, float]) -> None:
-    """The planted fault: a blue cap became blue hair."""
-    found = natural_hair(HAIR, head_on_rays(BEGINS, ENDS, hair=colour), SKIN)
-    assert np.allclose(found.ends, found.begins)
-    assert not found.places.any()
-
-
-def test_hair_under_a_blue_lamp_is_hair() -> None:
-    lamp = np.array([2.2, 0.8, 0.6], np.float32)
-    head, skin = head_on_rays(BEGINS, ENDS, hair=(60, 70, 90)) * lamp, SKIN * lamp
-    found = natural_hair(HAIR, head, skin)
-    assert np.allclose(found.stacked(), HAIR.stacked(), atol=1e-5)
