@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engines.hairline import Hair
 from engines.natural_hair import allowed_by, naturalness
-from engines.polar import distances, smooth_around
+from engines.polar import UP, distances, smooth_around
 from engines.reshaping import Rim
 from engines.stylegan.drawing import LUMA, rise
 
@@ -23,6 +23,9 @@ __all__ = ["HairColour", "hair_colour", "tone_beyond", "toned_hair"]
 
 _LEAST: Final = 3.0
 """Places that must be hair for it to have a colour."""
+_UPWARDS: Final = (0.25, 0.65)
+"""How steeply rays rise between which their hair comes to count: what is beside a face may be worn
+long, or be clothes."""
 _RATHER: Final = 0.1
 """How much a place between where hair begins and where it ends counts at least."""
 _ALIKE: Final = 40.0
@@ -95,17 +98,17 @@ class HairColour:
         return np.asarray(cv2.transform(told, ways)[:, 0], np.float32)
 
 
-def hair_colour(around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
+def hair_colour(around: Float32, hair: Hair) -> HairColour | None:
     """The colour of what is surely hair; None where there is hardly any.
 
     Args:
         around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
-        hair: as it was read.
-        rim: where hair begins and ends; what stays the subject's does not count.
+        hair: as it was read of them.
     """
     out, seen = distances(), (hair.ends - hair.hidden)[:, None]
     rather = np.float32(_RATHER) * ((out > hair.begins[:, None]) & (out < seen))
-    counts = np.asarray(np.maximum(hair.places, rather) * rim.altered[:, None], np.float32)
+    above = rise(UP, *_UPWARDS)[:, None]
+    counts = np.asarray(np.maximum(hair.places, rather) * above, np.float32)
     if counts.sum() < _LEAST:
         return None
     counts *= 1 - _likeness(around, _behind(around)) + np.float32(_STILL_HAIR)

@@ -125,6 +125,10 @@ class HeadMemory:
         self._means[what] = np.array([kept], np.float32)
         return kept
 
+    def known(self, what: Reading) -> Float32 | None:
+        """What was read so far, as it was told last; None where nothing was."""
+        return self._means.get(what)
+
     def weighed(self, what: Reading, found: Float32, weight: float) -> Float32:
         """The mean of what was found so far, by weights that fade in the same way.
 

@@ -31,7 +31,7 @@ from engines.hair_strands import combed, middle_of
 from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, fields_from_rays, head_layer
-from engines.head_memory import Reading
+from engines.head_memory import HeadMemory, Reading
 from engines.head_traits import Trait
 from engines.hidden_hair import amount_of, with_hidden
 from engines.natural_hair import natural_hair
@@ -61,10 +61,8 @@ _TREMBLES: Final = 0.01
 """How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
 _INSIDE: Final = 0.06
 """How far inside its rim a painted face is looked at for its colour."""
-_UNLIKE_HAIR: Final = 0.015
-_UNLIKE_COLOUR: Final = 8.0
-"""Mean differences, of readings of hair in one, and of its colour, grey levels, that are looked
-into at once."""
+_UNLIKE: Final = 0.015
+"""Mean difference of a reading of hair from those before that is looked into at once."""
 _FOLLOWED: Final = 0.5
 """Share of the way from what was drawn around a head to what is read of it in a third frame."""
 _HEIGHT: Final = rise(UP, 0.3, 0.7)
@@ -134,7 +132,7 @@ def _planned(
     hair = _hair(patch, crop, around, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
     sources = sources_of(rim)
-    colour = None if hair is None else _colour(patch, around, hair, rim)
+    colour = None if hair is None else _colour(patch, around, hair)
     strands, cropped, middle = np.zeros((*around.shape[:2], 4), np.float32), 0.0, 0.0
     seen = along(around, sources.distance)
     if hair is None or patch.head is None or colour is None:
@@ -161,23 +159,23 @@ def _planned(
     return fields, rim.end
 
 
-def _colour(patch: Patch, around: Float32, hair: Hair, rim: Rim) -> HairColour | None:
-    """What colour the hair has, looked at now and then and steadied in between."""
+def _colour(patch: Patch, around: Float32, hair: Hair) -> HairColour | None:
+    """What colour the hair has: as it was looked at with every reading, steadied in between."""
+    if patch.memory is None:
+        return hair_colour(around, hair)
+    known = patch.memory.known(Reading.SEEN)
+    return None if known is None else HairColour(*patch.memory.steadied(Reading.COLOUR, known))
 
-    def look() -> Float32:
-        found = hair_colour(around, hair, rim)
-        if found is None:
-            return np.full((2, 3), np.nan, np.float32)
-        if patch.memory is None:
-            return found.stacked()
-        return patch.memory.weighed(Reading.SEEN, found.stacked(), found.seen)
 
-    known = (
-        look()
-        if patch.memory is None
-        else patch.memory.renewed(Reading.COLOUR, look, _UNLIKE_COLOUR)
-    )
-    return HairColour(*known) if np.isfinite(known).all() else None
+def _look_at_colour(memory: HeadMemory, around: Float32, found: Hair) -> None:
+    """Keeps what colour a reading's hair has, by far the most of where most is seen.
+
+    A thin rim of hair is half of what is behind it; and looked at in another frame than it was read
+    in, hair may have moved.
+    """
+    colour = hair_colour(around, found)
+    if colour is not None:
+        memory.weighed(Reading.SEEN, colour.stacked(), colour.seen**2)
 
 
 def _tone(patch: Patch, around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
@@ -236,11 +234,10 @@ def _hair(
         amount = amount_of(found)
         if patch.memory is not None:
             amount = patch.memory.most(Reading.AMOUNT, amount)
+            _look_at_colour(patch.memory, around, found)
         return with_hidden(found, amount, hidden, around, skin).stacked()
 
-    known = (
-        read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read, _UNLIKE_HAIR)
-    )
+    known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read, _UNLIKE)
     return hair_from_stack(known)
 
 

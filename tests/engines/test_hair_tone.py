@@ -28,7 +28,7 @@ def rim(traits: Float32 | None = np.full(HEAD_TRAITS, 0.5, np.float32)) -> Rim: 
 
 
 def colour_of(head: Float32) -> HairColour:
-    found = hair_colour(head, HAIR, rim())
+    found = hair_colour(head, HAIR)
     assert found is not None
     return found
 
@@ -54,8 +54,7 @@ def test_what_was_taken_for_hair_has_no_part_in_its_colour(what: tuple[float, ..
 
 def test_a_colour_is_not_guessed_where_there_is_no_hair() -> None:
     head = head_on_rays(BEGINS, ENDS)
-    assert hair_colour(head, replace(HAIR, ends=HAIR.begins, places=0 * HAIR.places), rim()) is None
-    assert hair_colour(head, HAIR, rim(None)) is None
+    assert hair_colour(head, replace(HAIR, ends=HAIR.begins, places=0 * HAIR.places)) is None
 
 
 def test_strands_differ_by_no_more_than_hair_does_nor_by_much_of_its_brightness() -> None:

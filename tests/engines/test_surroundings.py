@@ -21,7 +21,7 @@ from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
 from engines.polar import MIDDLE, RAYS
 from engines.surroundings import continued
 from engines.types import Frame, Track
-from tests.engines.heads import DarkHair
+from tests.engines.heads import DarkHair, hair_on_rays, head_on_rays
 from tests.engines.noisy_scene import (
     EYES_APART,
     HEIGHT,
@@ -346,6 +346,18 @@ def test_what_was_read_of_a_head_before_counts_and_is_forgotten_in_time() -> Non
     ]
     assert away[0] > 1
     assert away[1] < 0.1 * away[0]
+
+
+def test_hair_has_the_colour_of_where_most_of_it_was_seen() -> None:
+    """The planted fault: black hair before a white wall became grey, as its rim had been."""
+    memory, begins = HeadMemory(), np.full(RAYS, 0.5, np.float32)
+    for ends, grey in ((0.56, 160), (0.56, 150), (0.62, 60), (0.7, 40)):
+        around = head_on_rays(0.5, ends, hair=(grey, grey, grey), noise=0.0)
+        found = hair_on_rays(begins, np.full(RAYS, ends, np.float32))
+        surroundings._look_at_colour(memory, around, found)
+    known = memory.known(Reading.SEEN)
+    assert known is not None
+    assert known[0].max() < 60
 
 
 def test_head_is_looked_at_in_every_third_frame_and_whenever_its_face_moves(
