@@ -112,6 +112,27 @@ class FaceFlow:
                 points[on_the_way] = self._stepped(points[on_the_way], here, there)
         return points
 
+    def changed(self, here: Float32, index: int, there: Float32, other: int) -> Float32:
+        """How much brighter places of one frame are than the same places in another.
+
+        Args:
+            here: float32[N, 2] px of the frame `index`.
+            index: of a frame that was looked at.
+            there: float32[N, 2] px of the frame `other`, where they lie there.
+            other: of another.
+
+        Returns:
+            float32[N], grey levels; 0 where both look alike.
+        """
+        return self._grey_at(here, index) - self._grey_at(there, other)
+
+    def _grey_at(self, points: Float32, index: int) -> Float32:
+        view = self._views[index]
+        place = moved(view.crop_from_frame, points) - np.float32(0.5)
+        x, y = (np.ascontiguousarray(axis)[:, None] for axis in place.T)
+        grey = cv2.remap(view.grey, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(grey[:, 0], np.float32)
+
     def _stepped(self, points: Float32, before: int, after: int) -> Float32:
         """Points float32[K, N, 2] of one frame in the next that was looked at."""
         pair, start, end = (before, after), self._views[before], self._views[after]

@@ -5,7 +5,9 @@ edges that fraction shows. What was painted in the frame before is therefore mov
 the original's optical flow, and where it differs from what is painted now by no more than such
 a fraction explains, most of it stays (after Bonneel et al. 2015, blind video temporal
 consistency, with the flow of the original). Light, blinks and opening lips differ by more and
-are followed at once. Only painted pixels are mixed with painted pixels.
+are followed at once. Where the original's pixels look as they did, but for their motion, nothing
+blinked or opened, and more is taken for trembling: in a frame that is shown twice, nothing moves.
+Only painted pixels are mixed with painted pixels.
 """
 
 from __future__ import annotations
@@ -28,7 +30,12 @@ _KEPT: Final = 0.9
 """Share of the frame before where both agree; larger is calmer and follows creeping changes
 later."""
 _AGREEING: Final = 45.0
-"""Difference, grey levels, at which half of that is kept."""
+_UNCHANGED: Final = 140.0
+"""Difference, grey levels, at which half of that is kept; and where the original is unchanged."""
+_CHANGE: Final = 3.0
+_CHANGE_SPREAD: Final = 1.5
+"""How much the original changes, grey levels, where it hardly counts as unchanged any more; and the
+deviation of the blur through which that is seen, cells of the grid: noise is no change."""
 _LIGHT: Final = 0.12
 """Deviation of the blur that parts light from lines, a share of the patch's side: the light is
 that of now."""
@@ -41,6 +48,21 @@ _ASTRAY: Final = 0.015
 hand passed before the face, or it turned away."""
 
 Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What was painted last, where it lies now.
+
+    Attributes:
+        pixels: float32[S, S, 3] BGR.
+        trust: float32[S, S], how far each may be trusted, 0 to 1.
+        agreeing: float32[_COARSE_SIDE, _COARSE_SIDE], differences at which half is kept.
+    """
+
+    pixels: Float32
+    trust: Float32
+    agreeing: Float32
 
 
 @dataclass(slots=True)
@@ -61,7 +83,7 @@ class TemporalConsistency:
         """
         before = self._moved_to(patch, index, flow)
         if before is not None:
-            patch = replace(patch, pixels=_mixed(patch.pixels, *before))
+            patch = replace(patch, pixels=_mixed(patch.pixels, before))
         self._last, self._index = patch, index
         return patch
 
@@ -70,33 +92,45 @@ class TemporalConsistency:
         last = None if self._last is None else replace(self._last, hair=None, memory=None)
         return replace(self, _last=last)
 
-    def _moved_to(self, patch: Patch, index: int, flow: FaceFlow) -> tuple[Float32, Float32] | None:
-        """The last patch's pixels where they lie now, and how far each may be trusted, 0 to 1."""
+    def _moved_to(self, patch: Patch, index: int, flow: FaceFlow) -> _Before | None:
+        """What was painted last, where it lies now."""
         if self._last is None:
             return None
         size, old = patch.alpha.shape[0], self._last.alpha.shape[0]
         here = grid_in_frame(patch.crop_from_frame, size)
-        there = flow.carried(here, index, self._index)
-        back = None if there is None else flow.carried(there, self._index, index)
+        last = self._index
+        there = flow.carried(here, index, last)
+        back = None if there is None else flow.carried(there, last, index)
         if there is None or back is None:
             return None
         missed = np.linalg.norm(back - here, axis=1) * scale_of(patch.crop_from_frame)
-        trust = np.clip(2 - missed / np.float32(_ASTRAY * size), 0, 1).reshape(GRID, GRID)
+        trust = np.asarray(np.clip(2 - missed / (_ASTRAY * size), 0, 1), np.float32)
         x, y = sampling_map(self._last.crop_from_frame, there, size)
         way = cv2.INTER_CUBIC  # a linear one, frame after frame, would blur
         pixels = cv2.remap(self._last.pixels, x, y, way, borderMode=cv2.BORDER_REPLICATE)
         is_inside = (x >= 0) & (y >= 0) & (x <= old - 1) & (y <= old - 1)
-        return np.asarray(pixels, np.float32), _sized(trust, size) * is_inside
+        change = flow.changed(here, index, there, last).reshape(GRID, GRID)
+        agreeing = _sized(_agreeing(change), _COARSE_SIDE)
+        trusted = _sized(trust.reshape(GRID, GRID), size) * is_inside
+        return _Before(np.asarray(pixels, np.float32), trusted, agreeing)
 
 
-def _mixed(now: Float32, before: Float32, trust: Float32) -> Float32:
+def _agreeing(change: Float32) -> Float32:
+    """Differences at which half is kept, float32[GRID, GRID], of changes of the original."""
+    seen = cv2.GaussianBlur(change, (0, 0), _CHANGE_SPREAD) / np.float32(_CHANGE)
+    unchanged = np.exp(-np.square(seen))
+    return np.asarray(_AGREEING + np.float32(_UNCHANGED - _AGREEING) * unchanged, np.float32)
+
+
+def _mixed(now: Float32, before: _Before) -> Float32:
     """What is painted now, its lines mixed with those of before where they agree."""
     size = now.shape[0]
-    lines = before - now
+    lines = before.pixels - now
     lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
     square = _sized(np.einsum("hwc,hwc->hw", lines, lines) / 3, _COARSE_SIDE)
-    kept = np.float32(_KEPT) / (1 + _blurred(square, _NEAR) / np.float32(_AGREEING**2))
-    lines *= (_sized(kept, size) * trust)[..., None]
+    differs = np.asarray(_blurred(square, _NEAR) / np.square(before.agreeing), np.float32)
+    kept = np.float32(_KEPT) / (1 + differs)
+    lines *= (_sized(kept, size) * before.trust)[..., None]
     return np.clip(now + lines, 0, 255, out=lines)
 
 

@@ -65,12 +65,38 @@ def test_what_was_painted_moves_along_with_the_pixels() -> None:
     assert away(held, lines(x=float(scale))) < 0.4 * away(lines(), lines(x=float(scale)))
 
 
-def test_a_new_look_is_followed_at_once() -> None:
-    flow, steady = seen(0, 0), TemporalConsistency()
+def followed(*brighter: float) -> float:
+    """How much of a new look is missed in a face whose own pixels become so much brighter."""
+    flow, steady, image = FaceFlow(), TemporalConsistency(), textured()
+    for index, change in enumerate(brighter):
+        changed = np.clip(image.astype(np.float32) + np.float32(change), 0, 255).astype(np.uint8)
+        flow.add(drawn_look(index, x=X, y=Y), shown(changed, shift(0, 0)))
     steady.steadied(patch_at(X, lines()), 0, flow)
     other = lines(strength=-240.0)
     made = steady.steadied(patch_at(X, other), 1, flow).pixels
-    assert away(made, other) < 0.25 * away(lines(), other)
+    return away(made, other) / away(lines(), other)
+
+
+def test_a_new_look_is_followed_at_once_where_the_face_looks_new() -> None:
+    """A blink, lips that open: the original's own pixels change there."""
+    assert followed(0.0, 20.0) < 0.25
+
+
+def test_more_is_held_where_the_face_looks_as_it_did() -> None:
+    """The planted fault: in frames shown twice, brows and lids moved on."""
+    assert followed(0.0, 0.0) > followed(0.0, 20.0) + 0.1
+
+
+def test_noise_is_no_new_look() -> None:
+    flow, steady, image = FaceFlow(), TemporalConsistency(), textured()
+    noise = np.random.default_rng(1).normal(0, 12, (2, *image.shape))
+    for index, one in enumerate(noise):
+        noisy = np.clip(image + one, 0, 255).astype(np.uint8)
+        flow.add(drawn_look(index, x=X, y=Y), shown(noisy, shift(0, 0)))
+    first = steady.steadied(patch_at(X, lines(strength=120.0)), 0, flow).pixels
+    trembling = lines(x=2.4, y=-2.0, strength=120.0)
+    second = steady.steadied(patch_at(X, trembling), 1, flow).pixels
+    assert away(second, first) < 0.27 * away(trembling, first)
 
 
 def test_light_is_that_of_now() -> None:
