@@ -128,10 +128,7 @@ class FaceFlow:
 
     def _grey_at(self, points: Float32, index: int) -> Float32:
         view = self._views[index]
-        place = moved(view.crop_from_frame, points) - np.float32(0.5)
-        x, y = (np.ascontiguousarray(axis)[:, None] for axis in place.T)
-        grey = cv2.remap(view.grey, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return np.asarray(grey[:, 0], np.float32)
+        return np.asarray(_sampled(view.grey, moved(view.crop_from_frame, points[None]))[0])
 
     def _stepped(self, points: Float32, before: int, after: int) -> Float32:
         """Points float32[K, N, 2] of one frame in the next that was looked at."""
@@ -139,11 +136,16 @@ class FaceFlow:
         if pair not in self._flows:
             self._flows[pair] = flow_between(start.grey, end.grey)
         here = moved(start.crop_from_frame, points)
-        # OpenCV counts from a pixel's centre, a map from its corner.
-        x, y = (np.ascontiguousarray(one) - np.float32(0.5) for one in (here[..., 0], here[..., 1]))
-        flow = self._flows[pair]
-        away = cv2.remap(flow, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        away = _sampled(self._flows[pair], here)
         return moved(inverse_of(end.crop_from_frame), here + away)
+
+
+def _sampled(crop: Grey | Float32, places: Float32) -> Float32:
+    """A crop [S, S] or [S, S, C] at places float32[K, N, 2] px of it: float32[K, N(, C)]."""
+    # OpenCV counts from a pixel's centre, a map from its corner.
+    x, y = (np.ascontiguousarray(places[..., axis]) - np.float32(0.5) for axis in range(2))
+    found = cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(found, np.float32)
 
 
 def flow_between(before: Grey, after: Grey) -> Float32:

@@ -1,8 +1,8 @@
 """Where what is around a painted face is taken from, and where hair is drawn instead.
 
-From the surrogate's hairline to beyond where the subject's hair ends hair is drawn
-(`engines.hair_strands`); what is behind the head stays where it is. Where a hairline stays the
-subject's, what is beside the face is stretched instead: ears and necks shall not be seen twice.
+From the surrogate's hairline into the subject's hair, or beyond it where that is thin, hair is
+drawn (`engines.hair_strands`); what is behind the head stays where it is. Where a hairline stays
+the subject's, what is beside the face is stretched instead: ears and necks shall not be seen twice.
 All sources are pixels of the composite beyond the patch.
 """
 

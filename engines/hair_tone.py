@@ -14,18 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.natural_hair import allowed_by, naturalness
+from engines.natural_hair import LEAST_PLACES, allowed_by, naturalness
 from engines.polar import UP, distances, smooth_around
-from engines.reshaping import Rim
+from engines.reshaping import ABOVE, Rim
 from engines.stylegan.drawing import LUMA, rise
 
 __all__ = ["HairColour", "hair_colour", "tone_beyond", "toned_hair"]
 
-_LEAST: Final = 3.0
-"""Places that must be hair for it to have a colour."""
-_UPWARDS: Final = (0.25, 0.65)
-"""How steeply rays rise between which their hair comes to count: what is beside a face may be worn
-long, or be clothes."""
 _RATHER: Final = 0.1
 """How much a place between where hair begins and where it ends counts at least."""
 _ALIKE: Final = 40.0
@@ -101,15 +96,17 @@ class HairColour:
 def hair_colour(around: Float32, hair: Hair) -> HairColour | None:
     """The colour of what is surely hair; None where there is hardly any.
 
+    What is beside a face does not count: it may be worn long, or be clothes.
+
     Args:
         around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
         hair: as it was read of them.
     """
     out, seen = distances(), (hair.ends - hair.hidden)[:, None]
     rather = np.float32(_RATHER) * ((out > hair.begins[:, None]) & (out < seen))
-    above = rise(UP, *_UPWARDS)[:, None]
+    above = rise(UP, *ABOVE)[:, None]
     counts = np.asarray(np.maximum(hair.places, rather) * above, np.float32)
-    if counts.sum() < _LEAST:
+    if counts.sum() < LEAST_PLACES:
         return None
     counts *= 1 - _likeness(around, _behind(around)) + np.float32(_STILL_HAIR)
     like = counts * _usual(around, counts)

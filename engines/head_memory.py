@@ -86,8 +86,6 @@ class HeadMemory:
     def renewed(self, what: Reading, read: Callable[[], Float32], unlike: float) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
 
-        What could not be read, not a number, does not count beside what could.
-
         Args:
             what: which.
             read: makes it.
@@ -106,9 +104,8 @@ class HeadMemory:
         if self._rests[what] == 0:
             made = self._read.setdefault(what, deque(maxlen=_OF))
             made.append(read())
-            known = [one for one in made if np.isfinite(one).all()] or made
-            self._medians[what] = np.asarray(np.median(known, axis=0), np.float32)
-            is_unlike = np.abs(known[-1] - self._medians[what]).mean() > unlike
+            self._medians[what] = np.asarray(np.median(made, axis=0), np.float32)
+            is_unlike = np.abs(made[-1] - self._medians[what]).mean() > unlike
             self._rests[what] = 1 if is_unlike else _EVERY
         self._rests[what] -= 1
         return self.steadied(what, self._medians[what], unlike)

@@ -17,11 +17,11 @@ from engines.polar import RAYS, REACH, STEPS, UP, along, smooth_around
 from engines.seam import skin_likeness
 from engines.stylegan.drawing import rise
 
-__all__ = ["amount_of", "with_hidden"]
+__all__ = ["UPPER", "amount_of", "with_hidden"]
 
 _HAS_HAIR: Final = (0.003, 0.01)
 """Amounts between which a head comes to have hair."""
-_UPPER: Final = UP > 0.3
+UPPER: Final = UP > 0.3
 _REACHES: Final = 0.05
 _LESS_BESIDE: Final = 0.7
 _ON_TOP: Final = (0.3, 0.85)
@@ -38,7 +38,7 @@ Float32 = NDArray[np.float32]
 
 def amount_of(hair: Hair) -> float:
     """How wide sure hair is above a face, the mean of its rays, shares of the patch's side."""
-    return float(hair.places[_UPPER].sum(axis=1).mean()) * (REACH / STEPS)
+    return float(hair.places[UPPER].sum(axis=1).mean()) * (REACH / STEPS)
 
 
 def with_hidden(hair: Hair, amount: float, hidden: Float32, around: Float32, skin: Float32) -> Hair:
@@ -52,7 +52,7 @@ def with_hidden(hair: Hair, amount: float, hidden: Float32, around: Float32, ski
         skin: float32[3] BGR of the face.
     """
     bald = rise(_baldness(hidden, around, skin), *_BALD)
-    share = rise(np.full(1, amount, np.float32), *_HAS_HAIR) * (1 - bald) * _UPPER
+    share = rise(np.full(1, amount, np.float32), *_HAS_HAIR) * (1 - bald) * UPPER
     share = smooth_around(np.asarray(share, np.float32), 1.0)
     beside = np.float32(_LESS_BESIDE) * (1 - rise(UP, *_ON_TOP))
     reaches = hidden + share * np.float32(_REACHES) * (1 - beside)

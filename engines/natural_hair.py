@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.hairline import Hair
-from engines.polar import UP
+from engines.hidden_hair import UPPER
 from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["allowed_by", "natural_hair", "naturalness"]
+__all__ = ["LEAST_PLACES", "allowed_by", "natural_hair", "naturalness"]
 
-_LEAST: Final = 3.0
+LEAST_PLACES: Final = 3.0
 """Places that must be hair for it to have a colour."""
-_ABOVE: Final = 0.3
-"""How steeply rays rise that tell whether hair has a colour that hair has."""
 _RED: Final = (2.5, 25.0)
 _UNNATURAL: Final = (20.0, 35.0)
 """How much redder than green hair may be, of how much greener than blue it is, and added to that;
@@ -38,9 +36,9 @@ def natural_hair(hair: Hair, around: Float32, skin: Float32) -> Hair:
         around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
         skin: float32[3] BGR of the face, in the same light.
     """
-    above = hair.places * (_ABOVE < UP)[:, None]
+    above = hair.places * UPPER[:, None]
     seen = float(above.sum())
-    if seen < _LEAST:
+    if seen < LEAST_PLACES:
         return hair
     mean = np.einsum("rs,rsc->c", above, around) / seen
     light = min(float((mean @ LUMA) / max(float(skin @ LUMA), 1.0)), 1.0)

@@ -2,9 +2,10 @@
 
 Where hair begins is what tells people apart, while ears, jaw and neck hardly do
 (`scripts/measure_heads.py`). So the forehead is the surrogate's up to a hairline of its own: what
-was seen between the patch and the end of the subject's hair is left out, and the surrogate's hair
-is drawn there, see `engines.hair_sources`. Farther out wide hair stays the subject's own; where it
-is thin, drawn hair stands out somewhat farther. Beside a face and behind a head nothing moves.
+was seen between the patch and the subject's hair, and the hair next to it, is left out, and the
+surrogate's hair is drawn there, see `engines.hair_sources`. Farther out wide hair stays the
+subject's own; where it is thin, drawn hair stands out somewhat farther. Beside a face and behind a
+head nothing moves.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from engines.seam import skin_likeness
 from engines.stylegan.drawing import between, rise
 
 __all__ = [
+    "ABOVE",
     "Rim",
     "filled_radii",
     "rim_of",
@@ -58,7 +60,7 @@ _AT_EYES: Final = (0.30, 0.45)
 _TAPER: Final = (np.array([0.5, 0.7, 0.85], np.float32), np.array([1, 0.93, 0.85], np.float32))
 """How steeply rays rise that end beside the eyes, and how wide a forehead is on steeper ones, as a
 share of the width there."""
-_ABOVE: Final = (0.25, 0.65)
+ABOVE: Final = (0.25, 0.65)
 """How steeply rays rise from which on hairlines are the surrogate's, in part and wholly."""
 _SOME_HAIR: Final = (0.02, 0.06)
 """Widths of hair between which a head is no longer bald: who has no hair keeps his head."""
@@ -204,7 +206,7 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
         nothing = np.zeros_like(face)
         return Rim(face, face, patch, outline, outline, outline, end, nothing, nothing)
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
-    altered = rise(np.maximum(ends - begins, 0), *_SOME_HAIR) * rise(UP, *_ABOVE)
+    altered = rise(np.maximum(ends - begins, 0), *_SOME_HAIR) * rise(UP, *ABOVE)
     altered = smooth_around(np.asarray(altered, np.float32), 2.0)
     source = patch + altered * (np.maximum(begins, patch) - patch)
     outline = np.maximum(ends, source + np.float32(_LEAST_HAIR))

@@ -135,15 +135,14 @@ def _planned(
     colour = None if hair is None else _colour(patch, around, hair)
     strands, cropped, middle = np.zeros((*around.shape[:2], 4), np.float32), 0.0, 0.0
     seen = along(around, sources.distance)
-    if hair is None or patch.head is None or colour is None:
-        seam = toned(seen, painted, rim.face, rim.painted)
-    else:
+    tone = np.zeros_like(seen)
+    if hair is not None and patch.head is not None and colour is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped, middle = float(patch.head[Trait.CROPPED]), middle_of(patch.head)
         tone = _tone(patch, around, hair, rim, colour)
-        seen = seen + (colour.mean + tone - seen) * sources.drawn[..., None]
-        seam = toned(seen, painted, rim.face, rim.painted)
-        seam += (tone - seam) * sources.drawn[..., None]
+        seen = seen + (colour.mean + tone - seen) * strands[..., 3:]
+    seam = toned(seen, painted, rim.face, rim.painted)
+    seam += (tone - seam) * strands[..., 3:]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
     fields = fields_from_rays(
         sources.distance - distances(),

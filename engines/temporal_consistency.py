@@ -98,9 +98,8 @@ class TemporalConsistency:
             return None
         size, old = patch.alpha.shape[0], self._last.alpha.shape[0]
         here = grid_in_frame(patch.crop_from_frame, size)
-        last = self._index
-        there = flow.carried(here, index, last)
-        back = None if there is None else flow.carried(there, last, index)
+        there = flow.carried(here, index, self._index)
+        back = None if there is None else flow.carried(there, self._index, index)
         if there is None or back is None:
             return None
         missed = np.linalg.norm(back - here, axis=1) * scale_of(patch.crop_from_frame)
@@ -109,7 +108,7 @@ class TemporalConsistency:
         way = cv2.INTER_CUBIC  # a linear one, frame after frame, would blur
         pixels = cv2.remap(self._last.pixels, x, y, way, borderMode=cv2.BORDER_REPLICATE)
         is_inside = (x >= 0) & (y >= 0) & (x <= old - 1) & (y <= old - 1)
-        change = flow.changed(here, index, there, last).reshape(GRID, GRID)
+        change = flow.changed(here, index, there, self._index).reshape(GRID, GRID)
         agreeing = _sized(_agreeing(change), _COARSE_SIDE)
         trusted = _sized(trust.reshape(GRID, GRID), size) * is_inside
         return _Before(np.asarray(pixels, np.float32), trusted, agreeing)

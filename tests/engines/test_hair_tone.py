@@ -9,10 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
-from engines.head_traits import HEAD_TRAITS
 from engines.polar import RAYS, TURNS, UP, along, distances
 from engines.reshaping import Rim, rim_of
-from tests.engines.heads import SKIN, hair_on_rays, head_on_rays
+from tests.engines.heads import SKIN, hair_on_rays, head_on_rays, surrogate
 
 pytestmark = pytest.mark.unit
 
@@ -23,8 +22,8 @@ HAIR = hair_on_rays(np.full(RAYS, BEGINS, np.float32), np.full(RAYS, ENDS, np.fl
 ABOVE = UP > 0.8
 
 
-def rim(traits: Float32 | None = np.full(HEAD_TRAITS, 0.5, np.float32)) -> Rim:  # noqa: B008
-    return rim_of(FACE, PATCH, HAIR, traits)
+def rim() -> Rim:
+    return rim_of(FACE, PATCH, HAIR, surrogate())
 
 
 def colour_of(head: Float32) -> HairColour:
@@ -82,9 +81,7 @@ def test_drawn_hair_takes_on_the_tone_of_hair_that_stays() -> None:
     assert np.abs(HAIR_BGR + tone - bright)[ABOVE & (np.cos(TURNS) < -0.4)].max() < 25
     assert np.abs(tone)[ABOVE & (np.cos(TURNS) > 0.2)].max() < 4
     added = toned_hair(tone, wide)
-    at_roots, farther = (
-        along(added, (place)[:, None])[:, 0] for place in (wide.painted, wide.whole)
-    )
+    at_roots, farther = (along(added, place[:, None])[:, 0] for place in (wide.painted, wide.whole))
     assert np.allclose(farther, tone, atol=1)
     assert np.abs(at_roots).max() < 0.7 * np.abs(tone).max()
 

@@ -70,7 +70,8 @@ def test_doubt_is_decided_by_exact_cosines_in_any_crowd(others: int) -> None:
     crowd = dice.standard_normal((others + 400, 256)).astype(np.float32)
     crowd /= np.linalg.norm(crowd, axis=1, keepdims=True)
     index = PeopleIndex(THRESHOLDS, search_effort=512)
-    index.add(range(len(crowd)), crowd)
+    for start in range(0, len(crowd), 50):  # as they arrive: a graph built by threads varies
+        index.add(range(start, start + 50), crowd[start : start + 50])
     wrong = 0
     for n in range(400):
         sideways = unit_embedding(dice.standard_normal(256))
@@ -78,9 +79,8 @@ def test_doubt_is_decided_by_exact_cosines_in_any_crowd(others: int) -> None:
         for cosine in (0.5, 0.499):
             edge = unit_embedding(cosine * crowd[n] + math.sqrt(1 - cosine**2) * sideways)
             wrong += (n in index.sight(edge, alone).resembles) != (cosine == 0.5)
-    # Beyond 2,048 people the graph proposes who is compared, and may miss one: threads build it
-    # together, a little different each time, and up to 6 of 800 were missed in twelve runs.
-    assert wrong <= (0 if len(crowd) <= 2048 else 12)
+    # Beyond 2,048 people the graph proposes who is compared, and may miss one.
+    assert wrong <= (0 if len(crowd) <= 2048 else 4)
 
 
 def test_best_of_several_matches_wins() -> None:
