@@ -7,6 +7,7 @@ Both are optional and imported only when a GPU session is opened.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple, Protocol, SupportsInt
 
@@ -36,11 +37,21 @@ class DeviceStream(Protocol):
     def download(self, array: HostArray, address: int) -> None:
         """Copies from the device into a C-contiguous array, in stream order."""
 
+    def record(self, work: Callable[[], bool]) -> Callable[[], None] | None:
+        """Records what `work` puts on the stream as one CUDA graph, without running it.
+
+        Args:
+            work: puts kernels on the stream, neither waits nor allocates; whether it could.
+
+        Returns:
+            What launches the graph, in stream order; None where it cannot be recorded.
+        """
+
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""
 
     def close(self) -> None:
-        """Frees buffers and stream; idempotent."""
+        """Frees buffers, graphs and stream; idempotent."""
 
 
 def open_stream() -> DeviceStream:
@@ -115,6 +126,7 @@ class _RuntimeStream:
     def __init__(self) -> None:
         self._cuda: ModuleType = importlib.import_module("cuda.bindings.runtime")
         self._buffers: list[int] = []
+        self._graphs: list[object] = []
         count = self._checked(self._cuda.cudaGetDeviceCount())
         if not count:
             raise EngineFault("the machine has no GPU")
@@ -141,17 +153,39 @@ class _RuntimeStream:
         kind = self._cuda.cudaMemcpyKind.cudaMemcpyDeviceToHost
         self._copy(array.ctypes.data, address, array.nbytes, kind)
 
+    def record(self, work: Callable[[], bool]) -> Callable[[], None] | None:
+        """Records what `work` puts on the stream as one CUDA graph, without running it."""
+        cuda = self._cuda
+        mode = cuda.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal
+        self._checked(cuda.cudaStreamBeginCapture(self._stream, mode))
+        is_done = work()
+        status, graph = cuda.cudaStreamEndCapture(self._stream)
+        if int(status) != 0 or not is_done:
+            cuda.cudaGetLastError()  # else the next call reports it
+            return None
+        try:
+            made = self._checked(cuda.cudaGraphInstantiate(graph, 0))
+        finally:
+            cuda.cudaGraphDestroy(graph)
+        self._graphs.append(made)
+        return lambda: self._launch(made)
+
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""
         self._checked(self._cuda.cudaStreamSynchronize(self._stream))
 
     def close(self) -> None:
-        """Frees buffers and stream; idempotent."""
+        """Frees buffers, graphs and stream; idempotent."""
+        while self._graphs:
+            self._cuda.cudaGraphExecDestroy(self._graphs.pop())
         while self._buffers:
             self._cuda.cudaFree(self._buffers.pop())
         if self._stream is not None:
             self._cuda.cudaStreamDestroy(self._stream)
             self._stream = None
+
+    def _launch(self, graph: object) -> None:
+        self._checked(self._cuda.cudaGraphLaunch(graph, self._stream))
 
     def _copy(self, target: int, source: int, nbytes: int, kind: object) -> None:
         self._checked(self._cuda.cudaMemcpyAsync(target, source, nbytes, kind, self._stream))
@@ -192,6 +226,11 @@ class _PycudaStream:
     def download(self, array: HostArray, address: int) -> None:
         """Copies from the device into a C-contiguous array, in stream order."""
         self._driver.memcpy_dtoh_async(array, address, self._stream)
+
+    def record(self, work: Callable[[], bool]) -> Callable[[], None] | None:
+        """Nothing: no graphs here; kernels are launched one by one."""
+        del work
+        return None
 
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""

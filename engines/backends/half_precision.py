@@ -17,12 +17,12 @@ from engines.errors import ModelRejected
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["HalfPrecision", "halved"]
+__all__ = ["KEPT", "HalfPrecision", "halved"]
 
 HalfPrecision = Literal["fp16", "bf16"]
-_KEPT: Final = frozenset({"GridSample", "Resize", "Sin", "Softplus"})
+KEPT: Final = frozenset({"GridSample", "Resize", "Sin", "Softplus"})
 """Operators that stay in float32: places on a grid, and functions of large arguments."""
-_KEPT_IN_BF16: Final = _KEPT | {"ConvTranspose"}
+_KEPT_IN_BF16: Final = KEPT | {"ConvTranspose"}
 """TensorRT has no transposed convolution in bf16."""
 _LARGEST: Final = 65504.0
 
@@ -51,7 +51,7 @@ class _Rewriter:
         from onnx import TensorProto, shape_inference
 
         self._half = TensorProto.FLOAT16 if precision == "fp16" else TensorProto.BFLOAT16
-        self._kept = _KEPT if precision == "fp16" else _KEPT_IN_BF16
+        self._kept = KEPT if precision == "fp16" else _KEPT_IN_BF16
         self._full, self._fp16 = TensorProto.FLOAT, TensorProto.FLOAT16
         self._graph = network.graph
         known = shape_inference.infer_shapes(network).graph

@@ -13,7 +13,18 @@ import numpy as np
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["with_plain_weights"]
+__all__ = ["constants", "with_plain_weights"]
+
+
+def constants(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    """Values that are known before a network runs, by name."""
+    return {weight.name: weight for weight in graph.initializer} | {
+        name: attribute.t
+        for node in graph.node
+        if node.op_type == "Constant"
+        for name, attribute in zip(node.output, node.attribute, strict=True)
+        if attribute.name == "value"
+    }
 
 
 def with_plain_weights(model: onnx.ModelProto) -> None:
@@ -21,14 +32,7 @@ def with_plain_weights(model: onnx.ModelProto) -> None:
     from onnx import TensorProto, numpy_helper
 
     graph = model.graph
-    stored = {weight.name: weight for weight in graph.initializer}
-    stored |= {
-        node.output[0]: attribute.t
-        for node in graph.node
-        if node.op_type == "Constant"
-        for attribute in node.attribute
-        if attribute.name == "value"
-    }
+    stored = constants(graph)
     kept = []
     for node in graph.node:
         to = [attribute.i for attribute in node.attribute if attribute.name == "to"]

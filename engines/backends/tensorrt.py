@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Precision, Tensors, TensorSpec
+from engines.backends.cuda_graphs import Replay
 from engines.backends.cuda_memory import DeviceStream, current_capability, gpu_name, open_stream
 from engines.backends.networks import stripped
 from engines.backends.tensorrt_build import (
@@ -151,6 +153,8 @@ class TensorrtSession:
         if self._engine is None:
             raise ModelRejected("the engine is for another GPU or TensorRT; build it again")
         self._context = self._new_context()
+        enqueue = partial(self._context.execute_async_v3, self._stream.handle)
+        self._replay = Replay(self._stream, enqueue, records=not self._records_itself)
         self._buffers: dict[str, tuple[int, int]] = {}
         specs = [self._spec(i) for i in range(self._engine.num_io_tensors)]
         self._inputs = tuple(spec for spec in specs if self._is_input(spec.name))
@@ -169,11 +173,9 @@ class TensorrtSession:
     def run(self, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
         """Runs the network once; see `engines.backends.backend.Session.run`."""
         with self._lock:
-            for spec in self._inputs:
-                self._feed(spec, tensors)
+            shapes = tuple(self._feed(spec, tensors) for spec in self._inputs)
             results = {spec.name: self._target(spec) for spec in self._outputs}
-            if not self._context.execute_async_v3(self._stream.handle):
-                raise EngineFault("TensorRT refused to run the network")
+            self._replay.run((shapes, tuple(self._buffers.values())))
             for name, array in results.items():
                 self._stream.download(array, self._buffers[name][0])
             self._stream.synchronize()
@@ -185,13 +187,18 @@ class TensorrtSession:
         """Frees device memory; idempotent."""
         self._stream.close()
 
+    @property
+    def _records_itself(self) -> bool:
+        """Whether this TensorRT captures CUDA graphs by itself."""
+        return hasattr(self._trt, "CudaGraphStrategy") and hasattr(
+            self._engine, "create_runtime_config"
+        )
+
     def _new_context(self) -> Any:
-        """A context that captures CUDA graphs by itself, where this TensorRT does that."""
-        strategies = getattr(self._trt, "CudaGraphStrategy", None)
-        if strategies is None or not hasattr(self._engine, "create_runtime_config"):
+        if not self._records_itself:
             return self._engine.create_execution_context()
         config = self._engine.create_runtime_config()
-        config.cuda_graph_strategy = strategies.WHOLE_GRAPH_CAPTURE
+        config.cuda_graph_strategy = self._trt.CudaGraphStrategy.WHOLE_GRAPH_CAPTURE
         return self._engine.create_execution_context(config)
 
     def _spec(self, index: int) -> TensorSpec:
@@ -205,13 +212,14 @@ class TensorrtSession:
     def _is_input(self, name: str) -> bool:
         return bool(self._engine.get_tensor_mode(name) == self._trt.TensorIOMode.INPUT)
 
-    def _feed(self, spec: TensorSpec, tensors: Tensors) -> None:
+    def _feed(self, spec: TensorSpec, tensors: Tensors) -> tuple[int, ...]:
         if spec.name not in tensors:
             raise EngineFault(f"the network needs the input {spec.name}")
         array = np.ascontiguousarray(tensors[spec.name], dtype=spec.dtype)
         if not self._context.set_input_shape(spec.name, array.shape):
             raise EngineFault(f"input {spec.name} has a shape the engine was not built for")
         self._stream.upload(self._address(spec.name, array.nbytes), array)
+        return tuple(array.shape)
 
     def _target(self, spec: TensorSpec) -> NDArray[np.float32]:
         shape = tuple(int(n) for n in self._context.get_tensor_shape(spec.name))

@@ -1,8 +1,8 @@
 """Builds TensorRT engines from ONNX, explicitly and into a cache; needs no GPU to do so.
 
 One path serves both Python modules: `tensorrt` (vendor wheels, Jetson) and `tensorrt_rtx`
-(package registry). Networks are strongly typed, so half precision is a property of the
-graph: it is rewritten before parsing, with float32 inputs and outputs.
+(package registry). Half precision is a property of the graph: it is rewritten before parsing,
+with float32 inputs and outputs; see `tensorrt_types` for TensorRT 8.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ from engines.backends.backend import Precision
 from engines.backends.half_precision import halved
 from engines.backends.products import without_products
 from engines.backends.stored_weights import with_plain_weights
+from engines.backends.tensorrt_types import (
+    as_opset_17,
+    is_strongly_typed,
+    new_network,
+    set_arithmetic,
+    values_kept,
+)
 from engines.errors import BackendMissing, ModelRejected
 
 __all__ = [
@@ -140,14 +147,15 @@ def build_engine(model: bytes, request: BuildRequest) -> bytes:
     trt = tensorrt_module(request.runtime)
     graph = _prepared(model, request)
     logger = _collector(trt)
-    builder = trt.Builder(logger)
-    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+    builder = _builder(trt, logger)
+    network = new_network(trt, builder)
     parser = trt.OnnxParser(network, logger)
     if not parser.parse(graph):
         raise ModelRejected(f"TensorRT cannot read the network: {parser.get_error(0).desc()}")
     config = builder.create_builder_config()
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, _WORKSPACE_BYTES)
     _set_capability(trt, config, request.capability)
+    set_arithmetic(trt, config, network, request.precision, values_kept(_parsed(model)))
     _set_shapes(builder, config, request.shapes)
     engine = builder.build_serialized_network(network, config)
     if engine is None:
@@ -212,6 +220,9 @@ def _prepared(model: bytes, request: BuildRequest) -> bytes:
     with_plain_weights(graph)
     for output in graph.graph.output:
         output.type.tensor_type.ClearField("shape")
+    if not is_strongly_typed(tensorrt_module(request.runtime)):
+        as_opset_17(graph, request.precision)
+        return bytes(graph.SerializeToString())
     content = bytes(graph.SerializeToString())
     is_old = _is_older(request.capability, _LEAST_BF16)
     if request.precision == "fp32":
@@ -268,6 +279,16 @@ def _collector(trt: ModuleType) -> Any:
                 self.lines.append(text)
 
     return Collector()
+
+
+def _builder(trt: ModuleType, logger: Any) -> Any:
+    """The builder; some releases give none at all without a GPU, others raise."""
+    try:
+        return trt.Builder(logger)
+    except (TypeError, RuntimeError):
+        raise BackendMissing(
+            f"TensorRT {trt.__version__} builds on a machine with an NVIDIA GPU and driver only"
+        ) from None
 
 
 def _set_capability(trt: ModuleType, config: object, capability: str) -> None:

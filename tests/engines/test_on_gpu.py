@@ -75,6 +75,21 @@ def test_network_answers_as_on_the_processor(backend: HardwareBackend, name: str
         assert float(np.abs(answers[port] - values).max()) <= 5e-3 * scale, port
 
 
+def test_steady_runs_and_changes_are_answered_alike(backend: HardwareBackend) -> None:
+    """Runs that are alike become a CUDA graph; other batches between them are none of it."""
+    pack = read_pack(bundled_pack())
+    path = pack.path("lids.onnx")
+    exact, made = OnnxRuntime().load(path), backend.load(path)
+    eyes = np.random.default_rng(1).random((8, 1, 32, 48), np.float32)
+    wanted = exact.run({"eyes": eyes})["openness"]
+    for turn, count in enumerate((2,) * 8 + (8,) * 2 + (2,) * 8 + (5,) * 8):
+        start = turn % 4
+        batch = np.roll(eyes, -start, axis=0)[:count]
+        given = made.run({"eyes": batch})["openness"]
+        np.testing.assert_allclose(given, np.roll(wanted, -start, axis=0)[:count], atol=5e-3)
+    made.close()
+
+
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_painting_passes_its_gate_or_is_refused(
     backend: HardwareBackend, precision: Precision

@@ -15,6 +15,7 @@ from engines.backends.tensorrt import TensorrtBackend, TensorrtSession
 from engines.backends.tensorrt_build import BuildRequest
 from engines.errors import EngineFault, ModelRejected
 from tests.engines.packs import small_generator
+from tests.engines.streams import Stream
 
 pytestmark = pytest.mark.unit
 
@@ -22,37 +23,10 @@ Values = npt.NDArray[np.float32]
 Job = Callable[[Values], Values]
 
 
-class Memory:
-    """A device: buffers by address, copied in order."""
-
-    handle = 7
-
-    def __init__(self) -> None:
-        self.buffers: dict[int, Values] = {}
-        self.is_closed = False
-
-    def allocate(self, nbytes: int) -> int:
-        address = 1000 + len(self.buffers)
-        self.buffers[address] = np.zeros(nbytes // 4, np.float32)
-        return address
-
-    def upload(self, address: int, array: Values) -> None:
-        self.buffers[address][: array.size] = array.ravel()
-
-    def download(self, array: Values, address: int) -> None:
-        array.ravel()[:] = self.buffers[address][: array.size]
-
-    def synchronize(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
 class Context:
     """Runs `x` [N, 3] to `y` [N, 3]."""
 
-    def __init__(self, memory: Memory, job: Job, config: object = None) -> None:
+    def __init__(self, memory: Stream, job: Job, config: object = None) -> None:
         self.memory, self.job, self.config = memory, job, config
         self.shape: tuple[int, ...] = ()
         self.addresses: dict[str, int] = {}
@@ -72,13 +46,13 @@ class Context:
         size = self.shape[0] * 3
         x = self.memory.buffers[self.addresses["x"]][:size].reshape(self.shape)
         self.memory.buffers[self.addresses["y"]][:size] = self.job(x).ravel()
-        return handle == Memory.handle
+        return handle == Stream.handle
 
 
 class Engine:
     num_io_tensors = 2
 
-    def __init__(self, memory: Memory, job: Job, kind: str = "FLOAT") -> None:
+    def __init__(self, memory: Stream, job: Job, kind: str = "FLOAT") -> None:
         self.memory, self.job, self.kind = memory, job, kind
         self.contexts: list[Context] = []
 
@@ -106,7 +80,7 @@ class Installed:
     """A TensorRT and a GPU for the length of a test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, job: Job, kind: str = "FLOAT") -> None:
-        self.memory = Memory()
+        self.memory = Stream()
         self.engine = Engine(self.memory, job, kind)
         self.sound = b"engine"
 
@@ -151,6 +125,23 @@ def test_graphs_are_captured_where_tensorrt_does_it(monkeypatch: pytest.MonkeyPa
     del installed.module.CudaGraphStrategy
     TensorrtSession(b"engine")
     assert installed.engine.contexts[1].config is None
+
+
+def test_graphs_give_each_run_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = Installed(monkeypatch, lambda x: 2 * x)
+    del installed.module.CudaGraphStrategy
+    recorded: list[int] = []
+
+    def record(work: Callable[[], bool]) -> Callable[[], None]:
+        recorded.append(installed.engine.contexts[0].shape[0])
+        return lambda: None if work() else pytest.fail("the network was refused")
+
+    installed.memory.record = record
+    session = TensorrtSession(b"engine")
+    for turn, count in enumerate((2,) * 6 + (3,) * 2 + (2,) * 6 + (16,) * 6):
+        x = np.random.default_rng(turn).standard_normal((count, 3)).astype(np.float32)
+        np.testing.assert_array_equal(session.run({"x": x})["y"], 2 * x)
+    assert recorded == [2, 2, 16]
 
 
 @pytest.mark.parametrize("shape", [(17, 3), (2, 4)])
