@@ -42,13 +42,13 @@ class Sources:
 def sources_of(rim: Rim) -> Sources:
     """Where everything around a painted face is taken from.
 
-    Where hair is drawn, a place stays where it is. Elsewhere `Sources.distance` is `rim.source` at
-    the painted face's rim and a place's own from the ray's end on: between these two it is a
-    monotone cubic (Fritsch and Carlson 1980).
+    Where hair is drawn over hair, a place stays where it is. Elsewhere `Sources.distance` is
+    `rim.source` at the painted face's rim and a place's own from the ray's end on: between these
+    two it is a monotone cubic (Fritsch and Carlson 1980).
     """
     out = distances()
     stretched = _stretched(rim, out)
-    seen = np.maximum(stretched + (out - stretched) * rim.grown[:, None], rim.source[:, None])
+    seen = np.maximum(stretched + (out - stretched) * rim.stays[:, None], rim.source[:, None])
     distance = np.asarray(np.where(out < rim.end[:, None], seen, out), np.float32)
     ends = (out - rim.whole[:, None]) / np.maximum(rim.crown - rim.whole, _LEAST)[:, None]
     drawn = rim.grown[:, None] * (1 - rise(ends.astype(np.float32), 0.0, 1.0))

@@ -142,6 +142,8 @@ def _borders(told: Float32, hidden: Float32) -> Hair:
     begins = _shortest(np.where(after, _NEVER, sums).astype(np.float32))
     first = np.maximum(begins * _STEP, hidden[_UPPER])
     last = np.maximum(ends * _STEP, first)
+    # Hair that comes into view grows out of the patch, whatever was between two readings.
+    first, last = np.where(last > first, (first, last), hidden[_UPPER])
     return Hair(
         _everywhere(first, hidden),
         _everywhere(last, np.maximum(OUTLINE, hidden)),

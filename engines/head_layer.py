@@ -30,10 +30,14 @@ from engines.polar import CELL, GRID, grid_from_rays
 from engines.stylegan.drawing import laid_over, rise
 from engines.types import Box
 
-__all__ = ["Fields", "fields_from_rays", "head_layer"]
+__all__ = ["Fields", "crispness", "fields_from_rays", "head_layer", "narrowed"]
 
 _FEATHER: Final = (-0.035, 0.004)
 """Distances beyond the rim between which surroundings begin."""
+_CRISPEST: Final = 4.0
+_LEAST_PX: Final = 3.0
+"""How much more suddenly they begin at most, and over how many pixels at least, more where the
+picture is blurred: narrower rims would tremble."""
 _SOFTER: Final = 0.5
 _EARLIER: Final = 0.005
 _TIPS: Final = 0.004
@@ -98,6 +102,31 @@ class Fields:
             later.cropped,
             later.middle,
         )
+
+
+def crispness(side_px: float, softness_px: float) -> float:
+    """How much more suddenly surroundings may begin where a head ends, 1 and more.
+
+    Args:
+        side_px: of the patch, px of the frame.
+        softness_px: deviation of the picture's blur, px.
+
+    >>> crispness(60, 0), crispness(2000, 0)
+    (1.0, 4.0)
+    """
+    width = (_FEATHER[1] - _FEATHER[0]) * side_px
+    return float(np.clip(width / (_LEAST_PX * (1 + softness_px)), 1.0, _CRISPEST))
+
+
+def narrowed(beyond: Float32, contour: Float32) -> Float32:
+    """Distances beyond a rim, as if it were narrower about its middle: float32[RAYS, STEPS].
+
+    Args:
+        beyond: float32[RAYS, STEPS].
+        contour: float32[RAYS], how much narrower.
+    """
+    middle = np.float32(sum(_FEATHER) / 2)
+    return np.asarray((beyond - middle) * contour[:, None] + middle, np.float32)
 
 
 def fields_from_rays(

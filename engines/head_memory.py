@@ -83,7 +83,9 @@ class HeadMemory:
         self._made, self._uses = (outline, anew), 1
         return anew
 
-    def renewed(self, what: Reading, read: Callable[[], Float32], unlike: float) -> Float32:
+    def renewed(
+        self, what: Reading, read: Callable[[], Float32], unlike: float, rows: int | None = None
+    ) -> Float32:
         """A costly reading, made now and then, as of the last of them: shaped as `read` returns it.
 
         Args:
@@ -91,6 +93,7 @@ class HeadMemory:
             read: makes it.
             unlike: mean difference of a reading from what is known above which it is made again at
                 once: either it went wrong, or hair has come into view.
+            rows: how many of the first are compared; all by default.
 
         >>> memory, made = HeadMemory(), []
         >>> def read() -> Float32:
@@ -105,10 +108,10 @@ class HeadMemory:
             made = self._read.setdefault(what, deque(maxlen=_OF))
             made.append(read())
             self._medians[what] = np.asarray(np.median(made, axis=0), np.float32)
-            is_unlike = np.abs(made[-1] - self._medians[what]).mean() > unlike
+            is_unlike = np.abs(made[-1] - self._medians[what])[:rows].mean() > unlike
             self._rests[what] = 1 if is_unlike else _EVERY
         self._rests[what] -= 1
-        return self.steadied(what, self._medians[what], unlike)
+        return self.steadied(what, self._medians[what], unlike, rows)
 
     def most(self, what: Reading, found: float) -> float:
         """The most that was found so far; it fades, by a hundredth each time.
@@ -141,13 +144,16 @@ class HeadMemory:
         self._means[what], self._weights[what] = mean, total
         return mean
 
-    def steadied(self, what: Reading, found: Float32, unlike: float = np.inf) -> Float32:
+    def steadied(
+        self, what: Reading, found: Float32, unlike: float = np.inf, rows: int | None = None
+    ) -> Float32:
         """A reading, float32[..., RAYS] or [2, 3], as of all frames so far.
 
         Args:
             what: which.
             found: in this frame.
             unlike: mean difference from what is known above which it is followed twice as fast.
+            rows: how many of the first are compared; all by default.
 
         >>> memory = HeadMemory()
         >>> readings = [memory.steadied(Reading.HAIR, np.float32([one])) for one in (1, 1, 2)]
@@ -157,7 +163,7 @@ class HeadMemory:
         known = self._means.get(what)
         if known is not None and np.isfinite(known).all():
             differs = found - known
-            share = _NEW * (2 if np.abs(differs).mean() > unlike else 1)
+            share = _NEW * (2 if np.abs(differs[:rows]).mean() > unlike else 1)
             found = np.asarray(known + np.float32(share) * differs, np.float32)
         self._means[what] = found
         return found

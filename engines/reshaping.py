@@ -98,6 +98,10 @@ _ON_TOP: Final = (0.4, 0.85)
 _BESIDE: Final = 0.4
 """How steeply rays rise over which it comes to be as full as that; and over what share of the
 distance it ends on others: beside a face, hair lies close."""
+_CLOSE: Final = 0.03
+_ENDS_CLOSE: Final = 0.03
+"""How far beyond a face hair lies of which nothing is seen beside the patch, and over what distance
+it ends: the patch may reach far beyond a head that is turned."""
 _AROUND: Final = 0.06
 """How far beyond such hair a ray ends."""
 _NEAR: Final = 0.10
@@ -127,8 +131,8 @@ class Rim:
         crown: radius at which it ends.
         end: radius from which on they stay as they are.
         altered: how much of the hairline is the surrogate's, 0 to 1.
-        grown: how much of the surrogate's hair is drawn, 0 to 1; elsewhere what is beyond `source`
-            is drawn in.
+        grown: how much of the surrogate's hair is drawn, 0 to 1.
+        stays: how much of what is beyond `source` stays where it is, 0 to 1; the rest is drawn in.
     """
 
     face: Float32
@@ -140,6 +144,7 @@ class Rim:
     end: Float32
     altered: Float32
     grown: Float32
+    stays: Float32
 
 
 def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32:
@@ -204,7 +209,7 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
         outline = np.maximum(OUTLINE, patch + np.float32(_LEAST_HAIR))
         end = np.maximum(least_end, outline + np.float32(_CLEAR))
         nothing = np.zeros_like(face)
-        return Rim(face, face, patch, outline, outline, outline, end, nothing, nothing)
+        return Rim(face, face, patch, outline, outline, outline, end, nothing, nothing, nothing)
     begins, ends = smooth_around(hair.begins, 1.5), smooth_around(hair.ends, 2.0)
     altered = rise(np.maximum(ends - begins, 0), *_SOME_HAIR) * rise(UP, *ABOVE)
     altered = smooth_around(np.asarray(altered, np.float32), 2.0)
@@ -215,9 +220,14 @@ def rim_of(face: Float32, hidden: Float32, hair: Hair | None, traits: Float32 | 
     painted = smooth_around(np.asarray(painted, np.float32), 1.5)
     grown = _grown(hair, altered, source, outline)
     whole, crown = _drawn(painted, source, outline, altered, float(traits[Trait.FULL]))
+    unseen = _unseen(hair)
+    close = face + np.float32(_CLOSE)
+    whole += unseen * (np.minimum(whole, close) - whole)
+    crown += unseen * (np.minimum(crown, close + np.float32(_ENDS_CLOSE)) - crown)
+    stays = grown * (1 - unseen)
     free = np.maximum(least_end, outline + np.float32(_CLEAR))
-    end = free + grown * (np.maximum(crown, outline) + np.float32(_AROUND) - free)
-    parts = (face, painted, source, outline, whole, crown, end, altered, grown)
+    end = free + stays * (np.maximum(crown, outline) + np.float32(_AROUND) - free)
+    parts = (face, painted, source, outline, whole, crown, end, altered, grown, stays)
     return Rim(*(one.astype(np.float32) for one in parts))
 
 
@@ -249,12 +259,23 @@ def _drawn(
     return np.asarray(whole, np.float32), np.asarray(crown, np.float32)
 
 
+def _unseen(hair: Hair) -> Float32:
+    """How much of the hair on each ray lies under the patch, 0 to 1: float32[RAYS]."""
+    width = np.maximum(hair.ends - hair.begins, _STEP / 4)
+    share = np.clip(hair.hidden / width, 0, 1).astype(np.float32)
+    return np.asarray(smooth_around(share, 1.0) * (1 - rise(UP, *_ON_TOP)), np.float32)
+
+
 def _grown(hair: Hair, altered: Float32, source: Float32, outline: Float32) -> Float32:
-    """How much of a surrogate's hair is drawn, 0 to 1, as there surely is some: float32[RAYS]."""
+    """How much of a surrogate's hair is drawn, 0 to 1, as there surely is some: float32[RAYS].
+
+    On a head that has hair, hair is believed also where single places are in doubt.
+    """
     out = distances()
     is_between = (out > source[:, None]) & (out < outline[:, None])
     width = np.asarray((hair.places * is_between).sum(axis=1) * _STEP, np.float32)
     sure = np.maximum(smooth_around(width, 2.0), smooth_around(hair.hidden, 2.0))
+    sure = np.maximum(sure, width[ABOVE[1] < UP].mean())
     sure = np.clip(sure, 0, outline - source)
     grown = rise(altered, *_GROWN) * rise(sure, *_SURE)
     return np.minimum(smooth_around(np.asarray(grown, np.float32), 1.0), 1)

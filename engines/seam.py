@@ -9,6 +9,7 @@ it was painted, and learns nothing from its surroundings.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import cv2
@@ -18,7 +19,14 @@ from numpy.typing import NDArray
 from engines.polar import DOWN, along, distances, smooth_around
 from engines.stylegan.drawing import LUMA, hue_square, rise
 
-__all__ = ["farthest", "skin_likeness", "toned"]
+__all__ = [
+    "Neighbours",
+    "contour_of",
+    "farthest",
+    "neighbours_of",
+    "skin_likeness",
+    "toned",
+]
 
 _INSIDE: Final = 0.03
 _OUTSIDE: Final = 0.02
@@ -59,8 +67,23 @@ def skin_likeness(colours: Float32, skin: Float32) -> Float32:
     return np.asarray(np.exp(-square), np.float32)
 
 
-def toned(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Float32:
-    """What must be added to surroundings: float32[RAYS, STEPS, 3].
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Both sides of a painted face's rim.
+
+    Attributes:
+        near: float32[RAYS, 3] BGR inside.
+        beside: float32[RAYS, 3] BGR outside.
+        like: float32[RAYS], how much that is the same skin, 0 to 1.
+    """
+
+    near: Float32
+    beside: Float32
+    like: Float32
+
+
+def neighbours_of(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Neighbours:
+    """What lies on both sides of a rim.
 
     Args:
         drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
@@ -70,8 +93,19 @@ def toned(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Floa
     """
     near = smooth_around(along(painted, face[:, None] - np.float32(_INSIDE))[:, 0], 1.0)
     beside = along(drawn, rim[:, None] + np.float32(_OUTSIDE))[:, 0]
-    like = skin_likeness(beside, near)[:, None]
-    total = smooth_around((near - beside) * like, _SPREAD)
+    return Neighbours(near, beside, skin_likeness(beside, near))
+
+
+def toned(drawn: Float32, sides: Neighbours, rim: Float32) -> Float32:
+    """What must be added to surroundings: float32[RAYS, STEPS, 3].
+
+    Args:
+        drawn: float32[RAYS, STEPS, 3] BGR, the surroundings as they were drawn in.
+        sides: of the rim.
+        rim: float32[RAYS], where surroundings begin.
+    """
+    near, like = sides.near, sides.like[:, None]
+    total = smooth_around((near - sides.beside) * like, _SPREAD)
     weight = smooth_around(like, _SPREAD)
     step = total / (weight + np.float32(_FAINT))
     in_shade = 1 - np.float32(_IN_SHADE) * rise(DOWN, *_UNDER_JAW)
@@ -79,3 +113,16 @@ def toned(drawn: Float32, painted: Float32, face: Float32, rim: Float32) -> Floa
     away = np.maximum(distances() - rim[:, None], 0)
     fading = np.exp(-away / np.float32(_FADES)) * skin_likeness(drawn, near[:, None])
     return np.asarray(step[:, None] * fading[..., None], np.float32)
+
+
+def contour_of(sides: Neighbours, crisp: float) -> Float32:
+    """How much more suddenly a face ends than skin goes over into skin: float32[RAYS], 1 and more.
+
+    Before a wall or in front of a neck in shade the outline of a head is as sharp as the picture.
+
+    Args:
+        sides: of the rim.
+        crisp: how much more suddenly, where there is no skin beside it.
+    """
+    apart = smooth_around(1 - sides.like, _SPREAD)
+    return np.asarray(1 + np.float32(crisp - 1) * apart, np.float32)

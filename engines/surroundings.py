@@ -21,6 +21,7 @@ from engines.alignment import (
     crop_from_picture,
     inverse_of,
     moved,
+    scale_of,
     sized_region,
     to_integer_centres,
 )
@@ -30,7 +31,7 @@ from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
 from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
-from engines.head_layer import Fields, fields_from_rays, head_layer
+from engines.head_layer import Fields, crispness, fields_from_rays, head_layer, narrowed
 from engines.head_memory import HeadMemory, Reading
 from engines.head_traits import Trait
 from engines.hidden_hair import amount_of, with_hidden
@@ -51,7 +52,7 @@ from engines.polar import (
     within,
 )
 from engines.reshaping import Rim, filled_radii, rim_of, tapered
-from engines.seam import toned
+from engines.seam import contour_of, neighbours_of, toned
 from engines.stylegan.drawing import rise
 from engines.types import Box
 
@@ -61,8 +62,10 @@ _TREMBLES: Final = 0.01
 """How far a patch's rim moves from frame to frame of a steady face, shares of its side."""
 _INSIDE: Final = 0.06
 """How far inside its rim a painted face is looked at for its colour."""
-_UNLIKE: Final = 0.015
-"""Mean difference of a reading of hair from those before that is looked into at once."""
+_UNLIKE: Final = 0.008
+_RADII: Final = 2
+"""Mean difference of a reading of hair from those before that is looked into at once; of where it
+begins and ends, as most places are never hair."""
 _FOLLOWED: Final = 0.5
 """Share of the way from what was drawn around a head to what is read of it in a third frame."""
 _HEIGHT: Final = rise(UP, 0.3, 0.7)
@@ -141,12 +144,16 @@ def _planned(
         cropped, middle = float(patch.head[Trait.CROPPED]), middle_of(patch.head)
         tone = _tone(patch, around, hair, rim, colour)
         seen = seen + (colour.mean + tone - seen) * strands[..., 3:]
-    seam = toned(seen, painted, rim.face, rim.painted)
+    sides = neighbours_of(seen, painted, rim.face, rim.painted)
+    seam = toned(seen, sides, rim.painted)
     seam += (tone - seam) * strands[..., 3:]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
+    crisp = crispness(float(CELL) / scale_of(place), patch.softness_px)
+    contour = 1 + (contour_of(sides, crisp) - 1) * (1 - rim.altered)
+    beyond = narrowed(distances() - rim.painted[:, None], contour)
     fields = fields_from_rays(
         sources.distance - distances(),
-        np.stack([distances() - rim.painted[:, None], ends], axis=2),
+        np.stack([beyond, ends], axis=2),
         strands,
         seam,
         np.stack([skin - distances(), is_forehead(rim), shading(rim)], axis=2),
@@ -236,7 +243,11 @@ def _hair(
             _look_at_colour(patch.memory, around, found)
         return with_hidden(found, amount, hidden, around, skin).stacked()
 
-    known = read() if patch.memory is None else patch.memory.renewed(Reading.HAIR, read, _UNLIKE)
+    known = (
+        read()
+        if patch.memory is None
+        else patch.memory.renewed(Reading.HAIR, read, _UNLIKE, _RADII)
+    )
     return hair_from_stack(known)
 
 

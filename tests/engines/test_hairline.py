@@ -85,6 +85,13 @@ def test_bald_head_has_hardly_any_hair() -> None:
     assert width < 0.3 * usual
 
 
+def test_hair_of_which_there_is_none_lies_at_the_patch() -> None:
+    """Hair that came into view was looked for between there and somewhere, and seen late."""
+    none = borders_of(telling(0.0, 0.0))
+    assert np.array_equal(none.begins[ABOVE], PATCH[ABOVE])
+    assert np.array_equal(none.ends[ABOVE], PATCH[ABOVE])
+
+
 def test_hair_as_bright_as_the_wall_is_found_by_where_it_must_be() -> None:
     around = head_on_rays(0.55, 0.8, (60, 60, 60), (60, 60, 60))
     found = read(around)

@@ -57,6 +57,36 @@ def test_far_side_of_a_turned_head_gets_no_forehead() -> None:
     assert far < 0.3 * near
 
 
+@pytest.mark.parametrize(("hairs", "least", "most"), [(0.0, 0.0, 0.1), (0.5, 0.9, 1.0)])
+def test_doubtful_hair_is_drawn_on_a_head_that_has_hair(
+    hairs: float, least: float, most: float
+) -> None:
+    """The planted fault: thin hair before a bright wall kept the subject's hairline."""
+    hair = hair_between(0.46, 0.6)
+    doubtful = (np.abs(wave(1)) < 0.3)[:, None]
+    places = np.where(doubtful, 0, hair.places * np.float32(hairs)).astype(np.float32)
+    rim = rim_of(FACE, PATCH, Hair(hair.begins, hair.ends, places, hair.hidden), surrogate())
+    grown = rim.grown[ABOVE & doubtful[:, 0]]
+    assert (grown >= least).all()
+    assert (grown <= most).all()
+
+
+def test_unseen_hair_lies_close_to_the_far_side_of_a_turned_head() -> None:
+    """It stood out as far as the patch reaches, which may be far beyond the head."""
+    face = np.asarray(FACE - 0.1 + 0.1 * wave(1), np.float32)
+    none = hair_on_rays(PATCH, PATCH)
+    width = np.asarray(0.04 * (UP > 0.3), np.float32)
+    hair = Hair(PATCH, PATCH + width, none.places, width)
+    rim = rim_of(face, PATCH, hair, surrogate(full=1.0))
+    far = (np.abs(UP - 0.45) < 0.1) & (wave(1) < 0)
+    assert (rim.grown[far] > 0.3).all()
+    assert (rim.crown[far] < face[far] + 0.1).all()
+    assert (rim.crown[far] < PATCH[far]).all()
+    assert (rim.stays[far] < 0.2).all(), "what is behind the head is drawn in up to it"
+    seen = rim_of(face, PATCH, hair_between(0.46, 0.5), surrogate(full=1.0))
+    assert (seen.crown[far] > PATCH[far]).all()
+
+
 def test_hairlines_come_down_to_the_temples() -> None:
     """Straight across the forehead and down at its sides, they looked like the edge of a mask."""
     rim = rim_of(FACE, PATCH, hair_between(0.56, 0.9), surrogate(hair_low=0.0, square=0.5))
