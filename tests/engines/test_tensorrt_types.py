@@ -9,7 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from engines.backends import tensorrt_build
 from engines.backends.onnxruntime import OnnxRuntime
+from engines.backends.tensorrt_build import BuildRequest, build_engine
 from engines.backends.tensorrt_types import (
     as_opset_17,
     is_strongly_typed,
@@ -17,7 +19,7 @@ from engines.backends.tensorrt_types import (
     set_arithmetic,
     values_kept,
 )
-from engines.errors import ModelRejected
+from engines.errors import BackendMissing, ModelRejected
 from engines.probes import probes_for
 from engines.stylegan.pack import bundled_pack, read_pack
 
@@ -168,6 +170,17 @@ def test_new_network_is_typed_where_that_is_known() -> None:
     assert new_network(OLD, builder) == 1
     assert new_network(NEW, builder) == 2
     assert (is_strongly_typed(OLD), is_strongly_typed(NEW)) == (False, True)
+
+
+def test_without_a_gpu_the_build_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(logger: object) -> None:
+        raise TypeError("pybind11::init(): factory function returned nullptr")
+
+    module = tensorrt("EXPLICIT_BATCH")
+    vars(module).update(ILogger=object, Builder=refuse, __version__="8.6.1")
+    monkeypatch.setattr(tensorrt_build, "tensorrt_module", lambda wanted: module)
+    with pytest.raises(BackendMissing, match=r"8\.6\.1 builds on a machine with an NVIDIA GPU"):
+        build_engine(reduced("weight").SerializeToString(), BuildRequest("fp32", "current", {}))
 
 
 def test_values_kept_are_those_on_a_grid() -> None:
