@@ -1,7 +1,7 @@
 """How TensorRT is told a network's arithmetic: by types, or before TensorRT 9 layer by layer.
 
 From TensorRT 9 on, and in TensorRT-RTX, networks are strongly typed: the graph itself is written
-in half precision (`half_precision`). TensorRT 8, as on Jetson with JetPack 5 and 6.0, picks types
+in half precision (`half_precision`). TensorRT 8 (tried: 8.6, which JetPack 6.0 has) picks types
 itself: there the graph stays in float32, half precision is allowed, and what computes places is
 held in float32. Its parser reads ONNX up to opset 17, and newer networks wrongly (from opset 18 on
 the axes of a reduction are an input, at which it does not look), so they are rewritten.
