@@ -40,6 +40,8 @@ class DeviceStream(Protocol):
     def record(self, work: Callable[[], bool]) -> Callable[[], None] | None:
         """Records what `work` puts on the stream as one CUDA graph, without running it.
 
+        A stream holds one graph: the one before is freed, and must not be launched any more.
+
         Args:
             work: puts kernels on the stream, neither waits nor allocates; whether it could.
 
@@ -51,7 +53,7 @@ class DeviceStream(Protocol):
         """Waits until everything on the stream is done."""
 
     def close(self) -> None:
-        """Frees buffers, graphs and stream; idempotent."""
+        """Frees buffers, graph and stream; idempotent."""
 
 
 def open_stream() -> DeviceStream:
@@ -126,7 +128,7 @@ class _RuntimeStream:
     def __init__(self) -> None:
         self._cuda: ModuleType = importlib.import_module("cuda.bindings.runtime")
         self._buffers: list[int] = []
-        self._graphs: list[object] = []
+        self._graph: object | None = None
         count = self._checked(self._cuda.cudaGetDeviceCount())
         if not count:
             raise EngineFault("the machine has no GPU")
@@ -155,37 +157,44 @@ class _RuntimeStream:
 
     def record(self, work: Callable[[], bool]) -> Callable[[], None] | None:
         """Records what `work` puts on the stream as one CUDA graph, without running it."""
-        cuda = self._cuda
+        cuda, is_done = self._cuda, False
+        self._free_graph()
         mode = cuda.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal
         self._checked(cuda.cudaStreamBeginCapture(self._stream, mode))
-        is_done = work()
-        status, graph = cuda.cudaStreamEndCapture(self._stream)
-        if int(status) != 0 or not is_done:
+        try:
+            is_done = work()
+        finally:
+            status, recorded = cuda.cudaStreamEndCapture(self._stream)
+        if int(status) != 0:
             cuda.cudaGetLastError()  # else the next call reports it
             return None
         try:
-            made = self._checked(cuda.cudaGraphInstantiate(graph, 0))
+            if is_done:
+                self._graph = self._checked(cuda.cudaGraphInstantiate(recorded, 0))
         finally:
-            cuda.cudaGraphDestroy(graph)
-        self._graphs.append(made)
-        return lambda: self._launch(made)
+            cuda.cudaGraphDestroy(recorded)
+        return self._launch if is_done else None
 
     def synchronize(self) -> None:
         """Waits until everything on the stream is done."""
         self._checked(self._cuda.cudaStreamSynchronize(self._stream))
 
     def close(self) -> None:
-        """Frees buffers, graphs and stream; idempotent."""
-        while self._graphs:
-            self._cuda.cudaGraphExecDestroy(self._graphs.pop())
+        """Frees buffers, graph and stream; idempotent."""
+        self._free_graph()
         while self._buffers:
             self._cuda.cudaFree(self._buffers.pop())
         if self._stream is not None:
             self._cuda.cudaStreamDestroy(self._stream)
             self._stream = None
 
-    def _launch(self, graph: object) -> None:
-        self._checked(self._cuda.cudaGraphLaunch(graph, self._stream))
+    def _launch(self) -> None:
+        self._checked(self._cuda.cudaGraphLaunch(self._graph, self._stream))
+
+    def _free_graph(self) -> None:
+        if self._graph is not None:
+            self._cuda.cudaGraphExecDestroy(self._graph)
+            self._graph = None
 
     def _copy(self, target: int, source: int, nbytes: int, kind: object) -> None:
         self._checked(self._cuda.cudaMemcpyAsync(target, source, nbytes, kind, self._stream))

@@ -1,4 +1,4 @@
-"""Builds TensorRT engines from ONNX, explicitly and into a cache; needs no GPU to do so.
+"""Builds TensorRT engines from ONNX, explicitly and into a cache; TensorRT-RTX needs no GPU to.
 
 One path serves both Python modules: `tensorrt` (vendor wheels, Jetson) and `tensorrt_rtx`
 (package registry). Half precision is a property of the graph: it is rewritten before parsing,
@@ -145,7 +145,7 @@ def build_engine(model: bytes, request: BuildRequest) -> bytes:
         ModelRejected: the network does not parse, or cannot be built as requested.
     """
     trt = tensorrt_module(request.runtime)
-    graph = _prepared(model, request)
+    graph = _prepared(trt, model, request)
     logger = _collector(trt)
     builder = _builder(trt, logger)
     network = new_network(trt, builder)
@@ -155,7 +155,8 @@ def build_engine(model: bytes, request: BuildRequest) -> bytes:
     config = builder.create_builder_config()
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, _WORKSPACE_BYTES)
     _set_capability(trt, config, request.capability)
-    set_arithmetic(trt, config, network, request.precision, values_kept(_parsed(model)))
+    kept = values_kept(onnx.load_model_from_string(graph))
+    set_arithmetic(trt, config, network, request.precision, kept)
     _set_shapes(builder, config, request.shapes)
     engine = builder.build_serialized_network(network, config)
     if engine is None:
@@ -209,7 +210,7 @@ def _cache_key(model: bytes, request: BuildRequest) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _prepared(model: bytes, request: BuildRequest) -> bytes:
+def _prepared(trt: ModuleType, model: bytes, request: BuildRequest) -> bytes:
     """The graph without weights among its inputs, its dynamic axes open, in its precision."""
     graph = _parsed(model)
     inputs = _inputs(graph)
@@ -220,7 +221,7 @@ def _prepared(model: bytes, request: BuildRequest) -> bytes:
     with_plain_weights(graph)
     for output in graph.graph.output:
         output.type.tensor_type.ClearField("shape")
-    if not is_strongly_typed(tensorrt_module(request.runtime)):
+    if not is_strongly_typed(trt):
         as_opset_17(graph, request.precision)
         return bytes(graph.SerializeToString())
     content = bytes(graph.SerializeToString())
