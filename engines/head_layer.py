@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, scale_of, shifted
 from engines.crop_regions import within_boxes
+from engines.ears import draw_ears
 from engines.grid_window import (
     as_pixels,
     moved_pixels,
@@ -72,6 +73,7 @@ class Fields:
             is taken from, 1 on the forehead that is drawn up to the hair; and what share of its
             brightness it keeps.
         tone: float32[GRID, GRID, 4], what is added to its colours, BGR, and 0.
+        ears: float32[2, 6], where ears are drawn, see `engines.ears`.
         colour: of the hair that is drawn; None for none.
         cropped: how short its strands are, 0 to 1.
         middle: where on their sheet the top of the head lies, see `engines.hair_strands`.
@@ -82,6 +84,7 @@ class Fields:
     seam: Float32
     forehead: Float32
     tone: Float32
+    ears: Float32
     colour: HairColour | None
     cropped: float
     middle: float
@@ -98,6 +101,7 @@ class Fields:
             mixed(self.seam, later.seam),
             mixed(self.forehead, later.forehead),
             mixed(self.tone, later.tone),
+            mixed(self.ears, later.ears),
             later.colour,
             later.cropped,
             later.middle,
@@ -136,6 +140,7 @@ def fields_from_rays(
     seam: Float32,
     forehead: Float32,
     tone: Float32,
+    ears: Float32,
     colour: HairColour | None,
     cropped: float,
     middle: float,
@@ -149,6 +154,7 @@ def fields_from_rays(
         seam: float32[RAYS, STEPS, 3].
         forehead: float32[RAYS, STEPS, 3].
         tone: float32[RAYS, STEPS, 3].
+        ears: float32[2, 6].
         colour: of the hair that is drawn; None for none.
         cropped: how short its strands are.
         middle: where on their sheet the top of the head lies.
@@ -163,7 +169,8 @@ def fields_from_rays(
         (*np.moveaxis(tone, 2, 0), nothing),
     )
     around, hair, seam, forehead, tone = (grid_from_rays(np.stack(one, axis=2)) for one in planes)
-    return Fields(moves_of(around), hair, seam, moves_of(forehead), tone, colour, cropped, middle)
+    forehead = moves_of(forehead)
+    return Fields(moves_of(around), hair, seam, forehead, tone, ears, colour, cropped, middle)
 
 
 def head_layer(
@@ -199,6 +206,7 @@ def head_layer(
     beyond = np.ascontiguousarray(moves[..., 2])
     _draw_hair(pixels, beyond, fields, local, softness_px)
     pixels += spread(fields.seam, local, window)
+    draw_ears(pixels, fields.ears, local, softness_px)
     weight = rise(beyond, *_FEATHER) * moves[..., 3]
     np.clip(pixels, 0, 255, out=pixels)
     if fields.forehead[..., 2].any():

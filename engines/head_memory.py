@@ -41,6 +41,7 @@ class Reading(Enum):
     FACE = "how far the painted face reaches"
     AMOUNT = "how much hair there is"
     TONE = "how hair that stays differs from that, by direction"
+    EARS = "where ears are drawn"
     SEEN = "what colour it had where most was seen"
 
 

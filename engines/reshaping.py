@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from engines.hairline import OUTLINE, Hair
 from engines.head_traits import Trait, centred
 from engines.polar import (
+    DOWN,
     RAYS,
     REACH,
     SIDE,
@@ -52,6 +53,9 @@ _FULLER: Final = 0.08
 _INSIDE_PATCH: Final = 0.035
 """How much farther than a surrogate's own outline its face reaches at most, to fill what it hides,
 and how far from the end of the patch it ends: no ear and no hair need be drawn in over cheeks."""
+_LEANER: Final = 0.8
+_JAW: Final = (0.0, 0.35)
+"""By what share less a jaw fills, and how steeply rays fall on which it is: in part, and wholly."""
 _INSIDE_FACE: Final = 0.03
 _RUNS_ON: Final = (0.1, 0.5)
 """How like it must be to what lies so far inside the outline: the likenesses at which it ends, and
@@ -161,7 +165,8 @@ def filled_radii(outline: Float32, hidden: Float32, painted: Float32) -> Float32
     beyond = np.clip((out - own) / _STEP + np.float32(0.5), 0, 1)
     runs_on = 1 - beyond * (1 - rise(skin_likeness(painted, inside), *_RUNS_ON))
     width = (np.cumprod(runs_on, axis=1) * beyond).sum(axis=1) * _STEP
-    room = np.clip(hidden - np.float32(_INSIDE_PATCH) - outline, 0, np.float32(_FULLER))
+    most = np.float32(_FULLER) * (1 - np.float32(_LEANER) * rise(DOWN, *_JAW))
+    room = np.clip(hidden - np.float32(_INSIDE_PATCH) - outline, 0, most)
     fuller = np.minimum(width, room)
     return np.asarray(outline + smooth_around(fuller.astype(np.float32), 2.0), np.float32)
 

@@ -26,6 +26,7 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.crop_regions import inside_of
+from engines.ears import NO_EARS, ears_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
@@ -148,6 +149,9 @@ def _planned(
     seam = toned(seen, sides, rim.painted)
     seam += (tone - seam) * strands[..., 3:]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
+    ears = NO_EARS if hair is None else ears_of(around, painted, hair, rim.painted, hidden)
+    if patch.memory is not None:
+        ears = patch.memory.steadied(Reading.EARS, ears)
     crisp = crispness(float(CELL) / scale_of(place), patch.softness_px)
     contour = 1 + (contour_of(sides, crisp) - 1) * (1 - rim.altered)
     beyond = narrowed(distances() - rim.painted[:, None], contour)
@@ -158,6 +162,7 @@ def _planned(
         seam,
         np.stack([skin - distances(), is_forehead(rim), shading(rim)], axis=2),
         forehead_tone(painted, skin, rim),
+        ears,
         colour,
         cropped,
         middle,
