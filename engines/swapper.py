@@ -37,7 +37,7 @@ from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE
-from engines.stylegan.textures import Textures
+from engines.stylegan.textures import STRENGTH, Textures
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
 from engines.stylegan.warp import TextureFrame, uv_from_points
@@ -157,7 +157,8 @@ class Swapper:
         if small is not None:
             self._renderers[_side_of(small)] = small
         reduced = self.sizes[0] if small is not None else None
-        self._textures = Textures(generator, Retouch(frame, self.size), small=reduced)
+        retouch = Retouch(frame, self.size)
+        self._textures = Textures(generator, retouch, strength=STRENGTH, small=reduced)
 
     @property
     def sizes(self) -> tuple[int, ...]:

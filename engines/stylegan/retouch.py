@@ -7,8 +7,9 @@ of the cheeks above the brows is replaced by the skin beside it (normalised conv
 and Westin 1993), and fine detail is held within bounds everywhere but on brows, eyes, nose and
 mouth. Skin runs on over the face's rim, where a texture shows what was behind people. Broad light
 and hue become alike on both sides: a face has the lamp of its subject alone. Skin, brows and beards
-get one hue, but for what comes with brightness. All this is done once for a person and sees nothing
-of a subject.
+get one hue, but for what comes with brightness. What one side of a face alone shows plainly, a
+stain or the shred of a rim of glasses, is taken for the generator's and left out. All this is done
+once for a person and sees nothing of a subject.
 
 Retouching makes surrogates alike: without it fewer pairs pass for one person, as fringes and what
 stood behind people tell them apart (docs/training.md). So below the brows it bounds neither how
@@ -49,6 +50,14 @@ _CHEEK_WEIGHT: Final = 0.1
 _AS_DARK: Final = 0.1
 _DARKEST: Final = 0.06
 """How much darker than that skin a forehead may be unchanged, and by how much more at most."""
+_MARK: Final = 0.05
+_GRAIN: Final = 0.008
+"""Deviations of blurs, crop units: finer than the first and coarser than the second is a mark."""
+_SEEN_MARK: Final = (0.05, 0.12)
+"""How much brighter or darker than its twin a place is from which on it counts as a mark, in part
+and wholly: people are told apart by less."""
+_EDGE: Final = 0.004
+"""Deviation of the blur that softens where marks are left out, crop units."""
 _SKIN_DETAIL: Final = 0.04
 _FINE: Final = 0.01
 """Most that skin differs from its blur, and the deviation of that."""
@@ -56,7 +65,7 @@ _BROAD: Final = 0.03
 _MOST_HUE: Final = 0.03
 """Deviation of the blur, crop units, that tells broad light, and how far from the cheeks' hue the
 rest of a face may be."""
-_RIM: Final = 0.025
+_RIM: Final = 0.03
 _RUN_OUT: Final = 0.03
 """Width of the face's rim, which takes on the skin inside it, and the deviation of the blur that
 carries that: what lies beyond an outline is not skin."""
@@ -104,6 +113,7 @@ class Retouch:
         features = filled([points[part] for part in _FEATURES], size)
         bare = cv2.dilate(features, disc(_FEATURE * size)) == 0
         self._skin = np.minimum(_risen(face > 0, _APART * size), _risen(bare, _APART * size))
+        self._marked = cv2.GaussianBlur(self._skin, (0, 0), _EDGE * size)[..., None]
         self._rim = (1 - _risen(face > 0, _RIM * size)) * _risen(wider, _FEATHER * size)
         self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
         lips_and_eyes = filled([points[part] for part in _COLOURFUL], size)
@@ -122,6 +132,7 @@ class Retouch:
         picture = picture + self._forehead[..., None] * (bare - picture)
         picture += self._rim[..., None] * (self._run_out(picture) - picture)
         picture += self._evening(picture)
+        picture -= self._marked * self._marks(picture)
         smooth = cv2.GaussianBlur(picture, (0, 0), _FINE * self._size)
         even = smooth + _within(picture - smooth, _SKIN_DETAIL)
         picture += self._skin[..., None] * (even - picture)
@@ -149,6 +160,18 @@ class Retouch:
         """What makes broad light and hue alike on both sides, float32[S, S, 3]."""
         broad = cv2.GaussianBlur(picture, (0, 0), _BROAD * self._size)
         return np.asarray((broad[:, ::-1] - broad) / 2, np.float32)
+
+    def _marks(self, picture: Float32) -> Float32:
+        """What one side of a face has more of than the other, float32[S, S, 3].
+
+        Of two mirrored places with detail of one sign the fainter is right, of two signs neither.
+        """
+        fine = cv2.GaussianBlur(picture, (0, 0), _GRAIN * self._size)
+        detail = fine - cv2.GaussianBlur(picture, (0, 0), _MARK * self._size)
+        mirrored = detail[:, ::-1]
+        fainter = np.minimum(np.abs(detail), np.abs(mirrored)) * (detail * mirrored > 0)
+        marks = np.asarray(detail - np.copysign(fainter, detail), np.float32)
+        return marks * rise(np.abs(marks @ _LUMA), *_SEEN_MARK)[..., None]
 
     def _bare(self, picture: Float32) -> Float32:
         """The picture as skin runs on over its forehead; float32[S, S, 3]."""

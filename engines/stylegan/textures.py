@@ -1,4 +1,8 @@
-"""Textures of surrogates: painted once for a person, remembered from frame to frame."""
+"""Textures of surrogates: painted once for a person, remembered from frame to frame.
+
+Retouching brings people nearer to the average face, and what is left of them would be told less
+easily from their subjects' heads; so each is drawn away from the average again, by `STRENGTH`.
+"""
 
 import hashlib
 import threading
@@ -15,6 +19,8 @@ from engines.backends.backend import Session
 
 _KEPT: Final = 64
 """Textures remembered; one of 256 px takes 786 kB."""
+STRENGTH: Final = 1.1
+"""How far from the average face retouched people are worn, as a share of how far they are."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -38,6 +44,7 @@ class Textures:
     Args:
         generator: `latents` float32[N, L, 512] -> `texture` float32[N, 3, S, S].
         retouch: what to do to a new texture float32[3, S, S]; nothing by default.
+        strength: how far from the average face people are worn, as a share of how far they are.
         kept: people whose texture is remembered; one forgotten is painted again, the same.
         small: side of the reduced texture that is remembered besides, px; none by default.
     """
@@ -47,11 +54,14 @@ class Textures:
         generator: Session,
         retouch: Callable[[Float32], Float32] = np.copy,
         *,
+        strength: float = 1.0,
         kept: int = _KEPT,
         small: int | None = None,
     ) -> None:
         self._generator = generator
         self._retouch = retouch
+        self._strength = np.float32(strength)
+        self._average: Float32 | None = None
         self._limit = kept
         self._small = small
         self._kept: OrderedDict[bytes, _Sizes] = OrderedDict()
@@ -71,15 +81,26 @@ class Textures:
         known = self._known(keys)
         new = [row for row, key in enumerate(keys) if key not in known]
         if new:
-            fed = np.ascontiguousarray(latents[new], np.float32)
-            painted = np.asarray(self._generator.run({"latents": fed})["texture"], np.float32)
-            found = {
-                keys[row]: self._sizes(self._retouch(one))
-                for row, one in zip(new, painted, strict=True)
-            }
+            painted = self._painted(latents[new])
+            found = {keys[row]: self._sizes(one) for row, one in zip(new, painted, strict=True)}
             self._remember(found)
             known |= found
         return np.stack([known[key].of(size) for key in keys])
+
+    def _painted(self, latents: Float32) -> list[Float32]:
+        """Textures float32[3, S, S] of people, retouched and drawn away from the average."""
+        made = self._retouched(latents)
+        if self._strength == 1:
+            return made
+        average = self._average
+        if average is None:
+            average = self._average = self._retouched(np.zeros_like(latents[:1]))[0]
+        return [average + self._strength * (one - average) for one in made]
+
+    def _retouched(self, latents: Float32) -> list[Float32]:
+        fed = np.ascontiguousarray(latents, np.float32)
+        painted = np.asarray(self._generator.run({"latents": fed})["texture"], np.float32)
+        return [self._retouch(one) for one in painted]
 
     def _sizes(self, texture: Float32) -> _Sizes:
         if self._small is None:

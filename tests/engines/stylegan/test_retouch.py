@@ -61,6 +61,23 @@ def test_what_is_dark_below_the_brows_stays(where: tuple[float, float, float, fl
     assert abs(float(LUMA @ middle - LUMA @ (SKIN - 0.6))) < 0.01
 
 
+MARK = (0.55, 0.6, 0.22, 0.27)
+TWIN = (0.55, 0.6, 0.73, 0.78)
+
+
+def test_a_mark_on_one_side_goes_and_one_on_both_stays() -> None:
+    stained, freckled = skin(), skin()
+    for texture, places in ((stained, (MARK,)), (freckled, (MARK, TWIN))):
+        for place in places:
+            part(texture, *place)[:] -= 0.3
+
+    def depth(texture: Float32) -> float:
+        return float((part(skin(), *MARK) - part(RETOUCH(texture), *MARK)).mean())
+
+    assert depth(stained) < 0.4 * depth(freckled)
+    assert depth(freckled) > 0.1
+
+
 def test_light_and_hue_are_alike_on_both_sides() -> None:
     texture = skin()
     texture[:, :, : SIZE // 2] += np.float32(0.2)

@@ -51,6 +51,15 @@ def test_reduced_textures_are_means_of_the_whole_and_painted_with_them() -> None
     assert np.array_equal(textures.of_latents(LATENTS[:2], 8), whole)
 
 
+def test_people_are_drawn_away_from_the_average_that_is_painted_once() -> None:
+    generator = CountingGenerator()
+    textures = Textures(FakeSession(generator), lambda texture: texture + 1, strength=1.5)
+    found = textures.of_latents(LATENTS[:3])
+    textures.of_latents(LATENTS[3:5])
+    assert generator.painted == 6
+    assert np.allclose(found[:, 0, 0, 0], 1 + 1.5 * LATENTS[:3, 0, 0], atol=1e-5)
+
+
 def test_people_forgotten_are_painted_again_the_same() -> None:
     generator = CountingGenerator()
     textures = Textures(FakeSession(generator), kept=2)
