@@ -8,6 +8,7 @@ ears are not under hair is seen beside the patch anyway.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -19,7 +20,7 @@ from engines.ear_shape import EAR_SIZE, ear_picture
 from engines.hairline import Hair
 from engines.polar import CELL, DOWN, GRID, SIDE, UP, along, wave
 from engines.seam import skin_likeness
-from engines.stylegan.drawing import laid_over, rise
+from engines.stylegan.drawing import box_around, laid_over, rise
 
 __all__ = ["NO_EARS", "draw_ears", "ears_of"]
 
@@ -27,6 +28,8 @@ Float32 = NDArray[np.float32]
 
 NO_EARS: Final = np.zeros((2, 6), np.float32)
 """See `ears_of`."""
+_SIDES: Final = (wave(1) < 0, wave(1) > 0)
+"""Rays to the left and to the right."""
 _BESIDE: Final = (SIDE > 0.8) & (UP < 0.55) & (DOWN < 0.2)
 _LOW: Final = (SIDE > 0.8) & (UP < 0.3) & (DOWN < 0.3)
 """Rays that ears lie on, and those on which hair beside a face would hide them."""
@@ -75,20 +78,19 @@ def ears_of(
         float32[2, 6], each: how much is seen of it, 0 to 1; how far beside the middle of the face
         it begins, and how far it reaches from there, shares of the patch's side; and its BGR.
     """
-    sides = tuple(side * wave(1) > 0 for side in (-1, 1))
     beyond = hidden[:, None] + _LOOKED_AT
     cheek = along(painted, face[:, None] - np.float32(_CHEEK))[:, 0]
     skin = skin_likeness(along(around, beyond + _LOOKED_AT[-1]), cheek[:, None]).mean(axis=1)
     hairy = np.maximum(along(hair.places, beyond).mean(axis=1), hair.hidden / np.float32(_UNSEEN))
     half, whole = (
-        np.array([(radii * SIDE)[side & _BESIDE].mean() for side in sides], np.float32)
+        np.array([(radii * SIDE)[side & _BESIDE].mean() for side in _SIDES], np.float32)
         for radii in (face, hidden)
     )
     found = NO_EARS.copy()
     found[:, 0] = _in_sight(half)
     found[:, 1] = half - _UNDER
     found[:, 2] = np.clip(whole - half, *_WIDTH) + _UNDER
-    for ear, side in zip(found, sides, strict=True):
+    for ear, side in zip(found, _SIDES, strict=True):
         ear[0] *= rise(hairy[side & _LOW].mean(), *_HAIR)
         ear[0] *= rise(skin[side & _BESIDE].mean(), *_SKIN)
         ear[3:] = cheek[side & _BESIDE].mean(axis=0) * _RUDDY
@@ -135,18 +137,16 @@ def _draw(pixels: Float32, ear: Float32, corners: Float32, softness_px: float) -
     """Draws one ear, its corners as `_corners` finds them."""
     across, down = corners[1:] - corners[0]
     ends = np.array([corners[0], *corners[1:], corners[0] + across + down])
-    low = np.maximum(np.floor(ends.min(axis=0)), 0).astype(int)
-    high = np.minimum(np.ceil(ends.max(axis=0)), pixels.shape[1::-1]).astype(int)
-    size = (int(high[0] - low[0]), int(high[1] - low[1]))
+    left, top, right, bottom = box_around(ends, 0.0, (pixels.shape[1], pixels.shape[0]))
+    size = (right - left, bottom - top)
     if min(size) <= 0:
         return
     ear_px = (float(np.hypot(*across)), float(np.hypot(*down)))
     picture = _reduced(ear_px, softness_px)
-    lies = np.column_stack(
-        [across / picture.shape[1], down / picture.shape[0], corners[0] - low]
-    ).astype(np.float32)
+    first = corners[0] - np.array([left, top], np.float32)
+    lies = np.column_stack([across / picture.shape[1], down / picture.shape[0], first])
     seen = cv2.warpAffine(picture, to_integer_centres(lies), size, flags=cv2.INTER_LINEAR)
-    part = pixels[low[1] : high[1], low[0] : high[0], :3]
+    part = pixels[top:bottom, left:right, :3]
     skin = seen[..., :1] / np.maximum(seen[..., 1:], np.float32(_FAINT)) * ear[3:]
     part[...] = laid_over(part, np.asarray(skin, np.float32), seen[..., 1] * ear[0])
 
@@ -159,15 +159,20 @@ def _reduced(size_px: tuple[float, float], softness_px: float) -> Float32:
         softness_px: deviation of the blur, px.
 
     Returns:
-        float32[h, w, 2], nothing at its edges.
+        float32[h, w, 2].
     """
-    shade, where = ear_picture()
-    picture = np.dstack([shade * where, where])
     height, width = EAR_SIZE
     size = (int(np.clip(size_px[0], 2, width)), int(np.clip(size_px[1], 2, height)))
-    picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    picture = cv2.resize(_weighted(), size, interpolation=cv2.INTER_AREA)
     soft = (softness_px * size[0] / size_px[0], softness_px * size[1] / size_px[1])
     if min(soft) > _LEAST_BLUR:
         edge = cv2.BORDER_CONSTANT
         picture = cv2.GaussianBlur(picture, (0, 0), soft[0], sigmaY=soft[1], borderType=edge)
     return np.asarray(picture, np.float32)
+
+
+@lru_cache(maxsize=1)
+def _weighted() -> Float32:
+    """The picture of an ear, brightness by weight, and weight: float32[EAR_SIZE, 2]; shared."""
+    shade, where = ear_picture()
+    return np.dstack([shade * where, where])

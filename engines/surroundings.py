@@ -149,9 +149,7 @@ def _planned(
     seam = toned(seen, sides, rim.painted)
     seam += (tone - seam) * strands[..., 3:]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
-    ears = NO_EARS if hair is None else ears_of(around, painted, hair, rim.painted, hidden)
-    if patch.memory is not None:
-        ears = patch.memory.steadied(Reading.EARS, ears)
+    ears = NO_EARS if hair is None else _ears(patch, around, painted, hair, rim, hidden)
     crisp = crispness(float(CELL) / scale_of(place), patch.softness_px)
     contour = 1 + (contour_of(sides, crisp) - 1) * (1 - rim.altered)
     beyond = narrowed(distances() - rim.painted[:, None], contour)
@@ -195,6 +193,14 @@ def _tone(patch: Patch, around: Float32, hair: Hair, rim: Rim, colour: HairColou
     if patch.memory is not None:
         tone = patch.memory.steadied(Reading.TONE, tone)
     return toned_hair(tone, rim)
+
+
+def _ears(
+    patch: Patch, around: Float32, painted: Float32, hair: Hair, rim: Rim, hidden: Float32
+) -> Float32:
+    """Where ears are drawn, steadied: float32[2, 6], see `engines.ears`."""
+    ears = ears_of(around, painted, hair, rim.painted, hidden)
+    return ears if patch.memory is None else patch.memory.steadied(Reading.EARS, ears)
 
 
 def grid_place(patch: Patch) -> Similarity:

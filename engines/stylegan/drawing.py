@@ -108,16 +108,20 @@ def laid_over(picture: Float32, colour: Float32, weight: Float32) -> Float32:
     return np.asarray(picture + laid * (colour - picture), np.float32)
 
 
-def box_around(outline: Float32, margin: float, size: int) -> tuple[int, int, int, int]:
+def box_around(
+    outline: Float32, margin: float, size: int | tuple[int, int]
+) -> tuple[int, int, int, int]:
     """Left, top, right and bottom of an outline with its surroundings, within the picture.
 
     Args:
         outline: float32[M, 2], pixels.
         margin: pixels around it.
-        size: of the square picture.
+        size: width and height of the picture; one number of a square one.
 
     >>> box_around(np.array([[3.5, 8.0], [6.0, 9.5]], np.float32), 1.0, 10)
     (2, 7, 7, 10)
+    >>> box_around(np.array([[3.5, 8.0], [6.0, 9.5]], np.float32), 1.0, (6, 20))
+    (2, 7, 6, 11)
     """
     low = np.clip(np.floor(outline.min(axis=0) - margin), 0, size).astype(int)
     high = np.clip(np.ceil(outline.max(axis=0) + margin), 0, size).astype(int)
