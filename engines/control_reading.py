@@ -9,13 +9,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import EYES, Similarity, crop_from_picture, kveil_from_landmarks, moved
+from engines.alignment import (
+    EYES,
+    Similarity,
+    crop_from_picture,
+    moved,
+    similarity_from_points,
+)
 from engines.face_look import (
-    PAINTED_EYES,
     Look,
     crop_with_eyes,
     look_from_points,
     painted_points,
+    painting_place,
 )
 from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
@@ -23,13 +29,18 @@ from engines.stylegan.lids import drawn_together
 from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
 
-__all__ = ["ControlReader", "Painter"]
+__all__ = ["ControlReader", "Painter", "reading_eyes"]
 
 _FARTHEST = 0.35
 """Distance between an eye of the tracker and the one that was read, in distances of the eyes,
 above which they are not one face's."""
 _OFF_CENTRE = 0.06
 """Distance of an eye from its place in the crop, crop units, above which the crop is cut anew."""
+_LONG = 1.05
+_CLOSEST = 0.84
+"""How far below the eyes a mouth is, in their distance, from which on they lie closer together in
+the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
+would lie outside. Still closer together, landmarks tremble: the network learnt from kveil crops."""
 Crops = NDArray[np.uint8]
 Float32 = NDArray[np.float32]
 
@@ -75,15 +86,19 @@ class ControlReader:
             EngineFault: the network failed.
         """
         frames = [frame for frame, _ in wanted]
-        maps = [kveil_from_landmarks(face.landmarks_px, LANDMARK_SIZE) for _, face in wanted]
+        eyes = [reading_eyes(face) for _, face in wanted]
+        maps = [
+            similarity_from_points(face.landmarks_px[:2], there * LANDMARK_SIZE)
+            for (_, face), there in zip(wanted, eyes, strict=True)
+        ]
         looks = self._read(frames, maps)
         off = [
             row
             for row, (look, one) in enumerate(zip(looks, maps, strict=True))
-            if _is_off(look, one)
+            if _is_off(look, one, eyes[row])
         ]
         if off:
-            again = [crop_with_eyes(looks[row].motion, EYES, LANDMARK_SIZE) for row in off]
+            again = [crop_with_eyes(looks[row].motion, eyes[row], LANDMARK_SIZE) for row in off]
             for row, look in zip(off, self._read([frames[row] for row in off], again), strict=True):
                 looks[row] = look
         return [
@@ -93,9 +108,9 @@ class ControlReader:
 
     def _lit(self, look: Look, frame: Frame) -> Look:
         """The look with light and contrast of the crop that will be painted, a wider one."""
-        place = crop_with_eyes(look.motion, PAINTED_EYES, LANDMARK_SIZE)
-        crop = crop_from_picture(frame.picture, place, LANDMARK_SIZE)
         points = painted_points(look.shape)
+        place = painting_place(look.motion, points, LANDMARK_SIZE)
+        crop = crop_from_picture(frame.picture, place, LANDMARK_SIZE)
         light, contrast = light_and_contrast(crop, points)
         return replace(look, light=light, contrast=contrast)
 
@@ -147,9 +162,18 @@ def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Sim
     return replace(look, doubt=doubt, occlusion=Occlusion(seen, crop_from_frame))
 
 
-def _is_off(look: Look, crop_from_frame: Similarity) -> bool:
+def reading_eyes(face: Face) -> Float32:
+    """Where the eyes shall lie in the crop that is read, by the tracker's landmarks: (2, 2)."""
+    points = face.landmarks_px
+    apart, below = points[1] - points[0], points[3:].mean(axis=0) - points[:2].mean(axis=0)
+    share = _LONG * float(np.hypot(*apart)) / max(float(np.hypot(*below)), 1e-3)
+    middle = EYES.mean(axis=0)
+    return np.asarray(middle + min(max(share, _CLOSEST), 1.0) * (EYES - middle), np.float32)
+
+
+def _is_off(look: Look, crop_from_frame: Similarity, eyes: Float32) -> bool:
     """Whether the eyes were read far from where the crop should have had them."""
-    away = np.abs(moved(crop_from_frame, _eyes_px(look)) / LANDMARK_SIZE - EYES)
+    away = np.abs(moved(crop_from_frame, _eyes_px(look)) / LANDMARK_SIZE - eyes)
     return bool(np.isfinite(look.doubt) and away.max() > _OFF_CENTRE)
 
 

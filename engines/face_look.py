@@ -15,24 +15,30 @@ from numpy.typing import NDArray
 from engines.alignment import Similarity, inverse_of, moved, scale_of
 from engines.occlusion import Occlusion
 from engines.stylegan.contrast import UNBOUNDED
-from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLICE
 
 __all__ = [
     "PAINTED_EYES",
     "Look",
     "apart",
     "crop_with_eyes",
+    "eyes_closer",
     "eyes_of",
     "look_from_points",
     "painted_points",
+    "painting_place",
     "points_in_frame",
 ]
 
-PAINTED_EYES: Final = np.array([[0.335, 0.40], [0.665, 0.40]], np.float32)
-"""Where the eyes lie in the crop that is painted: a fifth closer together than in the kveil
-crop, so that the chin of a long face, the jaw of a turned one and the forehead lie inside."""
-_EYE_DISTANCE: Final = float(PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
-_MIDDLE: Final = PAINTED_EYES.mean(axis=0)
+PAINTED_EYES: Final = np.array([[0.335, 0.37], [0.665, 0.37]], np.float32)
+"""Where the eyes lie at most apart in the crop that is painted: a fifth closer together than in the
+kveil crop, so that the chin and the forehead lie inside. Those of a turned head lie closer
+together, as much as it looks narrower, and so do those of a long face: by the distance of the eyes
+alone its crop would end above the chin."""
+_CHIN: Final = 0.96
+"""How low in it the chin lies at most, as it was read: that is a little too high."""
+_CLOSEST: Final = 0.6
+"""How much closer together they lie at most."""
 
 Float32 = NDArray[np.float32]
 
@@ -78,11 +84,44 @@ def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Si
     return np.hstack([linear, shift[:, None]]).astype(np.float32)
 
 
-def painted_points(shape: Float32) -> Float32:
-    """Landmarks in units of the painted crop, float32[POINTS, 3], of a `Look`'s shape."""
-    points = shape * np.float32(_EYE_DISTANCE)
-    points[:, :2] += _MIDDLE
+def painted_points(shape: Float32, closer: float | None = None) -> Float32:
+    """Landmarks in units of the painted crop, float32[POINTS, 3], of a `Look`'s shape.
+
+    Args:
+        shape: see `Look`.
+        closer: how much closer together the eyes lie than at most; as the shape asks by default.
+    """
+    eyes = PAINTED_EYES
+    share = eyes_closer(shape) if closer is None else closer
+    points = shape * np.float32(share * float(eyes[1, 0] - eyes[0, 0]))
+    points[:, :2] += eyes.mean(axis=0)
     return points
+
+
+def painting_place(motion: Float32, points: Float32, size: int) -> Similarity:
+    """Map from the frame to the painted crop of side `size` px.
+
+    Args:
+        motion: float32[4], see `Look`.
+        points: float32[POINTS, 3] in units of that crop, see `painted_points`.
+        size: side of the crop, px.
+    """
+    return crop_with_eyes(motion, eyes_of(points), size)
+
+
+def eyes_closer(shape: Float32) -> float:
+    """How much closer together the eyes of a turned head, or a long face, shall lie in its crop.
+
+    Args:
+        shape: see `Look`.
+
+    Returns:
+        A share, 1 or less.
+    """
+    depth = shape[EYE_RIGHT_SLICE, 2].mean() - shape[EYE_LEFT_SLICE, 2].mean()
+    eyes, below = PAINTED_EYES, max(float(shape[OVAL_SLICE, 1].max()), 1.0)
+    room = float(_CHIN - eyes[0, 1]) / float(eyes[1, 0] - eyes[0, 0])
+    return max(min(1 / float(np.hypot(1, depth)), room / below), _CLOSEST)
 
 
 def look_from_points(

@@ -39,7 +39,7 @@ __all__ = [
     "within",
 ]
 
-MIDDLE: Final = (0.50, 0.56)
+MIDDLE: Final = (0.50, 0.53)
 """Where rays start, shares of the patch's side: between eyes and mouth."""
 RAYS: Final = 72
 STEPS: Final = 60

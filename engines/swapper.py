@@ -33,6 +33,7 @@ from engines.stylegan.light import (
 )
 from engines.stylegan.masks import alpha_from_outlines, fitted_outline, oval_from_points
 from engines.stylegan.mouth import draw_mouth, mouth_width
+from engines.stylegan.outline import AS_READ, OutlineModel
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
@@ -129,6 +130,7 @@ class Swapper:
         small: a renderer of fewer pixels, for faces that are seen at no more.
         hair: reads hair around faces, for whoever places what is painted.
         lids: reads how far eyes are open.
+        outline: tells where the subject's face ends.
 
     Raises:
         ModelRejected: the networks' inputs or outputs have other names or shapes.
@@ -145,9 +147,11 @@ class Swapper:
         small: Session | None = None,
         hair: HairReader | None = None,
         lids: LidReader | None = None,
+        outline: OutlineModel = AS_READ,
     ) -> None:
         self.hair = hair
         self._lids = lids
+        self._outline = outline
         self._landmarker = landmarker
         self._shape = shape
         self._frame = frame
@@ -225,7 +229,7 @@ class Swapper:
             if control.contrast is not None:
                 bound = float(control.contrast[row])
                 calmed(picture, _levels(picture), wanted, inside, bound)
-        theirs = control.points[:, OVAL_SLICE, :2]
+        theirs = self._outline.of_points(control.points)
         ours = np.stack(
             [
                 fitted_outline(one, other)

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from engines.alignment import EYES, Similarity
 from engines.face_flow import FaceFlow
 from engines.face_look import (
-    PAINTED_EYES,
     Look,
     apart,
     crop_with_eyes,
+    eyes_closer,
     painted_points,
+    painting_place,
     points_in_frame,
 )
 from engines.motion_grid import grid_in_frame
@@ -78,8 +79,8 @@ class Steady:
     contrast: float = UNBOUNDED
 
     def crop_from_frame(self, size: int) -> Similarity:
-        """Map from the frame to a crop of side `size` px with the eyes at `PAINTED_EYES`."""
-        return crop_with_eyes(self.motion, PAINTED_EYES, size)
+        """Map from the frame to a crop of side `size` px in units of which `points` are."""
+        return painting_place(self.motion, self.points, size)
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class ControlTrack:
     _shape: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.5, beta=12.0))
     _light: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=1.0, beta=1.0))
     _contrast: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.3, beta=0.0))
+    _closer: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.1, beta=0.0))
 
     def add(self, look: Look, picture: Picture | None = None) -> None:
         """Takes what was read of this frame or of one ahead.
@@ -151,7 +153,7 @@ class ControlTrack:
         return self._smoothed(own, [look for look in followed if _is_near(look, own, 1)])
 
     def _forget(self) -> None:
-        for one in (self._motion, self._shape, self._light, self._contrast):
+        for one in (self._motion, self._shape, self._light, self._contrast, self._closer):
             one.forget()
 
     def _smoothed(self, own: Look, near: list[Look]) -> Steady:
@@ -163,8 +165,9 @@ class ControlTrack:
         shape = self._shape(own.shape, own.time_s)
         if len(near) >= _LEAST_FITTED:
             motion, shape = self._by_neighbours(own, near) or (motion, shape)
+        closer = self._closer(np.array([eyes_closer(shape)], np.float32), own.time_s)
         return Steady(
-            painted_points(lids_as_read(shape, own.shape)),
+            painted_points(lids_as_read(shape, own.shape), float(closer[0])),
             light,
             min(own.doubt, self.limit),
             motion,

@@ -18,6 +18,7 @@ FILES: Final = {
     "hair.onnx": "where hair is around a face of which nothing is seen, 96 px RGB",
     "lids.onnx": "how far an eye is open, 48×32 px grey",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
+    "outline.npz": "how far read outlines are off: where a face ends",
     "shape.npz": "shape model, texture frame, relief and faces at rest",
     "donors.npz": "synthetic people to mix surrogates from",
     "attributes.npz": "age band and gender presentation of a latent",
@@ -65,7 +66,7 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     metrics: dict[str, float] = {}
-    for part in ("training.json", "donors.json", "measured.json"):
+    for part in ("training.json", "donors.json", "outline.json", "measured.json"):
         if (args.pack / part).exists():
             metrics |= json.loads((args.pack / part).read_text())
     described = manifest(args.pack, args.name, metrics)

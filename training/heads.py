@@ -25,7 +25,7 @@ from engines.control_reading import ControlReader
 from engines.crop_regions import inside_of
 from engines.detectors.centerface import CenterFace
 from engines.detectors.multiscale import DetectionPlan, detect_picture
-from engines.face_look import PAINTED_EYES, crop_with_eyes, painted_points
+from engines.face_look import painted_points, painting_place
 from engines.patches import Patch
 from engines.pictures import picture_from_bgr
 from engines.polar import GRID, hidden_radii, outline_radii
@@ -34,7 +34,7 @@ from engines.surroundings import grid_place
 from engines.swapper import Control, Swapper
 from engines.types import Face, Frame
 from training.hair_teacher import HAIR_FILE, HairTeacher
-from training.sources import portraits_of_people
+from training.sources import framed_portrait, portraits_of_people
 
 SIZE: Final = 2 * GRID
 """Height and width of the pictures, px; they show what the grid around a face does."""
@@ -42,9 +42,6 @@ _FRAMES: Final = 25
 """Of a clip, at most."""
 _LEAST_EYES_PX: Final = 30.0
 """Distance of the eyes from which on the teacher is right about hair."""
-_ENLARGED: Final = 3
-_BORDER_PX: Final = 140
-"""By how much portraits are enlarged, and framed: faces that fill a picture are not found."""
 _BATCH: Final = 8
 
 Float32 = npt.NDArray[np.float32]
@@ -93,13 +90,12 @@ class HeadFinder:
     def _head(self, image: UInt8, face: Face, name: str, known: UInt8 | None) -> Iterator[Head]:
         frame = Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), 0, name)
         (look,) = self._reader.looks([(frame, face)])
-        control = Control(
-            painted_points(look.shape)[None], look.light[None], np.array([look.doubt], np.float32)
-        )
+        points = painted_points(look.shape)
+        control = Control(points[None], look.light[None], np.array([look.doubt], np.float32))
         made = self._swapper.paint(control, self._latents)
         if not made.is_usable[0]:
             return
-        place = crop_with_eyes(look.motion, PAINTED_EYES, made.alpha.shape[1])
+        place = painting_place(look.motion, points, made.alpha.shape[1])
         patch = Patch(made.pixels[0], made.alpha[0], place, made.outline[0])
         wide = (grid_place(patch) * np.float32(SIZE / GRID)).astype(np.float32)
         seen = crop_from_picture(frame.picture, wide, SIZE)
@@ -130,16 +126,9 @@ def frames_of(path: Path, count: int, every: int) -> Iterator[UInt8]:
 
 def heads_of_portraits(finder: HeadFinder, path: Path) -> Iterator[Head]:
     """Heads in a tar of person/number.pgm; names are those of the people."""
-    frame = (_BORDER_PX,) * 4
     for person, grey in portraits_of_people(path):
-        small = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
-        sides = (_ENLARGED * small.shape[1], _ENLARGED * small.shape[0])
-        image = np.asarray(cv2.resize(small, sides, interpolation=cv2.INTER_CUBIC))
-        own = np.ones(image.shape[:2], np.uint8)
-        known = cv2.copyMakeBorder(own, *frame, cv2.BORDER_CONSTANT)
-        wide = np.asarray(cv2.copyMakeBorder(image, *frame, cv2.BORDER_REPLICATE), np.uint8)
-        heads = finder.heads(wide, f"portrait {person}", np.asarray(known, np.uint8))
-        yield from islice(heads, 1)
+        wide, known = framed_portrait(grey)
+        yield from islice(finder.heads(wide, f"portrait {person}", known), 1)
 
 
 def main() -> None:

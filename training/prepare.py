@@ -65,8 +65,7 @@ class MeshLabeller:
         pad = int(size * MESH_PAD)
         wide = cv2.copyMakeBorder(crop, pad, pad, pad, pad, cv2.BORDER_REPLICATE)
         fed = cv2.resize(wide, (MESH_SIZE, MESH_SIZE), interpolation=cv2.INTER_AREA)
-        out = self._net(fed[None].astype(np.float32) / 255.0)[0]
-        mesh = np.asarray(out, np.float32).reshape(-1, 3)[MESH_INDEX] / MESH_SIZE
+        mesh = self.mesh(np.asarray(fed, np.uint8))[MESH_INDEX] / MESH_SIZE
         mesh = mesh * (wide.shape[0] / size)
         mesh[:, :2] -= pad / size
         points = np.zeros((POINTS, 3), np.float32)
@@ -74,6 +73,11 @@ class MeshLabeller:
         points[MESH_POINTS] = pupil_from_eye(crop, mesh[EYE_LEFT_SLICE])
         points[MESH_POINTS + 1] = pupil_from_eye(crop, mesh[EYE_RIGHT_SLICE])
         return points
+
+    def mesh(self, fed: UInt8) -> Float32:
+        """Return the whole mesh, float32[468, 3] px, of uint8[MESH_SIZE, MESH_SIZE, 3] RGB."""
+        out = self._net(fed[None].astype(np.float32) / 255.0)[0]
+        return np.asarray(out, np.float32).reshape(-1, 3)
 
 
 def pupil_from_eye(crop: UInt8, eye: Float32) -> Float32:

@@ -15,6 +15,10 @@ ADULT: Final = 16
 FRONTAL_YAW_DEG: Final = 25.0
 """Heads turned less than this show enough of both sides to find directions on."""
 
+_ENLARGED: Final = 3
+_BORDER_PX: Final = 140
+"""By how much portraits are enlarged, and framed: faces that fill a picture are not found."""
+
 Float32 = npt.NDArray[np.float32]
 
 
@@ -69,3 +73,21 @@ def portraits_of_people(path: Path) -> Iterator[tuple[str, npt.NDArray[np.uint8]
             grey = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_GRAYSCALE)
             if grey is not None:
                 yield member.name.split("/")[-2], np.asarray(grey, np.uint8)
+
+
+def framed_portrait(
+    grey: npt.NDArray[np.uint8],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """A small portrait uint8[H, W], enlarged and framed by its own rim, and where it is none.
+
+    Returns:
+        uint8[h, w, 3] BGR, and uint8[h, w], 1 within the portrait.
+    """
+    frame = (_BORDER_PX,) * 4
+    small = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
+    sides = (_ENLARGED * small.shape[1], _ENLARGED * small.shape[0])
+    image = np.asarray(cv2.resize(small, sides, interpolation=cv2.INTER_CUBIC))
+    own = np.ones(image.shape[:2], np.uint8)
+    known = cv2.copyMakeBorder(own, *frame, cv2.BORDER_CONSTANT)
+    wide = cv2.copyMakeBorder(image, *frame, cv2.BORDER_REPLICATE)
+    return np.asarray(wide, np.uint8), np.asarray(known, np.uint8)

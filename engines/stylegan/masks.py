@@ -16,11 +16,16 @@ it, see `engines.surroundings`."""
 _GROWTH: Final = 0.02
 """How far beyond the outlines alpha stays 1, as a share of the side: as far as landmarks err.
 Wider hides more of hair and ears, from which what is around is continued."""
+_EDGE: Final = 0.01
+"""Width of the rim that is feathered along the crop's edge: chins of long faces lie close to it."""
 _BROADER: Final = 0.02
 """By which share of its radius a painted face may be wider than the subject's above the eyes, where
 hair has to go on beside it."""
 _TEMPLES: Final = (0.0, 0.25)
 """Between which heights above the middle of a face that comes to hold, shares of its height."""
+_JAW: Final = (0.2, 0.6)
+"""How steeply directions from the middle fall in which a jaw comes to end no nearer than the
+subject's."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -39,18 +44,23 @@ def oval_from_points(points: Float32, size: int) -> Float32:
 def fitted_outline(surrogate: Float32, subject: Float32) -> Float32:
     """The outline of a painted face, no wider above the eyes than the face that it hides.
 
+    Nor does its jaw end above the subject's: what would be seen between them is a second chin.
+
     Args:
         surrogate: float32[M, 2], outline as painted, crop units.
         subject: float32[M, 2] of the face to hide.
 
     Returns:
-        float32[M, 2]; points above the middle that lie farther out are drawn in.
+        float32[M, 2]; points above the middle that lie farther out are drawn in, and points below
+        it that lie farther in are drawn out.
 
     >>> angles = np.arange(8) * np.pi / 4
     >>> ring = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     >>> drawn_in = fitted_outline(2 * ring, ring)
     >>> [round(float(np.hypot(*drawn_in[at])), 2) for at in (2, 6)]  # chin and forehead
     [2.0, 1.02]
+    >>> round(float(np.hypot(*fitted_outline(0.5 * ring, ring)[2])), 2)
+    1.0
     """
     low, high = subject.min(axis=0), subject.max(axis=0)
     middle, height = (low + high) / 2, max(float(high[1] - low[1]), 1e-3)
@@ -61,6 +71,8 @@ def fitted_outline(surrogate: Float32, subject: Float32) -> Float32:
     most = np.interp(own, their, reach, period=2 * np.pi) * (1 + _BROADER)
     share = rise(-ours[:, 1] / np.float32(height), *_TEMPLES)
     fitted = radius - share * np.maximum(radius - most, 0)
+    below = rise(np.sin(own), *_JAW)
+    fitted += below * np.maximum(most / (1 + _BROADER) - fitted, 0)
     scale = (fitted / np.maximum(radius, 1e-6))[:, None]
     return np.asarray(middle + ours * scale, np.float32)
 
@@ -93,6 +105,6 @@ def alpha_from_outlines(subject: Float32, surrogate: Float32, size: int) -> Floa
     width = FEATHER * size
     away = cv2.distanceTransform(1 - opaque, cv2.DIST_L2, 3)
     alpha = np.clip(1.0 - (away - _GROWTH * size) / width, 0.0, 1.0)
-    rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / width
+    rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (_EDGE * size)
     inside = np.minimum(np.minimum.outer(rim, rim), 1.0)
     return np.where(oval, 1.0, alpha * inside).astype(np.float32)

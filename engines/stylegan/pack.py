@@ -14,6 +14,7 @@ from engines.errors import EngineError, ModelMissing, ModelRejected
 from engines.hairline import HairNetwork
 from engines.lid_reading import LidReader
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
+from engines.stylegan.outline import AS_READ, load_outline
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
@@ -33,6 +34,8 @@ MANIFEST: Final = "manifest.json"
 FORMAT: Final = "kveil pack 1"
 SMALL_RENDERER: Final = "small_renderer"
 """Role of the renderer for faces seen at few pixels; a pack may do without."""
+_OUTLINE: Final = "outline.npz"
+"""So it may without where faces end: outlines are then as they are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,12 @@ def swapper_from_pack(
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
+    outline = load_outline(pack.path(_OUTLINE)) if _OUTLINE in pack.sha256 else AS_READ
 
     def swapper(chosen: Painting) -> Swapper:
         painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
         assert chosen.landmarker is not None
-        return Swapper(chosen.landmarker, *painting, hair, lids)
+        return Swapper(chosen.landmarker, *painting, hair, lids, outline)
 
     if precision == "fp32":
         return swapper(exact), None

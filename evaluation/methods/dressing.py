@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engines.compositor import Patch, compose
 from engines.control_reading import ControlReader, Painter
-from engines.face_look import PAINTED_EYES, Look, crop_with_eyes, painted_points
+from engines.face_look import Look, painted_points, painting_place
 from engines.hairline import HairReader
 from engines.harmony import retouch_of, retouched, sized_patch
 from engines.pictures import picture_from_bgr
@@ -94,7 +94,7 @@ def _patch(
     frame: Frame, look: Look, rendered: Rendered, row: int, hair: HairReader | None
 ) -> Patch:
     size = rendered.alpha.shape[1]
-    place = crop_with_eyes(look.motion, PAINTED_EYES, size)
+    place = painting_place(look.motion, painted_points(look.shape), size)
     patch = Patch(
         rendered.pixels[row],
         rendered.alpha[row],

@@ -1,0 +1,115 @@
+"""Where a face ends: its outline by all of its landmarks.
+
+The landmark network learnt from crops that end a little below the chin, labelled by a network that
+saw no more of them. So it draws chins too high: by a tenth of the distance of the eyes on faces
+that look at the camera, by a third on turned ones. What it reads of eyes, nose and mouth does not
+suffer, and surrogates are painted by the same custom; but a patch must reach as far as the subject
+does. How far outlines are off follows from pose, proportions and the opening of the mouth, that is,
+from the landmarks themselves: a linear map on their principal components, fitted on whole heads
+(`training.outline`).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.errors import ModelRejected
+from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLICE, POINTS
+
+__all__ = ["AS_READ", "OutlineModel", "levelled_points", "load_outline"]
+
+_LENGTH: Final = POINTS * 3
+_CORNERS: Final = OVAL_SLICE.stop - OVAL_SLICE.start
+_FARTHEST: Final = 3.0
+"""Deviations beyond which a component of the landmarks counts no more: there the map knows
+nobody."""
+
+Float32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineModel:
+    """How far outlines are off.
+
+    Attributes:
+        mean: float32[POINTS * 3], of landmarks as of `levelled_points`.
+        components: float32[K, POINTS * 3], each one deviation long.
+        offset: float32[M * 2], how far outlines of M points are off on average.
+        slope: float32[K, M * 2], and how much more with each component.
+    """
+
+    mean: Float32
+    components: Float32
+    offset: Float32
+    slope: Float32
+
+    def of_points(self, points: Float32) -> Float32:
+        """Outlines float32[N, M, 2] of landmarks float32[N, POINTS, 3], in the same units."""
+        read = points[:, OVAL_SLICE, :2]
+        if not len(self.components):
+            return read
+        level, turn = levelled_points(points)
+        away = level.reshape(-1, _LENGTH) - self.mean
+        size = np.square(self.components).sum(axis=1)
+        told = np.clip(away @ self.components.T / size, -_FARTHEST, _FARTHEST)
+        off = (self.offset + told @ self.slope).reshape(-1, _CORNERS, 2)
+        return np.asarray(read + off @ turn, np.float32)
+
+
+AS_READ: Final = OutlineModel(
+    np.zeros(_LENGTH, np.float32),
+    np.zeros((0, _LENGTH), np.float32),
+    np.zeros(_CORNERS * 2, np.float32),
+    np.zeros((0, _CORNERS * 2), np.float32),
+)
+"""Of packs that do not know better."""
+
+
+def levelled_points(points: Float32) -> tuple[Float32, Float32]:
+    """Landmarks with the eyes on one level, in distances of the eyes.
+
+    Args:
+        points: float32[N, POINTS, 3].
+
+    Returns:
+        float32[N, POINTS, 3] around the point between the eyes, and float32[N, 2, 2], which brings
+        vectors back: `vectors @ turn`. The distance is that in space, so that a turned head's is no
+        less.
+
+    >>> points = np.zeros((1, POINTS, 3), np.float32)
+    >>> points[:, EYE_LEFT_SLICE, 0], points[:, EYE_RIGHT_SLICE, 0] = 0.3, 0.7
+    >>> level, turn = levelled_points(points)
+    >>> level[0, EYE_RIGHT_SLICE][0].round(3).tolist(), (np.ones(2) @ turn[0]).round(3).tolist()
+    ([0.5, 0.0, 0.0], [0.4, 0.4])
+    """
+    eyes = [points[:, part].mean(axis=1) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    middle, across = (eyes[0] + eyes[1]) / 2, eyes[1] - eyes[0]
+    length = np.maximum(np.linalg.norm(across, axis=1), 1e-6)[:, None, None]
+    cosine, sine = (across[:, :2] / np.maximum(np.hypot(*across[:, :2].T), 1e-6)[:, None]).T
+    turn = np.stack([np.stack([cosine, sine], 1), np.stack([-sine, cosine], 1)], 1)
+    away = points - middle[:, None]
+    level = np.concatenate([away[..., :2] @ turn.transpose(0, 2, 1), away[..., 2:]], axis=2)
+    return (level / length).astype(np.float32), (turn * length).astype(np.float32)
+
+
+def load_outline(path: Path) -> OutlineModel:
+    """Read an outline model.
+
+    Raises:
+        ModelRejected: an array is missing, has another shape or is not finite.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names = ("mean", "components", "offset", "slope")
+            parts = [np.asarray(file[name], np.float32) for name in names]
+    except (OSError, KeyError, ValueError) as error:
+        raise ModelRejected(f"{path.name} is damaged; restore the model pack") from error
+    count = len(parts[1])
+    shapes = [(_LENGTH,), (count, _LENGTH), (_CORNERS * 2,), (count, _CORNERS * 2)]
+    fits = [part.shape for part in parts] == shapes and count > 0
+    if not fits or not all(np.isfinite(part).all() for part in parts):
+        raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")
+    return OutlineModel(*parts)

@@ -1,0 +1,34 @@
+"""The map of outlines finds again what outlines were moved by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engines.stylegan.outline import levelled_points
+from engines.stylegan.pack import bundled_pack
+from engines.stylegan.shape import load_shape_model
+from engines.stylegan.topology import MESH_POINTS, OVAL_SLICE, POINTS
+from training.outline import error_of, fitted
+
+pytestmark = pytest.mark.unit
+
+
+def test_fitted_map_finds_again_what_outlines_are_off_by() -> None:
+    random = np.random.default_rng(7)
+    shape = load_shape_model(bundled_pack() / "shape.npz")
+    moves = random.normal(0, 0.3, (300, len(shape.expression))).astype(np.float32)
+    points = np.zeros((300, POINTS, 3), np.float32)
+    flat = shape.mean.reshape(-1) + moves @ shape.expression
+    points[:, :MESH_POINTS] = 40 * flat.reshape(300, MESH_POINTS, 3) + 100
+    points[:, MESH_POINTS:] = points[:, :2]
+    level, turn = levelled_points(points)
+    off = np.zeros((300, OVAL_SLICE.stop - OVAL_SLICE.start, 2), np.float32)
+    off[..., 1] = 0.1 + 0.3 * (level[:, 80, 1] - level[:, 80, 1].mean())[:, None]
+    wanted = points[:, OVAL_SLICE, :2] + off @ turn
+    model = fitted(points[:200], wanted[:200])
+    before, high = error_of(points[200:, OVAL_SLICE, :2], wanted[200:], points[200:])
+    after, left = error_of(model.of_points(points[200:]), wanted[200:], points[200:])
+    assert high < -0.05
+    assert abs(left) < 0.02
+    assert after < 0.3 * before

@@ -1,0 +1,187 @@
+"""Learn how far read outlines are off: `python -m training.outline --people TAR --models DIR`.
+
+The crops that the landmark network learns from end a little below the chin, so it draws chins too
+high, and so does its teacher on these crops (`engines.stylegan.outline`). On whole heads the
+teacher sees where they end: it looks at a square half as large again as the mesh that it found, as
+it was trained to. The landmark network reads the same heads as it does in the product; what is
+between both outlines is fitted by ridge regression on the principal components of what was read.
+"""
+
+import argparse
+import json
+import logging
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from engines.alignment import (
+    Similarity,
+    crop_from_picture,
+    inverse_of,
+    moved,
+    similarity_from_points,
+)
+from engines.backends.openvino import OpenVino
+from engines.catalogue import centerface_path
+from engines.control_reading import ControlReader
+from engines.detectors.centerface import CenterFace
+from engines.detectors.multiscale import DetectionPlan, detect_picture
+from engines.face_look import Look, points_in_frame
+from engines.pictures import Picture, picture_from_bgr
+from engines.stylegan.outline import OutlineModel, levelled_points
+from engines.stylegan.pack import swapper_from_pack
+from engines.stylegan.topology import MESH_INDEX, OVAL_SLICE
+from engines.types import Face, Frame
+from training.prepare import MESH_FILE, MESH_SIZE, MeshLabeller
+from training.sources import framed_portrait, portraits_of_people
+
+COMPONENTS: Final = 12
+RIDGE: Final = 0.5
+"""Added to the squares of components of deviation 1."""
+HELD_OUT: Final = 8
+"""People whose pictures only test the map."""
+_ROUNDS: Final = 3
+_WIDER: Final = 1.5
+"""How often the teacher looks, and how much larger its square is than the mesh."""
+_FIRST: Final = 4.2
+"""Its first side, distances of the eyes."""
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+log = logging.getLogger(__name__)
+
+
+class HeadReader:
+    """Finds the faces of heads, and outlines by the product and by the teacher.
+
+    Args:
+        pack: folder of the pack whose landmark network reads.
+        models: folder of the teacher.
+    """
+
+    def __init__(self, pack: Path, models: Path) -> None:
+        backend = OpenVino()
+        self._detector = CenterFace(backend, centerface_path())
+        self._reader = ControlReader(swapper_from_pack(backend, pack)[0])
+        self._teacher = MeshLabeller(models / MESH_FILE)
+
+    def read(self, image: UInt8) -> tuple[Float32, Float32] | None:
+        """Landmarks float32[POINTS, 3] as read, and the teacher's outline float32[M, 2], px.
+
+        None where no face is found or followed in uint8[H, W, 3] BGR.
+        """
+        picture = picture_from_bgr(image)
+        plan = DetectionPlan(min(960, 2 * max(image.shape[:2])), (), 640, 0)
+        faces = list(detect_picture(self._detector, picture, plan, 0.5))
+        if not faces:
+            return None
+        face = max(faces, key=lambda one: one.box_px[2] - one.box_px[0])
+        (look,) = self._reader.looks([(Frame(picture, 0, Fraction(1, 25), 0, ""), face)])
+        if not np.isfinite(look.doubt):
+            return None
+        return points_in_frame(look), self._outline(picture, face, look)
+
+    def _outline(self, picture: Picture, face: Face, look: Look) -> Float32:
+        eyes = np.asarray(face.landmarks_px[:2], np.float32)
+        middle, across = eyes.mean(axis=0), eyes[1] - eyes[0]
+        side = _FIRST * float(np.hypot(*across))
+        mesh = np.zeros((0, 2), np.float32)
+        for _ in range(_ROUNDS):
+            place = _square(middle, look.motion[2:], side)
+            fed = crop_from_picture(picture, place, MESH_SIZE)[..., ::-1]
+            found = self._teacher.mesh(np.ascontiguousarray(fed))[:, :2]
+            low, high = found.min(axis=0), found.max(axis=0)
+            back = inverse_of(place)
+            middle = moved(back, ((low + high) / 2)[None])[0]
+            side *= _WIDER * float((high - low).max()) / MESH_SIZE
+            mesh = moved(back, np.ascontiguousarray(found))
+        return np.asarray(mesh[MESH_INDEX][OVAL_SLICE], np.float32)
+
+
+def _square(middle: Float32, across: Float32, side: float) -> Similarity:
+    """Map to the square that the teacher looks at, upright by the eyes."""
+    half = across / max(float(np.hypot(*across)), 1e-6) * np.float32(side / 2)
+    target = np.array([[0.0, 0.5], [1.0, 0.5]]) * MESH_SIZE
+    return similarity_from_points(np.stack([middle - half, middle + half]), target)
+
+
+def fitted(points: Float32, outlines: Float32) -> OutlineModel:
+    """Fit the map.
+
+    Args:
+        points: float32[N, POINTS, 3] as read, px.
+        outlines: float32[N, M, 2] by the teacher, px.
+    """
+    level, turn = levelled_points(points)
+    off = (outlines - points[:, OVAL_SLICE, :2]) @ np.linalg.inv(turn)
+    rows, wanted = level.reshape(len(level), -1), off.reshape(len(off), -1)
+    mean, offset = rows.mean(axis=0), wanted.mean(axis=0)
+    _, spread, axes = np.linalg.svd(rows - mean, full_matrices=False)
+    deviation = spread[:COMPONENTS] / np.sqrt(len(rows))
+    components = axes[:COMPONENTS] * deviation[:, None]
+    told = (rows - mean) @ axes[:COMPONENTS].T / deviation
+    square = told.T @ told + RIDGE * np.eye(COMPONENTS)
+    slope = np.linalg.solve(square, told.T @ (wanted - offset))
+    return OutlineModel(*(one.astype(np.float32) for one in (mean, components, offset, slope)))
+
+
+def error_of(outlines: Float32, wanted: Float32, points: Float32) -> tuple[float, float]:
+    """Mean error of outlines, and of the chin's height (less than 0 too high), eyes' distances.
+
+    Args:
+        outlines: float32[N, M, 2] px.
+        wanted: the same by the teacher.
+        points: float32[N, POINTS, 3] as read, px.
+    """
+    _, turn = levelled_points(points)
+    away = (outlines - wanted) @ np.linalg.inv(turn)
+    chin = (wanted @ np.linalg.inv(turn))[..., 1].argmax(axis=1)
+    low = away[np.arange(len(away)), chin, 1]
+    return float(np.linalg.norm(away, axis=2).mean()), float(low.mean())
+
+
+def read_people(reader: HeadReader, people: Path) -> Iterator[tuple[str, Float32, Float32]]:
+    """Everybody's name, landmarks and outline, of both mirror images of every picture."""
+    for name, grey in portraits_of_people(people):
+        whole, _ = framed_portrait(grey)
+        for image in (whole, np.ascontiguousarray(whole[:, ::-1])):
+            found = reader.read(np.asarray(image, np.uint8))
+            if found is not None:
+                yield name, *found
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=Path, required=True, help="tar of person/number.pgm")
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--pack", type=Path, help="the bundled one by default")
+    parser.add_argument("--out", type=Path, default=Path("runs/pack"))
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    reader = HeadReader(args.pack, args.models)
+    names, points, outlines = zip(*read_people(reader, args.people), strict=True)
+    read, wanted = np.stack(points), np.stack(outlines)
+    held = np.isin(names, sorted(set(names))[:HELD_OUT])
+    trial = fitted(read[~held], wanted[~held])
+    facts: dict[str, float] = {}
+    for title, shown in (
+        ("as_read", read[held][:, OVAL_SLICE, :2]),
+        ("corrected", trial.of_points(read[held])),
+    ):
+        error, chin = error_of(shown, wanted[held], read[held])
+        facts |= {f"outline_{title}": round(error, 4), f"outline_{title}_chin": round(chin, 4)}
+    log.info("%d pictures, %d of them held out: %s", len(read), held.sum(), facts)
+    model = fitted(read, wanted)
+    arrays = {name: getattr(model, name) for name in ("mean", "components", "offset", "slope")}
+    np.savez_compressed(args.out / "outline.npz", allow_pickle=False, **arrays)
+    (args.out / "outline.json").write_text(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main()
