@@ -41,6 +41,7 @@ _CLOSEST = 0.84
 """How far below the eyes a mouth is, in their distance, from which on they lie closer together in
 the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
 would lie outside. Still closer together, landmarks tremble: the network learnt from kveil crops."""
+_APART = float(EYES[1, 0] - EYES[0, 0])
 Crops = NDArray[np.uint8]
 Float32 = NDArray[np.float32]
 
@@ -91,15 +92,20 @@ class ControlReader:
             similarity_from_points(face.landmarks_px[:2], there * LANDMARK_SIZE)
             for (_, face), there in zip(wanted, eyes, strict=True)
         ]
-        looks = self._read(frames, maps)
+        looks = self._read(frames, maps, eyes)
         off = [
             row
             for row, (look, one) in enumerate(zip(looks, maps, strict=True))
             if _is_off(look, one, eyes[row])
         ]
         if off:
-            again = [crop_with_eyes(looks[row].motion, eyes[row], LANDMARK_SIZE) for row in off]
-            for row, look in zip(off, self._read([frames[row] for row in off], again), strict=True):
+            there = [eyes[row] for row in off]
+            again = [
+                crop_with_eyes(looks[row].motion, one, LANDMARK_SIZE)
+                for row, one in zip(off, there, strict=True)
+            ]
+            read = self._read([frames[row] for row in off], again, there)
+            for row, look in zip(off, read, strict=True):
                 looks[row] = look
         return [
             self._lit(look, frame) if _is_of(look, face) else replace(look, doubt=np.inf)
@@ -114,7 +120,9 @@ class ControlReader:
         light, contrast = light_and_contrast(crop, points)
         return replace(look, light=light, contrast=contrast)
 
-    def _read(self, frames: Sequence[Frame], maps: Sequence[Similarity]) -> list[Look]:
+    def _read(
+        self, frames: Sequence[Frame], maps: Sequence[Similarity], eyes: Sequence[Float32]
+    ) -> list[Look]:
         crops = [
             crop_from_picture(frame.picture, one, LANDMARK_SIZE)
             for frame, one in zip(frames, maps, strict=True)
@@ -128,7 +136,7 @@ class ControlReader:
                 one,
                 LANDMARK_SIZE,
                 control.light[row],
-                float(control.doubt[row]),
+                float(control.doubt[row]) * _APART / float(eyes[row][1, 0] - eyes[row][0, 0]),
             )
             for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
         ]

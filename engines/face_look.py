@@ -54,7 +54,8 @@ class Look:
             to the other, px.
         shape: float32[POINTS, 3] landmarks in distances of the eyes, around that place.
         light: float32[2, 4, 4, 3].
-        doubt: expected error of the landmarks, crop units; infinite where not to be followed.
+        doubt: expected error of the landmarks, units of a kveil crop, in which eyes are 0.4 apart;
+            infinite where not to be followed.
         occlusion: what is in front of the face; None where nothing is.
         contrast: of the face, see `engines.stylegan.contrast`; `UNBOUNDED` where unknown.
     """
