@@ -96,7 +96,7 @@ def wave(turns: int, start: float = 0.0) -> Float32:
 def outline_radii(outline: Float32) -> Float32:
     """How far an outline float32[M, 2], shares of the patch's side, lies along each ray.
 
-    >>> square = np.float32([[0.4, 0.46], [0.6, 0.46], [0.6, 0.66], [0.4, 0.66]])
+    >>> square = np.float32([[0.4, 0.43], [0.6, 0.43], [0.6, 0.63], [0.4, 0.63]])
     >>> round(float(outline_radii(square)[RAYS // 8]), 3)  # a corner
     0.141
     """
