@@ -26,6 +26,7 @@ from engines.face_look import (
 from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
 from engines.stylegan.lids import drawn_together
+from engines.stylegan.shape import EYES_APART
 from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
 
@@ -41,7 +42,6 @@ _CLOSEST = 0.84
 """How far below the eyes a mouth is, in their distance, from which on they lie closer together in
 the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
 would lie outside. Still closer together, landmarks tremble: the network learnt from kveil crops."""
-_APART = float(EYES[1, 0] - EYES[0, 0])
 Crops = NDArray[np.uint8]
 Float32 = NDArray[np.float32]
 
@@ -136,7 +136,7 @@ class ControlReader:
                 one,
                 LANDMARK_SIZE,
                 control.light[row],
-                float(control.doubt[row]) * _APART / float(eyes[row][1, 0] - eyes[row][0, 0]),
+                float(control.doubt[row]) * EYES_APART / float(eyes[row][1, 0] - eyes[row][0, 0]),
             )
             for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
         ]

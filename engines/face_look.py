@@ -35,6 +35,8 @@ PAINTED_EYES: Final = np.array([[0.335, 0.37], [0.665, 0.37]], np.float32)
 kveil crop, so that the chin and the forehead lie inside. Those of a turned head lie closer
 together, as much as it looks narrower, and so do those of a long face: by the distance of the eyes
 alone its crop would end above the chin."""
+_EYE_DISTANCE: Final = float(PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
+_MIDDLE: Final = PAINTED_EYES.mean(axis=0)
 _CHIN: Final = 0.96
 """How low in it the chin lies at most, as it was read: that is a little too high."""
 _CLOSEST: Final = 0.6
@@ -92,10 +94,9 @@ def painted_points(shape: Float32, closer: float | None = None) -> Float32:
         shape: see `Look`.
         closer: how much closer together the eyes lie than at most; as the shape asks by default.
     """
-    eyes = PAINTED_EYES
     share = eyes_closer(shape) if closer is None else closer
-    points = shape * np.float32(share * float(eyes[1, 0] - eyes[0, 0]))
-    points[:, :2] += eyes.mean(axis=0)
+    points = shape * np.float32(share * _EYE_DISTANCE)
+    points[:, :2] += _MIDDLE
     return points
 
 
@@ -120,8 +121,8 @@ def eyes_closer(shape: Float32) -> float:
         A share, 1 or less.
     """
     depth = shape[EYE_RIGHT_SLICE, 2].mean() - shape[EYE_LEFT_SLICE, 2].mean()
-    eyes, below = PAINTED_EYES, max(float(shape[OVAL_SLICE, 1].max()), 1.0)
-    room = float(_CHIN - eyes[0, 1]) / float(eyes[1, 0] - eyes[0, 0])
+    below = max(float(shape[OVAL_SLICE, 1].max()), 1.0)
+    room = (_CHIN - float(_MIDDLE[1])) / _EYE_DISTANCE
     return max(min(1 / float(np.hypot(1, depth)), room / below), _CLOSEST)
 
 

@@ -9,7 +9,6 @@ import argparse
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -20,11 +19,7 @@ import numpy.typing as npt
 
 from engines.alignment import crop_from_picture
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
-from engines.control_reading import ControlReader
 from engines.crop_regions import inside_of
-from engines.detectors.centerface import CenterFace
-from engines.detectors.multiscale import DetectionPlan, detect_picture
 from engines.face_look import painted_points, painting_place
 from engines.patches import Patch
 from engines.pictures import picture_from_bgr
@@ -32,7 +27,8 @@ from engines.polar import GRID, hidden_radii, outline_radii
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
 from engines.surroundings import grid_place
 from engines.swapper import Control, Swapper
-from engines.types import Face, Frame
+from engines.types import Face
+from training.face_reading import FaceReader
 from training.hair_teacher import HAIR_FILE, HairTeacher
 from training.sources import framed_portrait, portraits_of_people
 
@@ -73,23 +69,20 @@ class HeadFinder:
     """Finds the faces of a picture and cuts out their heads."""
 
     def __init__(self) -> None:
-        backend = OpenVino()
-        self._detector = CenterFace(backend, centerface_path())
-        self._swapper: Swapper = swapper_from_pack(backend)[0]
-        self._reader = ControlReader(self._swapper)
+        self._swapper: Swapper = swapper_from_pack(OpenVino())[0]
+        self._reader = FaceReader(self._swapper)
         self._latents = donor_latents(read_pack(bundled_pack()), 1)
 
     def heads(self, image: UInt8, name: str, known: UInt8 | None = None) -> Iterator[Head]:
         """Heads of an image uint8[H, W, 3] BGR; `known` uint8[H, W] is 1 where it shows any."""
-        plan = DetectionPlan(min(960, 2 * max(image.shape[:2])), (), 640, 0)
-        for face in detect_picture(self._detector, picture_from_bgr(image), plan, 0.5):
+        for face in self._reader.faces(picture_from_bgr(image)):
             apart = face.landmarks_px[1] - face.landmarks_px[0]
             if float(np.hypot(*apart)) >= _LEAST_EYES_PX:
                 yield from self._head(image, face, name, known)
 
     def _head(self, image: UInt8, face: Face, name: str, known: UInt8 | None) -> Iterator[Head]:
-        frame = Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), 0, name)
-        (look,) = self._reader.looks([(frame, face)])
+        picture = picture_from_bgr(image.copy())
+        look = self._reader.look(picture, face)
         points = painted_points(look.shape)
         control = Control(points[None], look.light[None], np.array([look.doubt], np.float32))
         made = self._swapper.paint(control, self._latents)
@@ -98,8 +91,8 @@ class HeadFinder:
         place = painting_place(look.motion, points, made.alpha.shape[1])
         patch = Patch(made.pixels[0], made.alpha[0], place, made.outline[0])
         wide = (grid_place(patch) * np.float32(SIZE / GRID)).astype(np.float32)
-        seen = crop_from_picture(frame.picture, wide, SIZE)
-        shows = inside_of(frame.picture, wide, SIZE)
+        seen = crop_from_picture(picture, wide, SIZE)
+        shows = inside_of(picture, wide, SIZE)
         if known is not None:
             mask = picture_from_bgr(np.repeat(255 * known[..., None], 3, axis=2))
             shows = (crop_from_picture(mask, wide, SIZE)[..., 0] > 250).astype(np.uint8)

@@ -11,7 +11,6 @@ import argparse
 import json
 import logging
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -26,16 +25,13 @@ from engines.alignment import (
     similarity_from_points,
 )
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
-from engines.control_reading import ControlReader
-from engines.detectors.centerface import CenterFace
-from engines.detectors.multiscale import DetectionPlan, detect_picture
 from engines.face_look import Look, points_in_frame
 from engines.pictures import Picture, picture_from_bgr
 from engines.stylegan.outline import OutlineModel, levelled_points
 from engines.stylegan.pack import swapper_from_pack
 from engines.stylegan.topology import MESH_INDEX, OVAL_SLICE
-from engines.types import Face, Frame
+from engines.types import Face
+from training.face_reading import FaceReader
 from training.prepare import MESH_FILE, MESH_SIZE, MeshLabeller
 from training.sources import framed_portrait, portraits_of_people
 
@@ -65,9 +61,7 @@ class HeadReader:
     """
 
     def __init__(self, pack: Path, models: Path) -> None:
-        backend = OpenVino()
-        self._detector = CenterFace(backend, centerface_path())
-        self._reader = ControlReader(swapper_from_pack(backend, pack)[0])
+        self._reader = FaceReader(swapper_from_pack(OpenVino(), pack)[0])
         self._teacher = MeshLabeller(models / MESH_FILE)
 
     def read(self, image: UInt8) -> tuple[Float32, Float32] | None:
@@ -76,12 +70,11 @@ class HeadReader:
         None where no face is found or followed in uint8[H, W, 3] BGR.
         """
         picture = picture_from_bgr(image)
-        plan = DetectionPlan(min(960, 2 * max(image.shape[:2])), (), 640, 0)
-        faces = list(detect_picture(self._detector, picture, plan, 0.5))
+        faces = self._reader.faces(picture)
         if not faces:
             return None
         face = max(faces, key=lambda one: one.box_px[2] - one.box_px[0])
-        (look,) = self._reader.looks([(Frame(picture, 0, Fraction(1, 25), 0, ""), face)])
+        look = self._reader.look(picture, face)
         if not np.isfinite(look.doubt):
             return None
         return points_in_frame(look), self._outline(picture, face, look)
@@ -90,17 +83,18 @@ class HeadReader:
         eyes = np.asarray(face.landmarks_px[:2], np.float32)
         middle, across = eyes.mean(axis=0), eyes[1] - eyes[0]
         side = _FIRST * float(np.hypot(*across))
-        mesh = np.zeros((0, 2), np.float32)
-        for _ in range(_ROUNDS):
-            place = _square(middle, look.motion[2:], side)
-            fed = crop_from_picture(picture, place, MESH_SIZE)[..., ::-1]
-            found = self._teacher.mesh(np.ascontiguousarray(fed))[:, :2]
-            low, high = found.min(axis=0), found.max(axis=0)
-            back = inverse_of(place)
+        back, mesh = self._mesh(picture, _square(middle, look.motion[2:], side))
+        for _ in range(_ROUNDS - 1):
+            low, high = mesh.min(axis=0), mesh.max(axis=0)
             middle = moved(back, ((low + high) / 2)[None])[0]
             side *= _WIDER * float((high - low).max()) / MESH_SIZE
-            mesh = moved(back, np.ascontiguousarray(found))
-        return np.asarray(mesh[MESH_INDEX][OVAL_SLICE], np.float32)
+            back, mesh = self._mesh(picture, _square(middle, look.motion[2:], side))
+        return np.asarray(moved(back, mesh[MESH_INDEX][OVAL_SLICE]), np.float32)
+
+    def _mesh(self, picture: Picture, place: Similarity) -> tuple[Similarity, Float32]:
+        """The way back from the square that is looked at, and the mesh in it, float32[468, 2]."""
+        fed = crop_from_picture(picture, place, MESH_SIZE)[..., ::-1]
+        return inverse_of(place), self._teacher.mesh(np.ascontiguousarray(fed))[:, :2]
 
 
 def _square(middle: Float32, across: Float32, side: float) -> Similarity:

@@ -68,11 +68,10 @@ def fitted_outline(surrogate: Float32, subject: Float32) -> Float32:
     radius = np.hypot(ours[:, 0], ours[:, 1])
     own, their = (np.arctan2(one[:, 1], one[:, 0]) for one in (ours, theirs))
     reach = np.hypot(theirs[:, 0], theirs[:, 1])
-    most = np.interp(own, their, reach, period=2 * np.pi) * (1 + _BROADER)
+    subjects = np.interp(own, their, reach, period=2 * np.pi)
     share = rise(-ours[:, 1] / np.float32(height), *_TEMPLES)
-    fitted = radius - share * np.maximum(radius - most, 0)
-    below = rise(np.sin(own), *_JAW)
-    fitted += below * np.maximum(most / (1 + _BROADER) - fitted, 0)
+    fitted = radius - share * np.maximum(radius - subjects * (1 + _BROADER), 0)
+    fitted += rise(np.sin(own), *_JAW) * np.maximum(subjects - fitted, 0)
     scale = (fitted / np.maximum(radius, 1e-6))[:, None]
     return np.asarray(middle + ours * scale, np.float32)
 

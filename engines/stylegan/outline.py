@@ -49,8 +49,6 @@ class OutlineModel:
     def of_points(self, points: Float32) -> Float32:
         """Outlines float32[N, M, 2] of landmarks float32[N, POINTS, 3], in the same units."""
         read = points[:, OVAL_SLICE, :2]
-        if not len(self.components):
-            return read
         level, turn = levelled_points(points)
         away = level.reshape(-1, _LENGTH) - self.mean
         size = np.square(self.components).sum(axis=1)

@@ -35,7 +35,7 @@ FORMAT: Final = "kveil pack 1"
 SMALL_RENDERER: Final = "small_renderer"
 """Role of the renderer for faces seen at few pixels; a pack may do without."""
 _OUTLINE: Final = "outline.npz"
-"""So it may without where faces end: outlines are then as they are read."""
+"""How far read outlines are off; a pack may do without, and its outlines are as they are read."""
 
 
 @dataclass(frozen=True, slots=True)
