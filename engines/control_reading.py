@@ -30,15 +30,15 @@ from engines.stylegan.shape import EYES_APART
 from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
 
-__all__ = ["ControlReader", "Painter", "reading_eyes"]
+__all__ = ["ControlReader", "Painter", "eyes_for_reading", "reading_eyes"]
 
 _FARTHEST = 0.35
 """Distance between an eye of the tracker and the one that was read, in distances of the eyes,
 above which they are not one face's."""
 _OFF_CENTRE = 0.06
 """Distance of an eye from its place in the crop, crop units, above which the crop is cut anew."""
-_LONG = 1.05
-_CLOSEST = 0.84
+_LONG = 0.95
+_CLOSEST = 0.5
 """How far below the eyes a mouth is, in their distance, from which on they lie closer together in
 the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
 would lie outside. Still closer together, landmarks tremble: the network learnt from kveil crops."""
@@ -172,8 +172,12 @@ def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Sim
 
 def reading_eyes(face: Face) -> Float32:
     """Where the eyes shall lie in the crop that is read, by the tracker's landmarks: (2, 2)."""
-    points = face.landmarks_px
-    apart, below = points[1] - points[0], points[3:].mean(axis=0) - points[:2].mean(axis=0)
+    return eyes_for_reading(face.landmarks_px[:2], face.landmarks_px[3:])
+
+
+def eyes_for_reading(eyes: NDArray[np.floating], mouth: NDArray[np.floating]) -> Float32:
+    """The same by the eyes and the corners of the mouth, (2, 2) each, in any unit."""
+    apart, below = eyes[1] - eyes[0], mouth.mean(axis=0) - eyes.mean(axis=0)
     share = _LONG * float(np.hypot(*apart)) / max(float(np.hypot(*below)), 1e-3)
     middle = EYES.mean(axis=0)
     return np.asarray(middle + min(max(share, _CLOSEST), 1.0) * (EYES - middle), np.float32)

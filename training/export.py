@@ -33,7 +33,7 @@ from engines.stylegan.sizes import (
 from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small, small_of, weights_of
 from training.hair import HAIR, HairNet
-from training.landmarker import SIZE
+from training.landmarker import SIZE, landmark_network
 from training.lids import LIDS, LidNet
 from training.networks import (
     CODE,
@@ -47,7 +47,7 @@ from training.networks import (
     latents_from_codes,
     light_from_images,
 )
-from training.occlusion import HEAD, ControlNetwork, OcclusionHead, landmark_network
+from training.occlusion import HEAD, ControlNetwork, OcclusionHead
 from training.relief import RELIEF_CODES
 from training.textures import YCC_FROM_RGB, bolder
 

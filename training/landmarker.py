@@ -1,27 +1,39 @@
 """Train the landmark network: kveil crop -> control points, `python -m training.landmarker`.
 
 It learns from the points that `training.prepare` found with the face-mesh network, on crops
-that are moved, blurred, dimmed and partly hidden, and also predicts how far off it is (the
-scale of a Laplace distribution), so that a caller can cover faces that it cannot follow.
+that are moved, widened, blurred, dimmed and partly hidden, and from heads that `training.turning`
+turned. It also predicts how far off it is (the scale of a Laplace distribution), so that a caller
+can cover faces that it cannot follow.
 """
 
 import argparse
 import json
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import torch
+from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import EYES_APART, mouth_gap
-from engines.stylegan.topology import LIPS_INNER_SLICE, LIPS_OUTER_SLICE, OVAL_SLICE, POINTS
-from training.checkpoint import load_full, save_full
-from training.networks import EqualConv, EqualLinear
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
+    LIPS_OUTER_SLICE,
+    OVAL_SLICE,
+    POINTS,
+)
+from training.checkpoint import save_full, weights_of
+from training.networks import GAIN, EqualConv, EqualLinear
 from training.precision import fast_precision
 
 SIZE: Final = 128
@@ -29,6 +41,12 @@ WIDE_OPEN: Final = 0.2
 """Gap between the lips, inter-ocular distances, of a mouth that is wide open."""
 OPEN_SHARE: Final = 6.0
 """How much oftener such a mouth is drawn than a closed one: few photographs show one."""
+
+_WIDEST: Final = 0.8
+"""How far apart eyes lie at least in crops, in distances of those of a kveil crop: those of faces
+are cut a little wider, of long faces more (`engines.control_reading`)."""
+_TURNED: Final = 0.35
+"""Share of a batch that are turned heads."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -72,10 +90,18 @@ class Landmarker(nn.Module):
         return points, spread
 
 
-def augmented(image: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-    """Move, dim, blur and partly hide a batch; points follow. Shapes stay."""
+def augmented(image: Tensor, points: Tensor, widened: Tensor) -> tuple[Tensor, Tensor]:
+    """Move, widen, dim, blur and partly hide a batch; points follow. Shapes stay.
+
+    Args:
+        image: float[N, 3, S, S] in [-1, 1].
+        points: float[N, POINTS, 3].
+        widened: float[N], how much smaller faces become on average.
+
+    What a wider crop shows around a face is its rim drawn out, or another picture of the batch.
+    """
     count = len(image)
-    scale = torch.exp(torch.randn(count) * 0.07)
+    scale = torch.exp(torch.randn(count) * 0.07) / widened
     angle = torch.randn(count) * 0.12
     shift = torch.randn(count, 2) * 0.03
     cos, sin = torch.cos(angle) * scale, torch.sin(angle) * scale
@@ -88,7 +114,26 @@ def augmented(image: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
     centred = points[:, :, :2] * 2 - 1 - shift[:, None].to(image.device) * 2
     flat = (centred @ inverse.transpose(1, 2) + 1) / 2
     depth = points[:, :, 2:] / scale[:, None, None].to(image.device)
+    moved = _before_another(moved, image, grid)
     return _partly_hidden(degraded(moved)), torch.cat([flat, depth], dim=2)
+
+
+def _before_another(moved: Tensor, image: Tensor, grid: Tensor) -> Tensor:
+    """Half of the pictures with the next one's, enlarged, from somewhere outside their own rim.
+
+    Args:
+        moved: float[N, 3, S, S] with rims drawn out.
+        image: the pictures before they moved.
+        grid: float[N, S, S, 2] where in them each pixel lies, [-1, 1] inside.
+    """
+    count, device = len(moved), moved.device
+    outside = grid.abs().amax(dim=3) - 1 - 0.5 * torch.rand(count, 1, 1, device=device)
+    is_used = torch.rand(count, 1, 1, device=device) < 0.5
+    alpha = (is_used & (outside > 0)).to(moved.dtype)[:, None]
+    alpha = functional.avg_pool2d(alpha, 5, stride=1, padding=2)
+    behind = image.roll(1, dims=0).flip(2)
+    behind = functional.interpolate(behind[..., 32:96, 32:96], scale_factor=2, mode="bilinear")
+    return moved * (1 - alpha) + behind * alpha
 
 
 def degraded(image: Tensor) -> Tensor:
@@ -182,30 +227,60 @@ def main() -> None:
     train(args, device)
 
 
+class Crops:
+    """Crops and turned heads to learn from.
+
+    Args:
+        data: what `training.prepare` and `training.turning` wrote.
+        device: where batches shall lie.
+    """
+
+    def __init__(self, data: Path, device: torch.device) -> None:
+        self.device = device
+        self.images = np.load(data / "faces128.npy", mmap_mode="r")
+        self.points = np.load(data / "points.npy")
+        self.turned = np.load(data / "turned128.npy", mmap_mode="r")
+        self.turned_points = np.load(data / "turned.npy")
+        held = np.load(data / "split.npy")
+        turned_held = held[np.load(data / "turned_rows.npy")]
+        self.held, self.turned_held = np.flatnonzero(held), np.flatnonzero(turned_held)
+        self.rows, self.turned_rows = np.flatnonzero(~held), np.flatnonzero(~turned_held)
+        self.shares = shares_of(self.points[self.rows])
+        self.random = np.random.default_rng()
+
+    def batch(self, count: int) -> tuple[Tensor, Tensor]:
+        """Images float[N, 3, S, S] in [-1, 1] and points float[N, POINTS, 3], augmented."""
+        random, turned = self.random, int(_TURNED * count)
+        pick = np.sort(random.choice(self.rows, count - turned, replace=False, p=self.shares))
+        other = np.sort(random.choice(self.turned_rows, turned, replace=False))
+        images = np.concatenate([self.images[pick], self.turned[other]])
+        points = np.concatenate([self.points[pick], self.turned_points[other]])
+        wide = _WIDEST + (1 - _WIDEST) * torch.rand(count - turned)
+        widened = torch.cat([wide, torch.ones(turned)])
+        wanted = torch.from_numpy(points).to(self.device)
+        return augmented(image_from_crops(images, self.device), wanted, widened)
+
+
+def image_from_crops(crops: npt.NDArray[np.uint8], device: torch.device) -> Tensor:
+    """uint8[N, S, S, 3] -> float[N, 3, S, S] in [-1, 1]."""
+    return torch.from_numpy(crops).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
+
+
 def train(args: argparse.Namespace, device: torch.device) -> None:
     """Train, evaluate on the held-out crops and save `landmarker.pt`."""
-    images = np.load(args.data / "faces128.npy", mmap_mode="r")
-    points = np.load(args.data / "points.npy")
-    held = np.load(args.data / "split.npy")
-    rows = np.flatnonzero(~held)
-    shares = shares_of(points[rows])
-    mean = points[rows].mean(axis=0)
-    mirror = mirror_from_mean(mean)
+    crops = Crops(args.data, device)
+    mean = crops.points[crops.rows].mean(axis=0)
+    mirror = mirror_from_mean(mean).to(device)
     net = Landmarker(torch.from_numpy(mean)).to(device, memory_format=torch.channels_last)
+    if args.resume:
+        net.load_state_dict(landmark_network(args.run / "landmarker.pt").state_dict())
     optimiser = torch.optim.Adam(net.parameters(), lr=args.lr, betas=(0.9, 0.99))
     average = {k: v.clone() for k, v in net.state_dict().items()}
-    first = 0
-    if args.resume and (args.run / "landmarker.pt").exists():
-        net.load_state_dict(load_full(args.run / "landmarker.pt", device)["net"])
-    random = np.random.default_rng()
     started, total = time.monotonic(), 0.0
-    for step in range(first, args.steps):
-        pick = np.sort(random.choice(rows, args.batch, replace=False, p=shares))
-        image = torch.from_numpy(images[pick]).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
-        wanted = torch.from_numpy(points[pick]).to(device)
+    for step in range(args.steps):
+        image, wanted = crops.batch(args.batch)
         if step % 2:
-            image, wanted = image.flip(3), mirrored_points(wanted, mirror.to(device))
-        image, wanted = augmented(image, wanted)
+            image, wanted = image.flip(3), mirrored_points(wanted, mirror)
         for group in optimiser.param_groups:
             group["lr"] = args.lr * min(1.0, 2.0 * (1 - step / args.steps) + 0.01)
         with fast_precision(device):
@@ -223,42 +298,102 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
             total = 0.0
         if step % 1000 == 999 or step == args.steps - 1:
             save_full(args.run / "landmarker.pt", {"net": average})
-            facts = evaluate(average, images, points, np.flatnonzero(held), device)
+            facts = evaluate(average, crops, device)
             (args.run / "facts.json").write_text(json.dumps(facts))
             log.info("held out: %s", facts)
 
 
 @torch.no_grad()
-def evaluate(
-    weights: dict[str, Tensor],
-    images: npt.NDArray[np.generic],
-    points: npt.NDArray[np.generic],
-    rows: npt.NDArray[np.generic],
-    device: torch.device,
-) -> dict[str, float]:
-    """Error on held-out crops, in per cent of the inter-ocular distance.
+def evaluate(weights: dict[str, Tensor], crops: Crops, device: torch.device) -> dict[str, float]:
+    """Error on held-out crops, in per cent of the distance of the eyes in space.
 
-    `gap_percent` is that of the gap between the lips, of mouths that are wide open.
+    `gap_percent` is that of the gap between the lips, of mouths that are wide open;
+    `turned_percent` is that of turned heads.
     """
     net = Landmarker().to(device)
     net.load_state_dict(weights)
-    errors, gaps = [], []
-    for start in range(0, len(rows), 64):
-        pick = rows[start : start + 64]
-        image = torch.from_numpy(images[pick]).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
-        made, _ = net(image)
-        wanted = torch.from_numpy(points[pick]).to(device)
-        errors.append((made - wanted)[:, :, :2].norm(dim=2).cpu() / EYES_APART * 100)
-        gaps.append(gaps_of(made.cpu().numpy()))
-    every = torch.cat(errors)
-    inner = torch.cat([every[:, : OVAL_SLICE.start], every[:, OVAL_SLICE.stop :]], dim=1)
-    wanted_gaps = gaps_of(np.asarray(points[rows], np.float32))
-    off = np.abs(np.concatenate(gaps) - wanted_gaps)[wanted_gaps > WIDE_OPEN]
+    points = crops.points[crops.held]
+    made = read_all(net, crops.images, crops.held, device)
+    every = errors_of(made, points)
+    gaps = gaps_of(points)
+    off = np.abs(gaps_of(made) - gaps)[gaps > WIDE_OPEN]
+    turned = read_all(net, crops.turned, crops.turned_held, device)
     return {
         "all_percent": float(every.mean()),
-        "inner_percent": float(inner.mean()),
+        "inner_percent": float(np.delete(every, np.r_[OVAL_SLICE], axis=1).mean()),
         "gap_percent": float(off.mean() * 100),
+        "turned_percent": float(errors_of(turned, crops.turned_points[crops.turned_held]).mean()),
     }
+
+
+def read_all(
+    net: Landmarker,
+    images: npt.NDArray[np.uint8],
+    rows: npt.NDArray[np.int64],
+    device: torch.device,
+) -> Float32:
+    """Points of rows of uint8[N, S, S, 3], float32[len(rows), POINTS, 3]."""
+    made = [
+        net(image_from_crops(images[rows[start : start + 64]], device))[0].cpu().numpy()
+        for start in range(0, len(rows), 64)
+    ]
+    return np.concatenate(made)
+
+
+def errors_of(points: Float32, wanted: Float32) -> Float32:
+    """How far points float32[N, POINTS, 3] are off in the picture, float32[N, POINTS].
+
+    In per cent of the distance of the eyes in space.
+    """
+    eyes = [wanted[:, part].mean(axis=1) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    apart = np.linalg.norm(eyes[1] - eyes[0], axis=1)
+    away = np.linalg.norm((points - wanted)[:, :, :2], axis=2)
+    return np.asarray(away / apart[:, None] * 100, np.float32)
+
+
+def landmark_network(checkpoint: Path) -> Landmarker:
+    """The landmark network of a checkpoint, or where there is none that of the pack."""
+    if not checkpoint.exists():
+        return bundled_landmarker()
+    net = Landmarker()
+    net.load_state_dict(weights_of(checkpoint))
+    return net
+
+
+def bundled_landmarker() -> Landmarker:
+    """The landmark network read back out of the pack."""
+    kept, convolutions, dense = bundled_layers()
+    start = next(values for name, values in kept.items() if name.endswith("start"))
+    net = Landmarker(torch.from_numpy(start.copy()))
+    body = [layer for layer in net.body if isinstance(layer, EqualConv)]
+    restore([*body, net.dense, net.head], [*convolutions[: len(body)], *dense], kept)
+    return net
+
+
+def bundled_layers() -> tuple[dict[str, Float32], list[onnx.NodeProto], list[onnx.NodeProto]]:
+    """Weights of the pack's landmark network by name, its convolutions and its dense layers."""
+    model = onnx.load(bundled_pack() / "landmarker.onnx")
+    kept = {
+        one.name.removesuffix("_kept"): numpy_helper.to_array(one).astype(np.float32)
+        for one in model.graph.initializer
+    }
+    of_type = [
+        [node for node in model.graph.node if node.op_type == name] for name in ("Conv", "Gemm")
+    ]
+    return kept, of_type[0], of_type[1]
+
+
+@torch.no_grad()
+def restore(
+    layers: Sequence[EqualConv | EqualLinear],
+    nodes: Sequence[onnx.NodeProto],
+    kept: dict[str, Float32],
+) -> None:
+    """Put exported weights back into layers, without the scale that is in them."""
+    for layer, node in zip(layers, nodes, strict=True):
+        scale = layer.scale * (GAIN if isinstance(layer, EqualConv) and layer.act else 1.0)
+        layer.weight.copy_(torch.from_numpy(kept[node.input[1]]) / scale)
+        layer.bias.copy_(torch.from_numpy(kept[node.input[2]].copy()))
 
 
 if __name__ == "__main__":

@@ -20,17 +20,21 @@ from typing import Final
 import cv2
 import numpy as np
 import numpy.typing as npt
-import onnx
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.stylegan.masks import oval_from_points
-from engines.stylegan.pack import bundled_pack
 from training.checkpoint import save_full, weights_of
-from training.landmarker import SIZE, Landmarker, degraded
-from training.networks import GAIN, EqualConv, upsample
+from training.landmarker import (
+    SIZE,
+    Landmarker,
+    bundled_layers,
+    degraded,
+    landmark_network,
+    restore,
+)
+from training.networks import EqualConv, upsample
 from training.prepare import names_of
 from training.scenes import Scenes
 
@@ -105,36 +109,16 @@ def features_of(landmarker: Landmarker, image: Tensor) -> list[Tensor]:
     return [found[cells] for cells in (32, 16, 8, 4)]
 
 
-def landmark_network(checkpoint: Path) -> Landmarker:
-    """The landmark network of a checkpoint, or where there is none that of the pack."""
-    if not checkpoint.exists():
-        return bundled_landmarker()
-    net = Landmarker()
-    net.load_state_dict(weights_of(checkpoint))
-    return net
-
-
-def bundled_landmarker() -> Landmarker:
-    """The landmark network read back out of the pack."""
-    model = onnx.load(bundled_pack() / "landmarker.onnx")
-    kept = {
-        one.name.removesuffix("_kept"): numpy_helper.to_array(one).astype(np.float32)
-        for one in model.graph.initializer
-    }
-    start = next(values for name, values in kept.items() if name.endswith("start"))
-    net = Landmarker(torch.from_numpy(start.copy()))
-    convolutions = [node for node in model.graph.node if node.op_type == "Conv"]
-    layers: list[tuple[EqualConv | nn.Module, float]] = [
-        (layer, layer.scale * GAIN) for layer in net.body if isinstance(layer, EqualConv)
-    ]
-    dense = [node for node in model.graph.node if node.op_type == "Gemm"]
-    layers += [(net.dense, net.dense.scale), (net.head, net.head.scale)]
-    nodes = [*convolutions[: len(layers) - 2], *dense]
-    with torch.no_grad():
-        for (layer, scale), node in zip(layers, nodes, strict=True):
-            layer.weight.copy_(torch.from_numpy(kept[node.input[1]]) / scale)
-            layer.bias.copy_(torch.from_numpy(kept[node.input[2]].copy()))
-    return net
+def occlusion_head(checkpoint: Path) -> OcclusionHead:
+    """The head of a checkpoint, or where there is none that of the pack."""
+    head = OcclusionHead()
+    if checkpoint.exists():
+        head.load_state_dict(weights_of(checkpoint))
+        return head
+    kept, convolutions, _ = bundled_layers()
+    layers = [head.at4, *head.at8, *head.at16, head.first[1], *head.at32, head.out[0]]
+    restore(layers, convolutions[-len(layers) :], kept)
+    return head
 
 
 def loss_of(logits: Tensor, front: Tensor, oval: Tensor) -> Tensor:
@@ -153,7 +137,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, default=Path("runs/occlusion"))
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
-    parser.add_argument("--after", type=Path, help="a run to go on from")
+    parser.add_argument("--resume", action="store_true", help="go on from the run, or the pack")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=6000)
@@ -178,9 +162,8 @@ def train(args: argparse.Namespace) -> None:
         .requires_grad_(False)
         .to(memory_format=torch.channels_last)
     )
-    head = OcclusionHead().to(memory_format=torch.channels_last)
-    if args.after:
-        head.load_state_dict(weights_of(args.after / HEAD))
+    head = occlusion_head(args.run / HEAD) if args.resume else OcclusionHead()
+    head = head.to(memory_format=torch.channels_last)
     optimiser = torch.optim.Adam(head.parameters(), lr=args.lr, betas=(0.9, 0.99))
     average = {k: v.clone() for k, v in head.state_dict().items()}
     started, total = time.monotonic(), 0.0

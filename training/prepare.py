@@ -61,18 +61,22 @@ class MeshLabeller:
 
     def __call__(self, crop: UInt8) -> Float32:
         """Return float32[POINTS, 3] for one RGB crop uint8[S, S, 3]."""
-        size = crop.shape[0]
-        pad = int(size * MESH_PAD)
-        wide = cv2.copyMakeBorder(crop, pad, pad, pad, pad, cv2.BORDER_REPLICATE)
-        fed = cv2.resize(wide, (MESH_SIZE, MESH_SIZE), interpolation=cv2.INTER_AREA)
-        mesh = self.mesh(np.asarray(fed, np.uint8))[MESH_INDEX] / MESH_SIZE
-        mesh = mesh * (wide.shape[0] / size)
-        mesh[:, :2] -= pad / size
+        mesh = self.whole(crop)[MESH_INDEX]
         points = np.zeros((POINTS, 3), np.float32)
         points[:MESH_POINTS] = mesh
         points[MESH_POINTS] = pupil_from_eye(crop, mesh[EYE_LEFT_SLICE])
         points[MESH_POINTS + 1] = pupil_from_eye(crop, mesh[EYE_RIGHT_SLICE])
         return points
+
+    def whole(self, crop: UInt8) -> Float32:
+        """Return the whole mesh, float32[468, 3] crop units, of one RGB crop uint8[S, S, 3]."""
+        size = crop.shape[0]
+        pad = int(size * MESH_PAD)
+        wide = cv2.copyMakeBorder(crop, pad, pad, pad, pad, cv2.BORDER_REPLICATE)
+        fed = cv2.resize(wide, (MESH_SIZE, MESH_SIZE), interpolation=cv2.INTER_AREA)
+        mesh = self.mesh(np.asarray(fed, np.uint8)) / MESH_SIZE * (wide.shape[0] / size)
+        mesh[:, :2] -= pad / size
+        return np.asarray(mesh, np.float32)
 
     def mesh(self, fed: UInt8) -> Float32:
         """Return the whole mesh, float32[468, 3] px, of uint8[MESH_SIZE, MESH_SIZE, 3] RGB."""

@@ -1,4 +1,4 @@
-"""Photographs of faces with things drawn before them, to learn from."""
+"""Photographs of faces, some of them turned, with things drawn before them, to learn from."""
 
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,10 @@ _MASKED: Final = 0.06
 """Share of faces under a mask or a scarf."""
 _FAR: Final = 0.4
 """Share of pictures that are enlarged from few pixels, blurred or dark."""
+_TURNED: Final = 0.3
+"""Share of heads that `training.turning` turned."""
+_WIDEST: Final = 0.8
+"""How much smaller than in a kveil crop other faces are at most."""
 _BANK: Final = 4000
 
 Float32 = npt.NDArray[np.float32]
@@ -28,7 +32,7 @@ class Scenes:
     """Photographs with things before them.
 
     Args:
-        data: what `training.prepare` wrote.
+        data: what `training.prepare` and `training.turning` wrote.
         rows: of the crops that are used.
         seed: decides everything that is drawn; anything where None.
     """
@@ -37,6 +41,9 @@ class Scenes:
         self.images = np.load(data / "faces128.npy", mmap_mode="r")
         self.points = np.load(data / "points.npy")
         self.rows = rows
+        self.turned = np.load(data / "turned128.npy", mmap_mode="r")
+        self.turned_points = np.load(data / "turned.npy")
+        self.turned_rows = np.flatnonzero(np.isin(np.load(data / "turned_rows.npy"), rows))
         self.random = np.random.default_rng(seed)
         self.bank = [drawn(self.random, self._tile()) for _ in range(_BANK)]
 
@@ -45,14 +52,22 @@ class Scenes:
 
         The oval is that of the whole face, whatever is before it.
         """
-        made = [self._one(int(row)) for row in self.random.choice(self.rows, count)]
+        made = [self._one(*self._photograph()) for _ in range(count)]
         pictures, fronts, ovals = zip(*made, strict=True)
         return np.stack(pictures), np.stack(fronts), np.stack(ovals)
 
-    def _one(self, row: int) -> tuple[UInt8, Float32, Float32]:
+    def _photograph(self) -> tuple[UInt8, Float32, float]:
+        """A picture, its points float32[POINTS, 3], and how much smaller it shall become."""
         random = self.random
-        image, points = np.asarray(self.images[row]), self.points[row, :, :2]
-        place = _placed(random, 0.07, 0.12, 0.03)
+        if random.random() < _TURNED:
+            row = random.choice(self.turned_rows)
+            return np.asarray(self.turned[row]), self.turned_points[row], 1.0
+        row = random.choice(self.rows)
+        return np.asarray(self.images[row]), self.points[row], random.uniform(_WIDEST, 1)
+
+    def _one(self, image: UInt8, shape: Float32, size: float) -> tuple[UInt8, Float32, Float32]:
+        random, points = self.random, shape[:, :2]
+        place = _placed(random, 0.07, 0.12, 0.03, size)
         picture = _warped(image, place, cv2.BORDER_REPLICATE) / np.float32(255)
         seen = (points * SIZE) @ place[:, :2].T + place[:, 2]
         front = np.zeros((SIZE, SIZE), np.float32)
@@ -146,8 +161,10 @@ def _skin_of(picture: Float32, points: Float32) -> Float32:
     return np.asarray(colours[grey >= np.median(grey)].mean(axis=0), np.float32)
 
 
-def _placed(random: np.random.Generator, scale: float, angle: float, shift: float) -> Float32:
-    linear = _rotation(random.normal(0, angle)) * np.exp(random.normal(0, scale))
+def _placed(
+    random: np.random.Generator, scale: float, angle: float, shift: float, size: float = 1.0
+) -> Float32:
+    linear = _rotation(random.normal(0, angle)) * (size * np.exp(random.normal(0, scale)))
     middle = np.array([SIZE / 2, SIZE / 2])
     moved = middle - linear @ middle + random.normal(0, shift * SIZE, 2)
     return np.hstack([linear, moved[:, None]]).astype(np.float32)

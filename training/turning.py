@@ -1,0 +1,208 @@
+"""Turns the heads of photographs in space, to learn from (face profiling, Zhu et al. 2016, 3DDFA).
+
+Few photographed people look away from the camera, and on crops of those who do the mesh network
+errs. So the mesh of a head that faces it is turned with the picture on it, and where its points
+come to lie is known. Beyond the mesh, the head goes on as a ring that turns too; farther out
+the picture stays. `python -m training.turning --models DIR` writes, beside what
+`training.prepare` wrote:
+
+- `turned128.npy` uint8[N, 128, 128, 3] RGB crops as turned heads are read,
+- `turned.npy` float32[N, POINTS, 3] where their points lie, crop units,
+- `turned_rows.npy` int64[N], of which crops they are.
+"""
+
+import argparse
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import Delaunay
+
+from engines.alignment import similarity_from_points
+from engines.control_reading import eyes_for_reading
+from engines.stylegan.topology import (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+    MESH_INDEX,
+    MESH_POINTS,
+    OVAL,
+)
+from training.prepare import MESH_FILE, SIZE, MeshLabeller
+
+_RINGS: Final = ((1.3, 0.12, 1.0), (1.8, 0.3, 0.6))
+"""How far out the head goes on, in radii of the face; how far behind its rim, crop units; and how
+much of the turn it takes."""
+_STAYS: Final = 1.5
+"""How far from its middle the picture stays, crop units."""
+_AXIS: Final = 0.25
+"""How far behind the eyes a head turns, crop units."""
+_FINER: Final = 2
+"""How much larger a turned head is drawn than it is wanted."""
+_MOST: Final = 0.95
+_LEAST: Final = 0.15
+_NODS: Final = 0.2
+"""How far heads turn at most and at least, and the deviation of how far they nod, radians."""
+_STRAIGHT: Final = 0.01
+"""How far a nose points aside, crop units, up to which a head may turn to either side. Others turn
+on to their side: of the other one too little is seen to turn it."""
+_NOSE_TIP: Final = 1
+_BITS: Final = 4
+"""Of the fraction of a pixel in which corners of triangles are given to OpenCV."""
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+log = logging.getLogger(__name__)
+
+
+def turned_head(
+    crop: UInt8, mesh: Float32, pupils: Float32, yaw: float, pitch: float, size: int
+) -> tuple[UInt8, Float32]:
+    """A photographed head as it would look turned, cut as it would be read.
+
+    Args:
+        crop: uint8[S, S, 3], any order of channels.
+        mesh: float32[468, 3] of the face, crop units.
+        pupils: float32[2, 3], in the same.
+        yaw: turn about the vertical, radians.
+        pitch: turn about the line through the eyes, radians.
+        size: side of the crop that is made, px.
+
+    Returns:
+        uint8[size, size, 3], and float32[POINTS, 3] in units of it.
+    """
+    corners, depth_share = _head(mesh)
+    turned = _turned(corners, depth_share, mesh, yaw, pitch)
+    shown = _turned(pupils, np.ones(2, np.float32), mesh, yaw, pitch)
+    points = np.concatenate([turned[MESH_INDEX], shown])
+    place = _placed(points)
+    linear = place[:, :2]
+    scale = float(np.sqrt(np.linalg.det(linear)))
+    for one in (turned, points):
+        one[:, :2] = one[:, :2] @ linear.T + place[:, 2]
+        one[:, 2] *= scale
+    large = size * _FINER
+    triangles = Delaunay(corners[:, :2]).simplices
+    image = _drawn(crop, corners[triangles], turned[triangles], large)
+    small = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.uint8), points.astype(np.float32)
+
+
+def _head(mesh: Float32) -> tuple[Float32, Float32]:
+    """Corners float32[N, 3] of a head and what is behind it, and how much each turns, [N]."""
+    rim = mesh[np.asarray(OVAL)]
+    middle = rim.mean(axis=0)
+    parts, shares = [mesh], [np.ones(len(mesh), np.float32)]
+    for out, behind, share in _RINGS:
+        ring = middle + out * (rim - middle)
+        ring[:, 2] = rim[:, 2] + behind
+        parts.append(ring)
+        shares.append(np.full(len(ring), share, np.float32))
+    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    around = np.stack([np.cos(angles), np.sin(angles), np.zeros(24)], axis=1) * _STAYS
+    parts.append((middle + around).astype(np.float32))
+    shares.append(np.zeros(24, np.float32))
+    corners = np.concatenate(parts)
+    corners[len(mesh) + 72 :, 2] = float(rim[:, 2].max()) + 0.6
+    return corners, np.concatenate(shares)
+
+
+def _turned(points: Float32, shares: Float32, mesh: Float32, yaw: float, pitch: float) -> Float32:
+    """Points float32[N, 3] turned about an axis in the head, each by its share."""
+    axis = mesh.mean(axis=0)
+    axis[2] += _AXIS
+    rotation, _ = cv2.Rodrigues(np.array([pitch, yaw, 0.0]))
+    away = points - axis
+    full = away @ rotation.T.astype(np.float32)
+    return np.asarray(axis + away + shares[:, None] * (full - away), np.float32)
+
+
+def _placed(points: Float32) -> Float32:
+    """Map from the crop to that in which the turned head would be read, both in crop units."""
+    eyes = np.stack([points[part, :2].mean(axis=0) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)])
+    lips = points[LIPS_OUTER_SLICE, :2]
+    corners = np.stack([lips[lips[:, 0].argmin()], lips[lips[:, 0].argmax()]])
+    return similarity_from_points(eyes, eyes_for_reading(eyes, corners)).astype(np.float32)
+
+
+def _drawn(crop: UInt8, source: Float32, target: Float32, size: int) -> UInt8:
+    """The picture on turned triangles float32[T, 3, 3], nearer ones over farther ones."""
+    across = target[:, 1, :2] - target[:, 0, :2], target[:, 2, :2] - target[:, 0, :2]
+    faces_us = across[0][:, 0] * across[1][:, 1] - across[0][:, 1] * across[1][:, 0] > 1e-9
+    source, target = source[faces_us], target[faces_us]
+    order = np.argsort(-target[:, :, 2].mean(axis=1))
+    which = np.full((size, size), 0, np.int32)
+    pixels = np.round((target[..., :2] * size - 0.5) * (1 << _BITS)).astype(np.int32)
+    for row in order:
+        cv2.fillConvexPoly(which, pixels[row], int(row), lineType=cv2.LINE_8, shift=_BITS)
+    # Source position of a pixel: affine in it, by the triangle that is seen there.
+    ones = np.ones((*target.shape[:2], 1), np.float32)
+    corners = np.concatenate([target[..., :2], ones], axis=2)
+    maps = np.linalg.solve(corners.astype(np.float64), source[..., :2].astype(np.float64))
+    centres = (np.arange(size) + 0.5) / size
+    x, y = np.meshgrid(centres, centres)
+    here = np.stack([x, y, np.ones_like(x)], axis=2)
+    seen = np.einsum("hwk,hwkc->hwc", here, maps[which]) * crop.shape[0] - 0.5
+    seen = seen.astype(np.float32)
+    return np.asarray(
+        cv2.remap(crop, seen[..., 0], seen[..., 1], cv2.INTER_LINEAR, None, cv2.BORDER_REPLICATE),
+        np.uint8,
+    )
+
+
+def drawn_turn(random: np.random.Generator, mesh: Float32) -> tuple[float, float]:
+    """How far a head of mesh float32[468, 3] is turned and nods, radians."""
+    eyes = mesh[MESH_INDEX][[EYE_LEFT_SLICE.start, EYE_RIGHT_SLICE.start], 0].mean()
+    aside = float(mesh[_NOSE_TIP, 0] - eyes)
+    side = -np.sign(aside) if abs(aside) > _STRAIGHT else random.choice([-1.0, 1.0])
+    return float(side * random.uniform(_LEAST, _MOST)), float(random.normal(0, _NODS))
+
+
+def turn_all(data: Path, models: Path, count: int, threads: int) -> None:
+    """Write the three arrays for `count` crops, drawn at random."""
+    whole = np.load(data / "faces256.npy", mmap_mode="r")
+    points = np.load(data / "points.npy")
+    rows = np.sort(np.random.default_rng(0).permutation(len(whole))[:count])
+    images = np.lib.format.open_memmap(
+        data / "turned128.npy", "w+", np.uint8, (len(rows), SIZE, SIZE, 3)
+    )
+    shown = np.zeros((len(rows), *points.shape[1:]), np.float32)
+    label = MeshLabeller(models / MESH_FILE)
+
+    def turn(at: int, mesh: Float32) -> None:
+        random, pupils = np.random.default_rng(at), points[rows[at], MESH_POINTS:]
+        way = drawn_turn(random, mesh)
+        images[at], shown[at] = turned_head(np.asarray(whole[rows[at]]), mesh, pupils, *way, SIZE)
+
+    with ThreadPoolExecutor(threads) as pool:
+        turns = [
+            pool.submit(turn, at, label.whole(np.asarray(whole[row])))
+            for at, row in enumerate(rows)
+        ]
+        for one in turns:
+            one.result()
+    images.flush()
+    np.save(data / "turned.npy", shown)
+    np.save(data / "turned_rows.npy", rows)
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--count", type=int, default=14_000)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    cv2.setNumThreads(1)
+    turn_all(args.data, args.models, args.count, args.threads)
+
+
+if __name__ == "__main__":
+    main()
