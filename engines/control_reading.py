@@ -41,7 +41,7 @@ _LONG = 0.95
 _CLOSEST = 0.5
 """How far below the eyes a mouth is, in their distance, from which on they lie closer together in
 the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
-would lie outside. Still closer together, landmarks tremble: the network learnt from kveil crops."""
+would lie outside."""
 Crops = NDArray[np.uint8]
 Float32 = NDArray[np.float32]
 
@@ -160,13 +160,16 @@ def _with_lids(control: Control, maps: Sequence[Similarity]) -> Control:
 
 
 def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Similarity) -> Look:
-    """The look with what is in front of the face; not to be followed where that is too much."""
+    """The look with what is in front of the face; not to be followed where that is too much.
+
+    Landmarks are expected to be off mostly behind it, where they do not show.
+    """
     if not is_told_apart(crop_from_frame, sure.shape[0]):
         return look
     seen, share = counted(sure, points)
     if seen is None:
         return look
-    doubt = look.doubt if share <= MOST_HIDDEN else np.inf
+    doubt = look.doubt * (1 - share) if share <= MOST_HIDDEN else np.inf
     return replace(look, doubt=doubt, occlusion=Occlusion(seen, crop_from_frame))
 
 

@@ -1,9 +1,10 @@
 """Train the landmark network: kveil crop -> control points, `python -m training.landmarker`.
 
 It learns from the points that `training.prepare` found with the face-mesh network, on crops
-that are moved, widened, blurred, dimmed and partly hidden, and from heads that `training.turning`
-turned. It also predicts how far off it is (the scale of a Laplace distribution), so that a caller
-can cover faces that it cannot follow.
+that are moved, widened, blurred, dimmed and partly hidden, from heads that `training.turning`
+turned, and from faces behind hands and things (`training.scenes`). It also predicts how far off
+it is (the scale of a Laplace distribution), so that a caller can cover faces that it cannot
+follow.
 """
 
 import argparse
@@ -11,9 +12,11 @@ import json
 import logging
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -35,6 +38,7 @@ from engines.stylegan.topology import (
 from training.checkpoint import save_full, weights_of
 from training.networks import GAIN, EqualConv, EqualLinear
 from training.precision import fast_precision
+from training.scenes import Scenes
 
 SIZE: Final = 128
 WIDE_OPEN: Final = 0.2
@@ -46,7 +50,8 @@ _WIDEST: Final = 0.8
 """How far apart eyes lie at least in crops, in distances of those of a kveil crop: those of faces
 are cut a little wider, of long faces more (`engines.control_reading`)."""
 _TURNED: Final = 0.35
-"""Share of a batch that are turned heads."""
+_BEHIND: Final = 0.3
+"""Shares of a batch that are turned heads, and faces before which something may be."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -223,6 +228,7 @@ def main() -> None:
     device = torch.device(auto if args.device == "auto" else args.device)
     if device.type == "cpu":
         torch.set_num_threads(args.threads)
+    cv2.setNumThreads(1)
     args.run.mkdir(parents=True, exist_ok=True)
     train(args, device)
 
@@ -246,19 +252,23 @@ class Crops:
         self.held, self.turned_held = np.flatnonzero(held), np.flatnonzero(turned_held)
         self.rows, self.turned_rows = np.flatnonzero(~held), np.flatnonzero(~turned_held)
         self.shares = shares_of(self.points[self.rows])
+        self.scenes = Scenes(data, self.rows, None)
         self.random = np.random.default_rng()
 
     def batch(self, count: int) -> tuple[Tensor, Tensor]:
         """Images float[N, 3, S, S] in [-1, 1] and points float[N, POINTS, 3], augmented."""
-        random, turned = self.random, int(_TURNED * count)
-        pick = np.sort(random.choice(self.rows, count - turned, replace=False, p=self.shares))
+        random, turned, behind = self.random, int(_TURNED * count), int(_BEHIND * count)
+        plain = count - turned - behind
+        pick = np.sort(random.choice(self.rows, plain, replace=False, p=self.shares))
         other = np.sort(random.choice(self.turned_rows, turned, replace=False))
         images = np.concatenate([self.images[pick], self.turned[other]])
         points = np.concatenate([self.points[pick], self.turned_points[other]])
-        wide = _WIDEST + (1 - _WIDEST) * torch.rand(count - turned)
-        widened = torch.cat([wide, torch.ones(turned)])
+        widened = torch.cat([_WIDEST + (1 - _WIDEST) * torch.rand(plain), torch.ones(turned)])
         wanted = torch.from_numpy(points).to(self.device)
-        return augmented(image_from_crops(images, self.device), wanted, widened)
+        image, wanted = augmented(image_from_crops(images, self.device), wanted, widened)
+        pictures, seen = self.scenes.faces(behind)
+        hidden = degraded(image_from_crops(pictures, self.device))
+        return torch.cat([image, hidden]), torch.cat([wanted, torch.from_numpy(seen).to(wanted)])
 
 
 def image_from_crops(crops: npt.NDArray[np.uint8], device: torch.device) -> Tensor:
@@ -277,8 +287,11 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
     optimiser = torch.optim.Adam(net.parameters(), lr=args.lr, betas=(0.9, 0.99))
     average = {k: v.clone() for k, v in net.state_dict().items()}
     started, total = time.monotonic(), 0.0
+    ahead = ThreadPoolExecutor(1)
+    coming = ahead.submit(crops.batch, args.batch)
     for step in range(args.steps):
-        image, wanted = crops.batch(args.batch)
+        image, wanted = coming.result()
+        coming = ahead.submit(crops.batch, args.batch)
         if step % 2:
             image, wanted = image.flip(3), mirrored_points(wanted, mirror)
         for group in optimiser.param_groups:

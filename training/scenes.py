@@ -52,9 +52,20 @@ class Scenes:
 
         The oval is that of the whole face, whatever is before it.
         """
-        made = [self._one(*self._photograph()) for _ in range(count)]
+        made = []
+        for _ in range(count):
+            picture, front, points = self._one(*self._photograph())
+            several = picture, front, oval_from_points(points, SIZE)
+            is_mirrored = self.random.random() < 0.5
+            made.append([one[:, ::-1] if is_mirrored else one for one in several])
         pictures, fronts, ovals = zip(*made, strict=True)
         return np.stack(pictures), np.stack(fronts), np.stack(ovals)
+
+    def faces(self, count: int) -> tuple[UInt8, Float32]:
+        """Pictures uint8[N, 128, 128, 3] RGB, and the points of their faces, [N, POINTS, 3]."""
+        made = [self._one(*self._photograph()) for _ in range(count)]
+        pictures, _, points = zip(*made, strict=True)
+        return np.stack(pictures), np.stack(points)
 
     def _photograph(self) -> tuple[UInt8, Float32, float]:
         """A picture, its points float32[POINTS, 3], and how much smaller it shall become."""
@@ -66,6 +77,7 @@ class Scenes:
         return np.asarray(self.images[row]), self.points[row], random.uniform(_WIDEST, 1)
 
     def _one(self, image: UInt8, shape: Float32, size: float) -> tuple[UInt8, Float32, Float32]:
+        """The picture, what is in front, and the points in units of it."""
         random, points = self.random, shape[:, :2]
         place = _placed(random, 0.07, 0.12, 0.03, size)
         picture = _warped(image, place, cv2.BORDER_REPLICATE) / np.float32(255)
@@ -81,12 +93,11 @@ class Scenes:
             picture, front = _over(
                 picture, front, mask.colour[:SIZE, :SIZE], mask.alpha[:SIZE, :SIZE]
             )
-        oval = oval_from_points((seen / SIZE).astype(np.float32), SIZE)
         if random.random() < _FAR:
             picture = _far_away(random, picture)
-        if random.random() < 0.5:
-            picture, front, oval = picture[:, ::-1], front[:, ::-1], oval[:, ::-1]
-        return (picture * 255).clip(0, 255).astype(np.uint8), front, oval
+        depth = shape[:, 2:] * np.float32(np.sqrt(np.linalg.det(place[:, :2])))
+        placed = np.concatenate([(seen / SIZE).astype(np.float32), depth], axis=1)
+        return (picture * 255).clip(0, 255).astype(np.uint8), front, placed
 
     def _covered(
         self, picture: Float32, front: Float32, points: Float32, skin: Float32

@@ -96,28 +96,29 @@ class Reading:
     sizes = (SIZE,)
     hair: HairReader | None = None
 
-    def __init__(self, sure: Float32) -> None:
+    def __init__(self, sure: Float32, doubt: float = 0.0) -> None:
         self.sure = sure
+        self.doubt = doubt
 
     def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         points = drawn_face()
         points[:, :2] += EYES.mean(axis=0).astype(np.float32) - eyes_of(points).mean(axis=0)
         light = np.zeros((1, 2, 4, 4, 3), np.float32)
-        return Control(points[None], light, np.zeros(1, np.float32), self.sure[None])
+        return Control(points[None], light, np.full(1, self.doubt, np.float32), self.sure[None])
 
     def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         raise NotImplementedError
 
 
-def look_under(sure: Float32, eyes_px: float = 60) -> Look:
+def look_under(sure: Float32, eyes_px: float = 60, doubt: float = 0.0) -> Look:
     rng = np.random.default_rng(0)
     frame = Frame(
         picture_from_bgr(rng.integers(0, 255, (300, 300, 3)).astype(np.uint8)), 0, Fraction(1), 0
     )
-    points = np.array([[120, 130], [180, 130], [150, 165], [128, 190], [172, 190]], np.float32)
+    points = np.array([[120, 130], [180, 130], [150, 165], [128, 186], [172, 186]], np.float32)
     points *= np.float32(eyes_px / 60)
     face = Face(np.array([100, 90, 200, 220], np.float32), points, 0.9)
-    return ControlReader(Reading(sure)).looks([(frame, face)])[0]
+    return ControlReader(Reading(sure, doubt)).looks([(frame, face)])[0]
 
 
 def test_marks_travel_with_the_look_in_the_place_they_were_read() -> None:
@@ -126,6 +127,14 @@ def test_marks_travel_with_the_look_in_the_place_they_were_read() -> None:
     assert np.isfinite(look.doubt)
     across = look.occlusion.crop_from_frame[0, 0] * 60 / SIZE  # of the eyes, shares of the crop
     assert across == pytest.approx(0.4, abs=0.01)
+
+
+def test_doubt_counts_only_for_what_is_seen() -> None:
+    sure = sure_in(40, 90, 80, SIZE)
+    hidden = counted(sure, drawn_face())[1]
+    look = look_under(sure, doubt=0.02)
+    assert look.doubt == pytest.approx(0.02 * (1 - hidden), rel=0.15)
+    assert look_under(np.zeros_like(sure), doubt=0.02).doubt == pytest.approx(0.02)
 
 
 def test_a_face_of_few_pixels_has_nothing_in_front() -> None:
