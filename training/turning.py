@@ -38,11 +38,16 @@ _RINGS: Final = ((1.3, 0.12, 1.0), (1.8, 0.3, 0.6))
 """How far out the head goes on, in radii of the face; how far behind its rim, crop units; and how
 much of the turn it takes."""
 _STAYS: Final = 1.5
-"""How far from its middle the picture stays, crop units."""
+_BEHIND: Final = 0.6
+_AROUND: Final = 24
+"""How far from the middle of the face the picture stays, and how far behind its rim that lies, crop
+units; and how many corners are there."""
 _AXIS: Final = 0.25
 """How far behind the eyes a head turns, crop units."""
 _FINER: Final = 2
 """How much larger a turned head is drawn than it is wanted."""
+_FLAT: Final = 1e-9
+"""Area of a triangle, crop units, up to which it is seen from the side."""
 _MOST: Final = 0.95
 _LEAST: Final = 0.15
 _NODS: Final = 0.2
@@ -76,40 +81,37 @@ def turned_head(
     Returns:
         uint8[size, size, 3], and float32[POINTS, 3] in units of it.
     """
-    corners, depth_share = _head(mesh)
-    turned = _turned(corners, depth_share, mesh, yaw, pitch)
-    shown = _turned(pupils, np.ones(2, np.float32), mesh, yaw, pitch)
+    corners, shares = _head(mesh)
+    turned = _turned(corners, shares, mesh, yaw, pitch)
+    shown = _turned(pupils, np.ones(len(pupils), np.float32), mesh, yaw, pitch)
     points = np.concatenate([turned[MESH_INDEX], shown])
-    place = _placed(points)
-    linear = place[:, :2]
-    scale = float(np.sqrt(np.linalg.det(linear)))
+    place = _place_of(points)
+    scale = float(np.sqrt(np.linalg.det(place[:, :2])))
     for one in (turned, points):
-        one[:, :2] = one[:, :2] @ linear.T + place[:, 2]
+        one[:, :2] = one[:, :2] @ place[:, :2].T + place[:, 2]
         one[:, 2] *= scale
-    large = size * _FINER
     triangles = Delaunay(corners[:, :2]).simplices
-    image = _drawn(crop, corners[triangles], turned[triangles], large)
-    small = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
+    large = _drawn(crop, corners[triangles], turned[triangles], size * _FINER)
+    small = cv2.resize(large, (size, size), interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.uint8), points.astype(np.float32)
 
 
 def _head(mesh: Float32) -> tuple[Float32, Float32]:
-    """Corners float32[N, 3] of a head and what is behind it, and how much each turns, [N]."""
+    """Corners float32[N, 3] of a head and of what is behind it, and how much each turns, [N]."""
     rim = mesh[np.asarray(OVAL)]
     middle = rim.mean(axis=0)
-    parts, shares = [mesh], [np.ones(len(mesh), np.float32)]
+    corners, shares = [mesh], [np.ones(len(mesh))]
     for out, behind, share in _RINGS:
         ring = middle + out * (rim - middle)
         ring[:, 2] = rim[:, 2] + behind
-        parts.append(ring)
-        shares.append(np.full(len(ring), share, np.float32))
-    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
-    around = np.stack([np.cos(angles), np.sin(angles), np.zeros(24)], axis=1) * _STAYS
-    parts.append((middle + around).astype(np.float32))
-    shares.append(np.zeros(24, np.float32))
-    corners = np.concatenate(parts)
-    corners[len(mesh) + 72 :, 2] = float(rim[:, 2].max()) + 0.6
-    return corners, np.concatenate(shares)
+        corners.append(ring)
+        shares.append(np.full(len(ring), share))
+    angles = np.linspace(0, 2 * np.pi, _AROUND, endpoint=False)
+    around = middle + _STAYS * np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+    around[:, 2] = rim[:, 2].max() + _BEHIND
+    corners.append(around.astype(np.float32))
+    shares.append(np.zeros(_AROUND))
+    return np.concatenate(corners), np.concatenate(shares).astype(np.float32)
 
 
 def _turned(points: Float32, shares: Float32, mesh: Float32, yaw: float, pitch: float) -> Float32:
@@ -122,7 +124,7 @@ def _turned(points: Float32, shares: Float32, mesh: Float32, yaw: float, pitch: 
     return np.asarray(axis + away + shares[:, None] * (full - away), np.float32)
 
 
-def _placed(points: Float32) -> Float32:
+def _place_of(points: Float32) -> Float32:
     """Map from the crop to that in which the turned head would be read, both in crop units."""
     eyes = np.stack([points[part, :2].mean(axis=0) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)])
     lips = points[LIPS_OUTER_SLICE, :2]
@@ -131,28 +133,31 @@ def _placed(points: Float32) -> Float32:
 
 
 def _drawn(crop: UInt8, source: Float32, target: Float32, size: int) -> UInt8:
-    """The picture on turned triangles float32[T, 3, 3], nearer ones over farther ones."""
-    across = target[:, 1, :2] - target[:, 0, :2], target[:, 2, :2] - target[:, 0, :2]
-    faces_us = across[0][:, 0] * across[1][:, 1] - across[0][:, 1] * across[1][:, 0] > 1e-9
+    """The picture on turned triangles, nearer ones over farther ones.
+
+    Args:
+        crop: uint8[S, S, 3].
+        source: float32[T, 3, 3], where the triangles' corners are in it, crop units.
+        target: float32[T, 3, 3], where they come to lie in what is drawn.
+        size: side of what is drawn, px.
+    """
+    first, second = (target[:, corner, :2] - target[:, 0, :2] for corner in (1, 2))
+    faces_us = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0] > _FLAT
     source, target = source[faces_us], target[faces_us]
-    order = np.argsort(-target[:, :, 2].mean(axis=1))
-    which = np.full((size, size), 0, np.int32)
+    seen = np.zeros((size, size), np.int32)
     pixels = np.round((target[..., :2] * size - 0.5) * (1 << _BITS)).astype(np.int32)
-    for row in order:
-        cv2.fillConvexPoly(which, pixels[row], int(row), lineType=cv2.LINE_8, shift=_BITS)
-    # Source position of a pixel: affine in it, by the triangle that is seen there.
-    ones = np.ones((*target.shape[:2], 1), np.float32)
+    for row in np.argsort(-target[:, :, 2].mean(axis=1)):
+        cv2.fillConvexPoly(seen, pixels[row], int(row), lineType=cv2.LINE_8, shift=_BITS)
+    # Where in the crop a pixel comes from is affine in it, by the triangle that is seen there.
+    ones = np.ones((*target.shape[:2], 1))
     corners = np.concatenate([target[..., :2], ones], axis=2)
-    maps = np.linalg.solve(corners.astype(np.float64), source[..., :2].astype(np.float64))
-    centres = (np.arange(size) + 0.5) / size
-    x, y = np.meshgrid(centres, centres)
+    maps = np.linalg.solve(corners, source[..., :2].astype(np.float64))
+    x, y = np.meshgrid(*[(np.arange(size) + 0.5) / size] * 2)
     here = np.stack([x, y, np.ones_like(x)], axis=2)
-    seen = np.einsum("hwk,hwkc->hwc", here, maps[which]) * crop.shape[0] - 0.5
-    seen = seen.astype(np.float32)
-    return np.asarray(
-        cv2.remap(crop, seen[..., 0], seen[..., 1], cv2.INTER_LINEAR, None, cv2.BORDER_REPLICATE),
-        np.uint8,
-    )
+    place = np.einsum("hwk,hwkc->chw", here, maps[seen]) * crop.shape[0] - 0.5
+    x, y = place.astype(np.float32)
+    drawn = cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(drawn, np.uint8)
 
 
 def drawn_turn(random: np.random.Generator, mesh: Float32) -> tuple[float, float]:
