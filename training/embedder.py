@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.checkpoint import load_full, save_full
+from training.networks import image_from_crops
 from training.precision import fast_precision
 
 SIZE: Final = 64
@@ -163,7 +164,7 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
     started, total = time.monotonic(), 0.0
     for step in range(first, args.steps):
         pick = np.sort(random.choice(rows, args.batch, replace=False))
-        image = torch.from_numpy(images[pick]).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
+        image = image_from_crops(images[pick], device)
         side = step % 2
         wanted = targets[pick].to(device)
         image = augmented(image.flip(3) if side else image)
@@ -201,7 +202,7 @@ def evaluate(
     cosines = []
     for start in range(0, len(rows), 64):
         pick = rows[start : start + 64]
-        image = torch.from_numpy(images[pick]).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
+        image = image_from_crops(images[pick], device)
         cosines.append((net(image).cpu() * targets[pick]).sum(1))
     return {"cosine_to_teacher": float(torch.cat(cosines).mean())}
 

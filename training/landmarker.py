@@ -36,7 +36,7 @@ from engines.stylegan.topology import (
     POINTS,
 )
 from training.checkpoint import save_full, weights_of
-from training.networks import GAIN, EqualConv, EqualLinear
+from training.networks import GAIN, EqualConv, EqualLinear, image_from_crops
 from training.precision import fast_precision
 from training.scenes import Scenes
 
@@ -45,7 +45,6 @@ WIDE_OPEN: Final = 0.2
 """Gap between the lips, inter-ocular distances, of a mouth that is wide open."""
 OPEN_SHARE: Final = 6.0
 """How much oftener such a mouth is drawn than a closed one: few photographs show one."""
-
 _WIDEST: Final = 0.8
 """How far apart eyes lie at least in crops, in distances of those of a kveil crop: those of faces
 are cut a little wider, of long faces more (`engines.control_reading`)."""
@@ -243,16 +242,11 @@ class Crops:
 
     def __init__(self, data: Path, device: torch.device) -> None:
         self.device = device
-        self.images = np.load(data / "faces128.npy", mmap_mode="r")
-        self.points = np.load(data / "points.npy")
-        self.turned = np.load(data / "turned128.npy", mmap_mode="r")
-        self.turned_points = np.load(data / "turned.npy")
         held = np.load(data / "split.npy")
-        turned_held = held[np.load(data / "turned_rows.npy")]
-        self.held, self.turned_held = np.flatnonzero(held), np.flatnonzero(turned_held)
-        self.rows, self.turned_rows = np.flatnonzero(~held), np.flatnonzero(~turned_held)
-        self.shares = shares_of(self.points[self.rows])
+        self.held, self.rows = np.flatnonzero(held), np.flatnonzero(~held)
+        self.turned_held = np.flatnonzero(held[np.load(data / "turned_rows.npy")])
         self.scenes = Scenes(data, self.rows, None)
+        self.shares = shares_of(self.scenes.points[self.rows])
         self.random = np.random.default_rng()
 
     def batch(self, count: int) -> tuple[Tensor, Tensor]:
@@ -260,26 +254,22 @@ class Crops:
         random, turned, behind = self.random, int(_TURNED * count), int(_BEHIND * count)
         plain = count - turned - behind
         pick = np.sort(random.choice(self.rows, plain, replace=False, p=self.shares))
-        other = np.sort(random.choice(self.turned_rows, turned, replace=False))
-        images = np.concatenate([self.images[pick], self.turned[other]])
-        points = np.concatenate([self.points[pick], self.turned_points[other]])
+        scenes = self.scenes
+        other = np.sort(random.choice(scenes.turned_rows, turned, replace=False))
+        images = np.concatenate([scenes.images[pick], scenes.turned[other]])
+        points = np.concatenate([scenes.points[pick], scenes.turned_points[other]])
         widened = torch.cat([_WIDEST + (1 - _WIDEST) * torch.rand(plain), torch.ones(turned)])
         wanted = torch.from_numpy(points).to(self.device)
         image, wanted = augmented(image_from_crops(images, self.device), wanted, widened)
-        pictures, seen = self.scenes.faces(behind)
+        pictures, seen = scenes.faces(behind)
         hidden = degraded(image_from_crops(pictures, self.device))
         return torch.cat([image, hidden]), torch.cat([wanted, torch.from_numpy(seen).to(wanted)])
-
-
-def image_from_crops(crops: npt.NDArray[np.uint8], device: torch.device) -> Tensor:
-    """uint8[N, S, S, 3] -> float[N, 3, S, S] in [-1, 1]."""
-    return torch.from_numpy(crops).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def train(args: argparse.Namespace, device: torch.device) -> None:
     """Train, evaluate on the held-out crops and save `landmarker.pt`."""
     crops = Crops(args.data, device)
-    mean = crops.points[crops.rows].mean(axis=0)
+    mean = crops.scenes.points[crops.rows].mean(axis=0)
     mirror = mirror_from_mean(mean).to(device)
     net = Landmarker(torch.from_numpy(mean)).to(device, memory_format=torch.channels_last)
     if args.resume:
@@ -325,17 +315,19 @@ def evaluate(weights: dict[str, Tensor], crops: Crops, device: torch.device) -> 
     """
     net = Landmarker().to(device)
     net.load_state_dict(weights)
-    points = crops.points[crops.held]
-    made = read_all(net, crops.images, crops.held, device)
+    scenes = crops.scenes
+    points = scenes.points[crops.held]
+    made = read_all(net, scenes.images, crops.held, device)
     every = errors_of(made, points)
     gaps = gaps_of(points)
     off = np.abs(gaps_of(made) - gaps)[gaps > WIDE_OPEN]
-    turned = read_all(net, crops.turned, crops.turned_held, device)
+    turned = read_all(net, scenes.turned, crops.turned_held, device)
+    turned_off = errors_of(turned, scenes.turned_points[crops.turned_held])
     return {
         "all_percent": float(every.mean()),
         "inner_percent": float(np.delete(every, np.r_[OVAL_SLICE], axis=1).mean()),
         "gap_percent": float(off.mean() * 100),
-        "turned_percent": float(errors_of(turned, crops.turned_points[crops.turned_held]).mean()),
+        "turned_percent": float(turned_off.mean()),
     }
 
 

@@ -74,6 +74,11 @@ def layers_at(size: int) -> int:
     return 2 * int(math.log2(size)) - 4
 
 
+def image_from_crops(crops: npt.NDArray[np.uint8], device: torch.device | str = "cpu") -> Tensor:
+    """uint8[N, S, S, 3] -> float[N, 3, S, S] in [-1, 1]."""
+    return torch.from_numpy(crops).to(device).permute(0, 3, 1, 2).float() / 127.5 - 1
+
+
 class EqualLinear(nn.Module):
     """Linear layer with an equalised learning rate."""
 

@@ -34,7 +34,7 @@ from training.landmarker import (
     landmark_network,
     restore,
 )
-from training.networks import EqualConv, upsample
+from training.networks import EqualConv, image_from_crops, upsample
 from training.prepare import names_of
 from training.scenes import Scenes
 
@@ -170,9 +170,10 @@ def train(args: argparse.Namespace) -> None:
     ahead = ThreadPoolExecutor(1)
     coming = ahead.submit(scenes.batch, args.batch)
     for step in range(args.steps):
-        pictures, front, oval = (torch.from_numpy(one) for one in coming.result())
+        pictures, *masks = coming.result()
+        front, oval = (torch.from_numpy(one) for one in masks)
         coming = ahead.submit(scenes.batch, args.batch)
-        image = degraded(pictures.permute(0, 3, 1, 2).float() / 127.5 - 1)
+        image = degraded(image_from_crops(pictures))
         image = image.contiguous(memory_format=torch.channels_last)
         for group in optimiser.param_groups:
             group["lr"] = args.lr * min(1.0, 2.0 * (1 - step / args.steps) + 0.01)
@@ -211,7 +212,7 @@ def evaluate(trunk: Landmarker, weights: dict[str, Tensor], scenes: Scenes) -> d
     free: list[float] = []
     for _ in range(30):
         pictures, front, oval = scenes.batch(64)
-        image = degraded(torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 127.5 - 1)
+        image = degraded(image_from_crops(pictures))
         made = (net(image, features_of(trunk, image))[:, 0] > 0).numpy()
         inside, is_front = oval > 0.5, front > 0.5
         hits += float((made & is_front & inside).sum())
@@ -236,7 +237,7 @@ def doubtful(trunk: Landmarker, weights: dict[str, Tensor], scenes: Scenes) -> l
     found = []
     for start in range(0, len(scenes.rows), 128):
         rows = np.sort(scenes.rows[start : start + 128])
-        image = torch.from_numpy(scenes.images[rows]).permute(0, 3, 1, 2).float() / 127.5 - 1
+        image = image_from_crops(scenes.images[rows])
         made = (net(image, features_of(trunk, image))[:, 0] > 0).numpy()
         for row, mine in zip(rows, made, strict=True):
             face = oval_from_points(scenes.points[row], SIZE) > 0.5

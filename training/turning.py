@@ -24,6 +24,7 @@ from scipy.spatial import Delaunay
 
 from engines.alignment import similarity_from_points
 from engines.control_reading import eyes_for_reading
+from engines.face_look import eyes_of
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -126,8 +127,7 @@ def _turned(points: Float32, shares: Float32, mesh: Float32, yaw: float, pitch: 
 
 def _place_of(points: Float32) -> Float32:
     """Map from the crop to that in which the turned head would be read, both in crop units."""
-    eyes = np.stack([points[part, :2].mean(axis=0) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)])
-    lips = points[LIPS_OUTER_SLICE, :2]
+    eyes, lips = eyes_of(points), points[LIPS_OUTER_SLICE, :2]
     corners = np.stack([lips[lips[:, 0].argmin()], lips[lips[:, 0].argmax()]])
     return similarity_from_points(eyes, eyes_for_reading(eyes, corners)).astype(np.float32)
 
@@ -168,8 +168,8 @@ def drawn_turn(random: np.random.Generator, mesh: Float32) -> tuple[float, float
     return float(side * random.uniform(_LEAST, _MOST)), float(random.normal(0, _NODS))
 
 
-def turn_all(data: Path, models: Path, count: int, threads: int) -> None:
-    """Write the three arrays for `count` crops, drawn at random."""
+def turn_all(data: Path, models: Path, count: int, threads: int) -> int:
+    """Write the three arrays for `count` crops, drawn at random; return how many there are."""
     whole = np.load(data / "faces256.npy", mmap_mode="r")
     points = np.load(data / "points.npy")
     rows = np.sort(np.random.default_rng(0).permutation(len(whole))[:count])
@@ -194,6 +194,7 @@ def turn_all(data: Path, models: Path, count: int, threads: int) -> None:
     images.flush()
     np.save(data / "turned.npy", shown)
     np.save(data / "turned_rows.npy", rows)
+    return len(rows)
 
 
 def main() -> None:
@@ -206,7 +207,7 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     cv2.setNumThreads(1)
-    turn_all(args.data, args.models, args.count, args.threads)
+    log.info("%d heads turned", turn_all(args.data, args.models, args.count, args.threads))
 
 
 if __name__ == "__main__":
