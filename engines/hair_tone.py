@@ -93,7 +93,9 @@ class HairColour:
         return np.asarray(cv2.transform(told, ways)[:, 0], np.float32)
 
 
-def hair_colour(around: Float32, hair: Hair) -> HairColour | None:
+def hair_colour(
+    around: Float32, hair: Hair, seen: NDArray[np.bool_] | None = None
+) -> HairColour | None:
     """The colour of what is surely hair; None where there is hardly any.
 
     What is beside a face does not count: it may be worn long, or be clothes.
@@ -101,11 +103,14 @@ def hair_colour(around: Float32, hair: Hair) -> HairColour | None:
     Args:
         around: float32[RAYS, STEPS, 3] BGR, the surroundings as they are seen.
         hair: as it was read of them.
+        seen: bool[RAYS, STEPS], places that are seen, not made up; all where None.
     """
-    out, seen = distances(), (hair.ends - hair.hidden)[:, None]
-    rather = np.float32(_RATHER) * ((out > hair.begins[:, None]) & (out < seen))
+    out, ends = distances(), (hair.ends - hair.hidden)[:, None]
+    rather = np.float32(_RATHER) * ((out > hair.begins[:, None]) & (out < ends))
     above = rise(UP, *ABOVE)[:, None]
     counts = np.asarray(np.maximum(hair.places, rather) * above, np.float32)
+    if seen is not None:
+        counts *= seen
     if counts.sum() < LEAST_PLACES:
         return None
     counts *= 1 - _likeness(around, _behind(around)) + np.float32(_STILL_HAIR)

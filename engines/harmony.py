@@ -1,7 +1,9 @@
 """Makes a painted face look taken by the same camera: its grain and its focus.
 
-They are two numbers measured in the ring around the patch, never on the face: they say something of
-the camera and nothing of the person. So the identity channel stays empty.
+They are two numbers that say something of the camera and nothing of the person. Grain is measured
+in the ring around the patch, never on the face. So is focus; but a face may move, or be farther
+from what is in focus than the things around it: where its own edges are softer than those around
+it, by one number, the patch becomes as soft. It never becomes sharper by what lies under it.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ class Retouch:
     """What a patch lacks to look like the picture around it.
 
     Attributes:
-        blur: standard deviation of the blur to apply, px of the frame; NaN where the
-            surroundings have no edge to tell their focus by.
+        blur: standard deviation of the blur to apply, px of the frame; NaN where neither the
+            surroundings nor the face have an edge to tell their focus by.
         grain: standard deviation of the noise to add, grey levels.
     """
 
@@ -92,7 +94,7 @@ def sized_patch(patch: Patch) -> Patch:
 
 
 def retouch_of(picture: Picture, patch: Patch) -> Retouch:
-    """Compares a patch with the pixels around it that it does not hide.
+    """Compares a patch with the pixels around it, and with the focus of those that it hides.
 
     Args:
         picture: the frame as it came.
@@ -102,13 +104,13 @@ def retouch_of(picture: Picture, patch: Patch) -> Retouch:
         EngineFault: the patch is not placed by a similarity.
     """
     crop = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
-    around = _blur_and_grain(crop, _ring(picture, patch))
-    painted = np.clip(patch.pixels, 0, 255).astype(np.uint8)
-    own = _blur_and_grain(painted, patch.alpha >= 1)
-    blur = float(np.sqrt(max(around[0] ** 2 - own[0] ** 2, 0.0)))  # NaN stays NaN
-    if np.isnan(around[0] - own[0]):
-        blur = float("nan")
-    grain = float(np.sqrt(max(around[1] ** 2 - own[1] ** 2, 0.0)))
+    hidden, ring = patch.alpha >= 1, _ring(picture, patch)
+    seen, painted = (_grey(one) for one in (crop, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
+    slopes = _slopes(seen)
+    softest = float(np.fmax(_focus(slopes, ring), _focus(slopes, hidden)))  # but for NaN
+    own = _focus(_slopes(painted), hidden)
+    blur = float(np.sqrt(np.maximum(softest**2 - own**2, 0.0)))  # NaN stays NaN
+    grain = float(np.sqrt(max(_grain(seen, ring) ** 2 - _grain(painted, hidden) ** 2, 0.0)))
     return Retouch(blur, min(grain, _MOST_GRAIN))
 
 
@@ -141,22 +143,36 @@ def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:
     return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)
 
 
-def _blur_and_grain(crop: BgrImage, where: NDArray[np.bool_]) -> tuple[float, float]:
-    """Width of the strongest edges, px, NaN where there are none; and noise, grey levels."""
+def _grey(pixels: BgrImage) -> Float32:
+    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.float32)
+
+
+def _grain(grey: Float32, where: NDArray[np.bool_]) -> float:
+    """Deviation of the noise, grey levels."""
     if where.sum() < _LEAST_PIXELS:
-        return float("nan"), 0.0
-    grey = np.asarray(cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY), np.float32)
+        return 0.0
     rough = np.abs(cv2.filter2D(grey, -1, _NOISE_KERNEL)[where])
-    grain = float(np.percentile(rough, 25)) / (6 * _QUARTILE)
-    edges = _slope(grey, _FIRST_BLUR)[where]
+    return float(np.percentile(rough, 25)) / (6 * _QUARTILE)
+
+
+def _slopes(grey: Float32) -> tuple[Float32, Float32]:
+    """Slopes of a picture that is blurred a little, and of one that is blurred more."""
+    return _slope(grey, _FIRST_BLUR), _slope(grey, _SECOND_BLUR)
+
+
+def _focus(slopes: tuple[Float32, Float32], where: NDArray[np.bool_]) -> float:
+    """Width of the strongest edges, px; NaN where there are none."""
+    if where.sum() < _LEAST_PIXELS:
+        return float("nan")
+    edges = slopes[0][where]
     least = float(np.percentile(edges, _STRONGEST))
     if least < _LEAST_EDGE:
-        return float("nan"), grain
+        return float("nan")
     strong = edges >= least
-    kept = float(np.median(_slope(grey, _SECOND_BLUR)[where][strong] / edges[strong]))
+    kept = float(np.median(slopes[1][where][strong] / edges[strong]))
     # The slope of an edge of width s falls as 1 / sqrt(s² + blur²).
     square = (kept**2 * _SECOND_BLUR**2 - _FIRST_BLUR**2) / max(1 - kept**2, 1e-3)
-    return float(np.sqrt(np.clip(square, 0.0, _MOST_BLUR**2))), grain
+    return float(np.sqrt(np.clip(square, 0.0, _MOST_BLUR**2)))
 
 
 def _slope(grey: Float32, blur: float) -> Float32:

@@ -34,6 +34,7 @@ __all__ = [
     "hidden_radii",
     "outline_radii",
     "rays_from_grid",
+    "seen_along",
     "smooth_around",
     "wave",
     "within",
@@ -132,15 +133,24 @@ def rays_from_grid(grid: Float32) -> Float32:
     return np.asarray(cv2.remap(grid, *_grid_places(), cv2.INTER_LINEAR, borderMode=mode))
 
 
-def within(field: Float32, inside: NDArray[np.uint8]) -> Float32:
-    """A field over rays whose places outside the frame are as the last one inside.
+def seen_along(clear: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Places of rays before the first that is not clear: bool[RAYS, STEPS].
+
+    Args:
+        clear: uint8[GRID, GRID], 0 where nothing of the scene is to be seen.
+    """
+    is_clear = rays_from_grid(clear.astype(np.float32)) > _WHOLE
+    return np.asarray(np.logical_and.accumulate(is_clear, axis=1), np.bool_)
+
+
+def within(field: Float32, seen: NDArray[np.bool_]) -> Float32:
+    """A field over rays whose places that are not seen are as the last one that is.
 
     Args:
         field: float32[RAYS, STEPS, C].
-        inside: uint8[GRID, GRID], 1 inside the frame.
+        seen: see `seen_along`.
     """
-    seen = rays_from_grid(inside.astype(np.float32)) > _WHOLE
-    last = np.maximum(np.cumprod(seen, axis=1).sum(axis=1) - 1, 0)
+    last = np.maximum(seen.sum(axis=1) - 1, 0)
     steps = np.minimum(np.arange(STEPS), last[:, None])
     return np.asarray(np.take_along_axis(field, steps[..., None], axis=1), np.float32)
 

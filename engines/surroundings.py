@@ -10,6 +10,7 @@ in which every face has been replaced or covered: nothing can bring one back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import cv2
@@ -25,7 +26,7 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
-from engines.crop_regions import inside_of
+from engines.crop_regions import inside_of, within_boxes
 from engines.ears import NO_EARS, ears_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
@@ -47,9 +48,11 @@ from engines.polar import (
     along,
     bounds,
     distances,
+    grid_from_rays,
     hidden_radii,
     outline_radii,
     rays_from_grid,
+    seen_along,
     within,
 )
 from engines.reshaping import Rim, filled_radii, rim_of, tapered
@@ -72,8 +75,25 @@ _FOLLOWED: Final = 0.5
 _HEIGHT: Final = rise(UP, 0.3, 0.7)
 """How much of a painted face's end is a forehead's, float32[RAYS]."""
 _MIDDLE: Final = np.array(MIDDLE, np.float32)
+_RIM: Final = np.ones((5, 5), np.uint8)
+"""Cells around another face's box that are of its colour in part."""
 
 Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around a face, as if no other face were there.
+
+    Attributes:
+        crop: float32[GRID, GRID, 3] BGR.
+        rays: float32[RAYS, STEPS, 3], the same along rays.
+        clear: bool[RAYS, STEPS], which places of rays are truly seen.
+    """
+
+    crop: Float32
+    rays: Float32
+    clear: NDArray[np.bool_]
 
 
 def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed | None:
@@ -82,7 +102,8 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     Args:
         picture: the composite, with every face already replaced or covered; not changed.
         patch: the face's patch as it was placed, with an outline.
-        others: boxes x0 y0 x1 y1 px of the frame of the other faces; nothing changes there.
+        others: boxes x0 y0 x1 y1 px of the frame of the other faces; nothing changes there, and
+            covers that lie there are not taken for hair.
 
     Returns:
         Pixels and weights in a window of the frame; None without an outline, or where the
@@ -96,7 +117,7 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     place, outline = grid_place(patch), outline_radii(patch.outline)
 
     def planned() -> tuple[Fields, Float32]:
-        return _planned(picture, patch, place, outline)
+        return _planned(picture, patch, place, outline, others)
 
     memory = patch.memory
     fields, end = planned() if memory is None else memory.while_still(outline, planned, _between)
@@ -114,7 +135,7 @@ def _between(before: tuple[Fields, Float32], now: tuple[Fields, Float32]) -> tup
 
 
 def _planned(
-    picture: Picture, patch: Patch, place: Similarity, outline: Float32
+    picture: Picture, patch: Patch, place: Similarity, outline: Float32, others: Sequence[Box]
 ) -> tuple[Fields, Float32]:
     """What happens around a face, and how far rays reach there.
 
@@ -123,33 +144,33 @@ def _planned(
         patch: as it was placed.
         place: map from the frame to the grid around it.
         outline: float32[RAYS], radius of the painted face.
+        others: boxes of other faces.
     """
-    crop = crop_from_picture(picture, place, GRID).astype(np.float32)
-    around = within(rays_from_grid(crop), inside_of(picture, place, GRID))
     hidden = _hidden(patch, outline)
+    around = _around(picture, place, hidden, others)
     painted = rays_from_grid(_painted(patch))
     face = tapered(filled_radii(outline, hidden, painted))
     if patch.memory is not None:
         face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
         # Foreheads end at hairlines, which brows and a noisy outline do not move.
         face += _HEIGHT * (patch.memory.steadied(Reading.FACE, face) - face)
-    hair = _hair(patch, crop, around, hidden, painted, outline)
+    hair = _hair(patch, around, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
     sources = sources_of(rim)
     colour = None if hair is None else _colour(patch, around, hair)
-    strands, cropped, middle = np.zeros((*around.shape[:2], 4), np.float32), 0.0, 0.0
-    seen = along(around, sources.distance)
+    strands, cropped, middle = np.zeros((*around.clear.shape, 4), np.float32), 0.0, 0.0
+    seen = along(around.rays, sources.distance)
     tone = np.zeros_like(seen)
     if hair is not None and patch.head is not None and colour is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped, middle = float(patch.head[Trait.CROPPED]), middle_of(patch.head)
-        tone = _tone(patch, around, hair, rim, colour)
+        tone = _tone(patch, around.rays, hair, rim, colour)
         seen = seen + (colour.mean + tone - seen) * strands[..., 3:]
     sides = neighbours_of(seen, painted, rim.face, rim.painted)
     seam = toned(seen, sides, rim.painted)
     seam += (tone - seam) * strands[..., 3:]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
-    ears = NO_EARS if hair is None else _ears(patch, around, painted, hair, rim, hidden)
+    ears = NO_EARS if hair is None else _ears(patch, around.rays, painted, hair, rim, hidden)
     crisp = crispness(float(CELL) / scale_of(place), patch.softness_px)
     contour = 1 + (contour_of(sides, crisp) - 1) * (1 - rim.altered)
     beyond = narrowed(distances() - rim.painted[:, None], contour)
@@ -168,21 +189,34 @@ def _planned(
     return fields, rim.end
 
 
-def _colour(patch: Patch, around: Float32, hair: Hair) -> HairColour | None:
+def _around(picture: Picture, place: Similarity, hidden: Float32, others: Sequence[Box]) -> _Around:
+    """See `_Around`; behind the edge of the frame and other faces, rays go on as before."""
+    crop = crop_from_picture(picture, place, GRID).astype(np.float32)
+    inside = inside_of(picture, place, GRID)
+    beside = np.asarray(cv2.dilate(within_boxes(others, place, GRID), _RIM), np.uint8)
+    if not beside.any():
+        clear = seen_along(inside)
+        return _Around(crop, within(rays_from_grid(crop), clear), clear)
+    beside[grid_from_rays(hidden[:, None] - distances()) > 0] = 0
+    clear = seen_along(inside * (1 - beside))
+    rays = within(rays_from_grid(crop), clear)
+    return _Around(np.where(beside[..., None] > 0, grid_from_rays(rays), crop), rays, clear)
+
+
+def _colour(patch: Patch, around: _Around, hair: Hair) -> HairColour | None:
     """What colour the hair has: as it was looked at with every reading, steadied in between."""
     if patch.memory is None:
-        return hair_colour(around, hair)
+        return hair_colour(around.rays, hair, around.clear)
     known = patch.memory.known(Reading.SEEN)
     return None if known is None else HairColour(*patch.memory.steadied(Reading.COLOUR, known))
 
 
-def _look_at_colour(memory: HeadMemory, around: Float32, found: Hair) -> None:
+def _keep_colour(memory: HeadMemory, colour: HairColour | None) -> None:
     """Keeps what colour a reading's hair has, by far the most of where most is seen.
 
     A thin rim of hair is half of what is behind it; and looked at in another frame than it was read
     in, hair may have moved.
     """
-    colour = hair_colour(around, found)
     if colour is not None:
         memory.weighed(Reading.SEEN, colour.stacked(), colour.seen**2)
 
@@ -232,12 +266,7 @@ def _painted(patch: Patch) -> Float32:
 
 
 def _hair(
-    patch: Patch,
-    crop: Float32,
-    around: Float32,
-    hidden: Float32,
-    painted: Float32,
-    outline: Float32,
+    patch: Patch, around: _Around, hidden: Float32, painted: Float32, outline: Float32
 ) -> Hair | None:
     """Where the subject's hair is, read now and then and steadied in between; None to leave it."""
     reader = patch.hair
@@ -247,12 +276,12 @@ def _hair(
     def read() -> Float32:
         inside = distances() < (outline - np.float32(_INSIDE))[:, None]
         skin = painted[inside].mean(axis=0)
-        found = natural_hair(reader.read(crop, hidden, skin), around, skin)
+        found = natural_hair(reader.read(around.crop, hidden, skin), around.rays, skin)
         amount = amount_of(found)
         if patch.memory is not None:
             amount = patch.memory.most(Reading.AMOUNT, amount)
-            _look_at_colour(patch.memory, around, found)
-        return with_hidden(found, amount, hidden, around, skin).stacked()
+            _keep_colour(patch.memory, hair_colour(around.rays, found, around.clear))
+        return with_hidden(found, amount, hidden, around.rays, skin).stacked()
 
     known = (
         read()

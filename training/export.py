@@ -319,8 +319,10 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
     net = ControlNetwork(landmark_network(landmarker), head)
     image = {"image": torch.rand(2, 3, SIZE, SIZE) * 2 - 1}
     facts = write_network("landmarker", net, image, ["points", "spread", "occlusion"], out)
-    told: dict[str, float] = json.loads((occlusion / "facts.json").read_text())
-    return facts | told
+    facts |= json.loads((occlusion / "facts.json").read_text())
+    learnt = landmarker.with_name("facts.json")
+    told: dict[str, float] = json.loads(learnt.read_text()) if learnt.exists() else {}
+    return facts | {f"landmarker_{name}": value for name, value in told.items()}
 
 
 def export_hair(run: Path, out: Path) -> dict[str, float]:

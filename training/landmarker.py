@@ -35,7 +35,9 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
     POINTS,
 )
+from engines.swapper import DOUBT_LIMIT
 from training.checkpoint import save_full, weights_of
+from training.degrading import far_away
 from training.networks import GAIN, EqualConv, EqualLinear, image_from_crops
 from training.precision import fast_precision
 from training.scenes import Scenes
@@ -51,6 +53,8 @@ are cut a little wider, of long faces more (`engines.control_reading`)."""
 _TURNED: Final = 0.35
 _BEHIND: Final = 0.3
 """Shares of a batch that are turned heads, and faces before which something may be."""
+_FAR: Final = 0.4
+"""Share of the others that look as from far away."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -95,7 +99,7 @@ class Landmarker(nn.Module):
 
 
 def augmented(image: Tensor, points: Tensor, widened: Tensor) -> tuple[Tensor, Tensor]:
-    """Move, widen, dim, blur and partly hide a batch; points follow. Shapes stay.
+    """Move and widen a batch; points follow. Shapes stay.
 
     Args:
         image: float[N, 3, S, S] in [-1, 1].
@@ -119,7 +123,7 @@ def augmented(image: Tensor, points: Tensor, widened: Tensor) -> tuple[Tensor, T
     flat = (centred @ inverse.transpose(1, 2) + 1) / 2
     depth = points[:, :, 2:] / scale[:, None, None].to(image.device)
     moved = _before_another(moved, image, grid)
-    return _partly_hidden(degraded(moved)), torch.cat([flat, depth], dim=2)
+    return moved, torch.cat([flat, depth], dim=2)
 
 
 def _before_another(moved: Tensor, image: Tensor, grid: Tensor) -> Tensor:
@@ -249,6 +253,14 @@ class Crops:
         self.shares = shares_of(self.scenes.points[self.rows])
         self.random = np.random.default_rng()
 
+    def _far(self, image: Tensor) -> Tensor:
+        """Some of a batch float[N, 3, S, S] in [-1, 1] as from far away; changed in place."""
+        for row in np.flatnonzero(self.random.random(len(image)) < _FAR):
+            picture = (image[row].permute(1, 2, 0).cpu().numpy() + 1) / 2
+            seen = torch.from_numpy(far_away(self.random, picture)).permute(2, 0, 1)
+            image[row] = (seen * 2 - 1).to(image)
+        return image
+
     def batch(self, count: int) -> tuple[Tensor, Tensor]:
         """Images float[N, 3, S, S] in [-1, 1] and points float[N, POINTS, 3], augmented."""
         random, turned, behind = self.random, int(_TURNED * count), int(_BEHIND * count)
@@ -261,6 +273,7 @@ class Crops:
         widened = torch.cat([_WIDEST + (1 - _WIDEST) * torch.rand(plain), torch.ones(turned)])
         wanted = torch.from_numpy(points).to(self.device)
         image, wanted = augmented(image_from_crops(images, self.device), wanted, widened)
+        image = _partly_hidden(degraded(self._far(image)))
         pictures, seen = scenes.faces(behind)
         hidden = degraded(image_from_crops(pictures, self.device))
         return torch.cat([image, hidden]), torch.cat([wanted, torch.from_numpy(seen).to(wanted)])
@@ -311,38 +324,50 @@ def evaluate(weights: dict[str, Tensor], crops: Crops, device: torch.device) -> 
     """Error on held-out crops, in per cent of the distance of the eyes in space.
 
     `gap_percent` is that of the gap between the lips, of mouths that are wide open;
-    `turned_percent` is that of turned heads.
+    `turned_percent` is that of turned heads; `far_percent` is that of faces as from far away,
+    `far_followed` the share of them that the product would follow, `far_followed_percent` the
+    error of these.
     """
     net = Landmarker().to(device)
     net.load_state_dict(weights)
     scenes = crops.scenes
     points = scenes.points[crops.held]
-    made = read_all(net, scenes.images, crops.held, device)
+    made, _ = read_all(net, scenes.images[crops.held], device)
     every = errors_of(made, points)
     gaps = gaps_of(points)
     off = np.abs(gaps_of(made) - gaps)[gaps > WIDE_OPEN]
-    turned = read_all(net, scenes.turned, crops.turned_held, device)
+    turned, _ = read_all(net, scenes.turned[crops.turned_held], device)
     turned_off = errors_of(turned, scenes.turned_points[crops.turned_held])
+    far, doubt = read_all(net, seen_from_far(scenes.images[crops.held]), device)
+    far_off, is_followed = errors_of(far, points), doubt <= DOUBT_LIMIT
     return {
         "all_percent": float(every.mean()),
         "inner_percent": float(np.delete(every, np.r_[OVAL_SLICE], axis=1).mean()),
         "gap_percent": float(off.mean() * 100),
         "turned_percent": float(turned_off.mean()),
+        "far_percent": float(far_off.mean()),
+        "far_followed": float(is_followed.mean()),
+        "far_followed_percent": float(far_off[is_followed].mean()),
     }
 
 
 def read_all(
-    net: Landmarker,
-    images: npt.NDArray[np.uint8],
-    rows: npt.NDArray[np.int64],
-    device: torch.device,
-) -> Float32:
-    """Points of rows of uint8[N, S, S, 3], float32[len(rows), POINTS, 3]."""
+    net: Landmarker, images: npt.NDArray[np.uint8], device: torch.device
+) -> tuple[Float32, Float32]:
+    """Points float32[N, POINTS, 3] and spread float32[N] of uint8[N, S, S, 3]."""
     made = [
-        net(image_from_crops(images[rows[start : start + 64]], device))[0].cpu().numpy()
-        for start in range(0, len(rows), 64)
+        [one.cpu().numpy() for one in net(image_from_crops(images[start : start + 64], device))]
+        for start in range(0, len(images), 64)
     ]
-    return np.concatenate(made)
+    points, spread = (np.concatenate(one) for one in zip(*made, strict=True))
+    return points, spread[:, 0]
+
+
+def seen_from_far(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Pictures uint8[N, S, S, 3] as from far away, the same ones in every call."""
+    random = np.random.default_rng(0)
+    far = [far_away(random, image / np.float32(255)) for image in images]
+    return (np.stack(far) * 255).clip(0, 255).astype(np.uint8)
 
 
 def errors_of(points: Float32, wanted: Float32) -> Float32:

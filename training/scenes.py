@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.stylegan.masks import oval_from_points
+from training.degrading import far_away, streak
 from training.occluders import SIDE, Occluder, drawn, face_mask
 
 SIZE: Final = 128
@@ -17,7 +18,7 @@ _FREE: Final = 0.3
 _MASKED: Final = 0.06
 """Share of faces under a mask or a scarf."""
 _FAR: Final = 0.4
-"""Share of pictures that are enlarged from few pixels, blurred or dark."""
+"""Share of pictures that look as from far away."""
 _TURNED: Final = 0.3
 """Share of heads that `training.turning` turned."""
 _WIDEST: Final = 0.8
@@ -94,7 +95,7 @@ class Scenes:
                 picture, front, mask.colour[:SIZE, :SIZE], mask.alpha[:SIZE, :SIZE]
             )
         if random.random() < _FAR:
-            picture = _far_away(random, picture)
+            picture = far_away(random, picture)
         depth = shape[:, 2:] * np.float32(np.sqrt(np.linalg.det(place[:, :2])))
         placed = np.concatenate([(seen / SIZE).astype(np.float32), depth], axis=1)
         return (picture * 255).clip(0, 255).astype(np.uint8), front, placed
@@ -115,9 +116,9 @@ class Scenes:
         alpha = _warped(thing.alpha, matrix)
         colour = _warped(colour, matrix, cv2.BORDER_REPLICATE)
         if random.random() < 0.25:
-            streak = _streak(random)
+            kernel = streak(random, random.uniform(3, 11))
             alpha, colour = (
-                np.asarray(cv2.filter2D(one, -1, streak), np.float32) for one in (alpha, colour)
+                np.asarray(cv2.filter2D(one, -1, kernel), np.float32) for one in (alpha, colour)
             )
         if random.random() < 0.6:  # a shadow beside it
             shift = random.normal(0, 4, 2)
@@ -131,18 +132,6 @@ class Scenes:
         x, y = ((0, 88)[self.random.integers(2)] for _ in range(2))
         image = self.images[self.rows[self.random.integers(len(self.rows))]]
         return np.asarray(image[y : y + 40, x : x + 40])
-
-
-def _far_away(random: np.random.Generator, picture: Float32) -> Float32:
-    """As a small face that was enlarged, out of focus or in the dark."""
-    side = int(np.exp(random.uniform(np.log(14), np.log(SIZE))))
-    if random.random() < 0.7:
-        small = cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA)
-        seen = cv2.resize(small, (SIZE, SIZE), interpolation=cv2.INTER_LINEAR)
-    else:
-        seen = cv2.GaussianBlur(picture, (0, 0), 0.35 * SIZE / side)
-    gain = np.exp(random.uniform(-2.0, 0.3)) if random.random() < 0.4 else 1.0
-    return np.asarray(seen * np.float32(gain), np.float32)
 
 
 def _over(
@@ -184,16 +173,6 @@ def _placed(
 def _rotation(angle: float) -> Float32:
     cosine, sine = np.cos(angle), np.sin(angle)
     return np.array([[cosine, -sine], [sine, cosine]], np.float32)
-
-
-def _streak(random: np.random.Generator) -> Float32:
-    """A kernel of motion blur."""
-    length = int(random.uniform(3, 11)) | 1
-    kernel = np.zeros((length, length), np.float32)
-    kernel[length // 2] = 1 / length
-    turn = cv2.getRotationMatrix2D((length / 2 - 0.5,) * 2, random.uniform(0, 180), 1)
-    turned = np.asarray(cv2.warpAffine(kernel, turn, (length, length)), np.float32)
-    return np.asarray(turned / turned.sum(), np.float32)
 
 
 def _warped(

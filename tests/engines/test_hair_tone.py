@@ -51,6 +51,16 @@ def test_what_was_taken_for_hair_has_no_part_in_its_colour(what: tuple[float, ..
     assert np.abs(colour_of(head).mean - HAIR_BGR).max() < 6
 
 
+def test_what_is_not_seen_has_no_part_in_the_colour() -> None:
+    head = head_on_rays(BEGINS, ENDS, noise=0.0)
+    hidden = np.broadcast_to(np.abs(distances() - 0.75) < 0.13, head.shape[:2])
+    head[hidden] = 140
+    found = hair_colour(head, HAIR, ~hidden)
+    assert found is not None
+    assert np.abs(found.mean - HAIR_BGR).max() < 3
+    assert np.abs(colour_of(head).mean - HAIR_BGR).max() > 40
+
+
 def test_a_colour_is_not_guessed_where_there_is_no_hair() -> None:
     head = head_on_rays(BEGINS, ENDS)
     assert hair_colour(head, replace(HAIR, ends=HAIR.begins, places=0 * HAIR.places)) is None

@@ -1,4 +1,4 @@
-"""Grain and focus follow the picture around a patch, and nothing on the face itself."""
+"""Grain and focus follow the picture around a patch; of the face itself, only that it is softer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_grain_of_the_surroundings_is_measured(grain: float) -> None:
     assert found.grain == pytest.approx(expected, rel=0.35)
 
 
-def test_pixels_under_the_patch_are_not_looked_at() -> None:
+def test_sharper_pixels_under_the_patch_are_not_looked_at() -> None:
     patch = patch_at()
     image = scene(1.5, 2.0)
     other = image.copy()
@@ -70,6 +70,14 @@ def test_pixels_under_the_patch_are_not_looked_at() -> None:
     second = retouch_of(picture_from_bgr(other), patch)
     assert first.blur == pytest.approx(second.blur, abs=0.3)
     assert first.grain == pytest.approx(second.grain, abs=0.5)
+
+
+def test_face_that_is_out_of_focus_before_sharp_things_gets_a_soft_patch() -> None:
+    image, inside = scene(), np.zeros((256, 256, 1), np.float32)
+    inside[64:192, 64:192, 0] = patch_at().alpha
+    soft = image * (1 - inside) + scene(2.0) * inside
+    found = retouch_of(picture_from_bgr(soft.astype(np.uint8)), patch_at())
+    assert found.blur == pytest.approx(2.0, rel=0.3)
 
 
 def test_flat_surroundings_tell_nothing_of_the_focus() -> None:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from engines import face_layers, surroundings
 from engines.alignment import identity_mask, inverse_of, moved
 from engines.compositor import compose
+from engines.hair_tone import hair_colour
 from engines.head_memory import HeadMemory, Reading
 from engines.head_traits import HEAD_TRAITS
 from engines.patches import Patch
 from engines.pictures import BgrImage, Layout, Picture, picture_from_bgr
 from engines.polar import MIDDLE, RAYS
 from engines.surroundings import continued
-from engines.types import Frame, Track
+from engines.types import Box, Frame, Track
 from tests.engines.heads import DarkHair, hair_on_rays, head_on_rays
 from tests.engines.noisy_scene import (
     EYES_APART,
@@ -208,6 +209,32 @@ def test_what_is_drawn_ends_gently_beside_another_face() -> None:
     assert np.abs(np.diff(row)).max() < 0.4
 
 
+def test_covers_of_other_faces_are_not_taken_for_hair() -> None:
+    """The planted fault: people in a crowd got hair in the colour of covers beside them."""
+    row, column = _at(*MIDDLE)
+    size = round(SIDE_PX)
+    box = np.array([column - size, row - size, column + 0.2 * size, row - 0.6 * size], np.float32)
+    left, top, right, bottom = (round(float(value)) for value in box)
+    bare = head(0.54)
+    covered = bare.copy()
+    covered[max(top, 0) : bottom, left:right] = (120, 70, 20)
+    patch = altered(skinned(patch_at(320, 180)))
+
+    def drawn(image: BgrImage, others: list[Box]) -> NDArray[np.float32]:
+        layer = continued(picture_from_bgr(image), patch, others)
+        assert layer is not None
+        whole, (high, wide) = np.zeros((HEIGHT, WIDTH, 3), np.float32), layer.alpha.shape
+        window = whole[layer.top : layer.top + high, layer.left : layer.left + wide]
+        np.multiply(layer.pixels, layer.alpha[..., None], out=window)
+        whole[top:bottom, left:right] = 0
+        return whole
+
+    told = np.abs(drawn(bare, [box]) - drawn(covered, [box])).max()
+    fault = np.abs(drawn(bare, []) - drawn(covered, [])).max()
+    assert fault > 20
+    assert told == 0
+
+
 def test_painted_face_stays_as_it_was_painted() -> None:
     patch = patch_at(320, 180)
     soft = published(scene(), [track_at(320, 180)], {1: patch})
@@ -354,7 +381,7 @@ def test_hair_has_the_colour_of_where_most_of_it_was_seen() -> None:
     for ends, grey in ((0.56, 160), (0.56, 150), (0.62, 60), (0.7, 40)):
         around = head_on_rays(0.5, ends, hair=(grey, grey, grey), noise=0.0)
         found = hair_on_rays(begins, np.full(RAYS, ends, np.float32))
-        surroundings._look_at_colour(memory, around, found)
+        surroundings._keep_colour(memory, hair_colour(around, found))
     known = memory.known(Reading.SEEN)
     assert known is not None
     assert known[0].max() < 60
