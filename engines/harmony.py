@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from engines.alignment import crop_from_picture, identity_mask, scale_of
 from engines.crop_regions import inside_of
+from engines.focus import edge_width, grey_of, slopes_of
 from engines.grain import grain
 from engines.patches import Patch
-from engines.pictures import BgrImage, Picture
+from engines.pictures import Picture
 
 __all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
 
@@ -27,13 +28,6 @@ LEAST_SIDE: Final = 32
 MOST_SIDE: Final = 256
 """Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
 _MOST_GRAIN: Final = 10.0
-_MOST_BLUR: Final = 3.0
-_LEAST_EDGE: Final = 6.0
-"""Strength of the strongest edges, grey levels per px, below which focus cannot be told."""
-_STRONGEST: Final = 96.0
-_FIRST_BLUR: Final = 0.7
-_SECOND_BLUR: Final = 1.5
-"""Blurs that tell a sharp edge, which they weaken, from a soft one, which they hardly do; px."""
 _LEAST_PIXELS: Final = 64
 _SAME_FOCUS: Final = 0.3
 _SAME_GRAIN: Final = 0.5
@@ -105,10 +99,10 @@ def retouch_of(picture: Picture, patch: Patch) -> Retouch:
     """
     crop = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
     hidden, ring = patch.alpha >= 1, _ring(picture, patch)
-    seen, painted = (_grey(one) for one in (crop, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
-    slopes = _slopes(seen)
-    softest = float(np.fmax(_focus(slopes, ring), _focus(slopes, hidden)))  # but for NaN
-    own = _focus(_slopes(painted), hidden)
+    seen, painted = (grey_of(one) for one in (crop, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
+    slopes = slopes_of(seen)
+    softest = float(np.fmax(edge_width(slopes, ring), edge_width(slopes, hidden)))  # but for NaN
+    own = edge_width(slopes_of(painted), hidden)
     blur = float(np.sqrt(np.maximum(softest**2 - own**2, 0.0)))  # NaN stays NaN
     grain = float(np.sqrt(max(_grain(seen, ring) ** 2 - _grain(painted, hidden) ** 2, 0.0)))
     return Retouch(blur, min(grain, _MOST_GRAIN))
@@ -143,40 +137,9 @@ def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:
     return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)
 
 
-def _grey(pixels: BgrImage) -> Float32:
-    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.float32)
-
-
 def _grain(grey: Float32, where: NDArray[np.bool_]) -> float:
     """Deviation of the noise, grey levels."""
     if where.sum() < _LEAST_PIXELS:
         return 0.0
     rough = np.abs(cv2.filter2D(grey, -1, _NOISE_KERNEL)[where])
     return float(np.percentile(rough, 25)) / (6 * _QUARTILE)
-
-
-def _slopes(grey: Float32) -> tuple[Float32, Float32]:
-    """Slopes of a picture that is blurred a little, and of one that is blurred more."""
-    return _slope(grey, _FIRST_BLUR), _slope(grey, _SECOND_BLUR)
-
-
-def _focus(slopes: tuple[Float32, Float32], where: NDArray[np.bool_]) -> float:
-    """Width of the strongest edges, px; NaN where there are none."""
-    if where.sum() < _LEAST_PIXELS:
-        return float("nan")
-    edges = slopes[0][where]
-    least = float(np.percentile(edges, _STRONGEST))
-    if least < _LEAST_EDGE:
-        return float("nan")
-    strong = edges >= least
-    kept = float(np.median(slopes[1][where][strong] / edges[strong]))
-    # The slope of an edge of width s falls as 1 / sqrt(s² + blur²).
-    square = (kept**2 * _SECOND_BLUR**2 - _FIRST_BLUR**2) / max(1 - kept**2, 1e-3)
-    return float(np.sqrt(np.clip(square, 0.0, _MOST_BLUR**2)))
-
-
-def _slope(grey: Float32, blur: float) -> Float32:
-    soft = cv2.GaussianBlur(grey, (0, 0), blur)
-    across = cv2.Scharr(soft, cv2.CV_32F, 1, 0, scale=1 / 32)
-    down = cv2.Scharr(soft, cv2.CV_32F, 0, 1, scale=1 / 32)
-    return np.asarray(cv2.magnitude(across, down), np.float32)

@@ -204,6 +204,7 @@ class Swapper:
         pose = self._shape.pose_of(control.points)
         rest = self._shape.at_rest(latents)
         points = self._shape.swapped(control.points, latents, pose, rest)
+        points[:, OVAL_SLICE, :2] = self._outline.with_cheeks(points, points[:, OVAL_SLICE, :2])
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = np.stack([uv_from_points(face, self._frame) for face in points])

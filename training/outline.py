@@ -5,6 +5,9 @@ high, and so does its teacher on these crops (`engines.stylegan.outline`). On wh
 teacher sees where they end: it looks at a square half as large again as the mesh that it found, as
 it was trained to. The landmark network reads the same heads as it does in the product; what is
 between both outlines is fitted by ridge regression on the principal components of what was read.
+
+Cheeks, beyond which turned heads are not seen, are told from landmarks by weights that are fitted
+on whole meshes of training crops.
 """
 
 import argparse
@@ -29,7 +32,14 @@ from engines.face_look import Look, points_in_frame
 from engines.pictures import Picture, picture_from_bgr
 from engines.stylegan.outline import OutlineModel, levelled_points
 from engines.stylegan.pack import swapper_from_pack
-from engines.stylegan.topology import MESH_INDEX, OVAL_SLICE
+from engines.stylegan.topology import (
+    CHEEKS,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    MESH_INDEX,
+    MESH_POINTS,
+    OVAL_SLICE,
+)
 from engines.types import Face
 from training.face_reading import FaceReader
 from training.prepare import MESH_FILE, MESH_SIZE, MeshLabeller
@@ -45,6 +55,11 @@ _WIDER: Final = 1.5
 """How often the teacher looks, and how much larger its square is than the mesh."""
 _FIRST: Final = 4.2
 """Its first side, distances of the eyes."""
+
+_MESHES: Final = 1800
+_TESTED: Final = 300
+_STIFF: Final = 1.0
+"""Crops whose meshes tell of cheeks, how many of them are held out, and the ridge."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -104,12 +119,13 @@ def _square(middle: Float32, across: Float32, side: float) -> Similarity:
     return similarity_from_points(np.stack([middle - half, middle + half]), target)
 
 
-def fitted(points: Float32, outlines: Float32) -> OutlineModel:
+def fitted(points: Float32, outlines: Float32, cheeks: Float32) -> OutlineModel:
     """Fit the map.
 
     Args:
         points: float32[N, POINTS, 3] as read, px.
         outlines: float32[N, M, 2] by the teacher, px.
+        cheeks: as from `fitted_cheeks`.
     """
     level, turn = levelled_points(points)
     off = (outlines - points[:, OVAL_SLICE, :2]) @ np.linalg.inv(turn)
@@ -121,7 +137,40 @@ def fitted(points: Float32, outlines: Float32) -> OutlineModel:
     told = (rows - mean) @ axes[:COMPONENTS].T / deviation
     square = told.T @ told + RIDGE * np.eye(COMPONENTS)
     slope = np.linalg.solve(square, told.T @ (wanted - offset))
-    return OutlineModel(*(one.astype(np.float32) for one in (mean, components, offset, slope)))
+    parts = (mean, components, offset, slope, cheeks)
+    return OutlineModel(*(one.astype(np.float32) for one in parts))
+
+
+def fitted_cheeks(meshes: Float32) -> Float32:
+    """Weights float32[C, MESH_POINTS], sum 1, of control points that make points of cheeks.
+
+    Such a mean of points turns, moves and grows with them.
+
+    Args:
+        meshes: float32[N, 468, 3], distances of the eyes.
+    """
+    points = meshes[:, MESH_INDEX].astype(np.float64)
+    middle = points.mean(axis=1, keepdims=True)
+    told, wanted = (
+        (one - middle).transpose(0, 2, 1).reshape(-1, one.shape[1])
+        for one in (points, meshes[:, CHEEKS])
+    )
+    square = told.T @ told + _STIFF * np.eye(MESH_POINTS)
+    weights = np.linalg.solve(square, told.T @ wanted).T
+    rest = (1 - weights.sum(axis=1, keepdims=True)) / MESH_POINTS
+    return np.asarray(weights + rest, np.float32)
+
+
+def meshes_of(data: Path, models: Path) -> Float32:
+    """Whole meshes float32[N, 468, 3] of training crops, distances of the eyes."""
+    crops = np.load(data / "faces256.npy", mmap_mode="r")
+    rows = np.flatnonzero(~np.load(data / "split.npy"))
+    rows = np.sort(np.random.default_rng(0).permutation(rows)[:_MESHES])
+    label = MeshLabeller(models / MESH_FILE)
+    meshes = np.stack([label.whole(np.asarray(crops[row])) for row in rows])
+    points = meshes[:, MESH_INDEX]
+    eyes = [points[:, part].mean(axis=1) for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
+    return np.asarray(meshes / np.linalg.norm(eyes[1] - eyes[0], axis=1)[:, None, None], np.float32)
 
 
 def error_of(outlines: Float32, wanted: Float32, points: Float32) -> tuple[float, float]:
@@ -154,6 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=Path, required=True, help="tar of person/number.pgm")
     parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--pack", type=Path, help="the bundled one by default")
     parser.add_argument("--out", type=Path, default=Path("runs/pack"))
     args = parser.parse_args()
@@ -162,17 +212,20 @@ def main() -> None:
     names, points, outlines = zip(*read_people(reader, args.people), strict=True)
     read, wanted = np.stack(points), np.stack(outlines)
     held = np.isin(names, sorted(set(names))[:HELD_OUT])
-    trial = fitted(read[~held], wanted[~held])
-    facts: dict[str, float] = {}
+    meshes = meshes_of(args.data, args.models)
+    cheeks = fitted_cheeks(meshes[_TESTED:])
+    off = cheeks @ meshes[:_TESTED, MESH_INDEX] - meshes[:_TESTED, CHEEKS]
+    facts = {"outline_cheeks": round(float(np.linalg.norm(off, axis=2).mean()), 4)}
+    trial = fitted(read[~held], wanted[~held], cheeks)
     for title, shown in (
         ("as_read", read[held][:, OVAL_SLICE, :2]),
-        ("corrected", trial.of_points(read[held])),
+        ("corrected", trial.corrected(read[held])),
     ):
         error, chin = error_of(shown, wanted[held], read[held])
         facts |= {f"outline_{title}": round(error, 4), f"outline_{title}_chin": round(chin, 4)}
     log.info("%d pictures, %d of them held out: %s", len(read), held.sum(), facts)
-    model = fitted(read, wanted)
-    arrays = {name: getattr(model, name) for name in ("mean", "components", "offset", "slope")}
+    model = fitted(read, wanted, cheeks)
+    arrays = {name: getattr(model, name) for name in OutlineModel.__slots__}
     np.savez_compressed(args.out / "outline.npz", allow_pickle=False, **arrays)
     (args.out / "outline.json").write_text(json.dumps(facts))
 

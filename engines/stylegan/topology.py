@@ -32,6 +32,12 @@ OVAL: Final = (
 NOSE_BRIDGE: Final = (168, 6, 197, 195, 5, 4, 1)
 NOSE_BASE: Final = (129, 64, 98, 97, 2, 326, 327, 294)
 NOSE_BASE_END: Final = (358,)
+CHEEKS: Final = (
+    116, 123, 147, 187, 213, 192, 214, 207, 71, 68, 104,
+    345, 352, 376, 411, 433, 416, 434, 427, 301, 298, 333,
+)  # fmt: skip
+"""Points of the 468-point mesh, none of ours, beyond which a head that is turned or nods is not
+seen: cheeks and temples."""
 
 _GROUPS: Final = (
     LIPS_OUTER,

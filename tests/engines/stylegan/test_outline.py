@@ -18,7 +18,8 @@ from engines.face_look import Look, painted_points, points_in_frame
 from engines.pictures import picture_from_bgr
 from engines.stylegan.outline import AS_READ, OutlineModel, levelled_points, load_outline
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
-from engines.stylegan.topology import OVAL_SLICE, POINTS
+from engines.stylegan.shape import EYES_APART, load_shape_model, points_at_rest
+from engines.stylegan.topology import CHEEKS, MESH_POINTS, OVAL_SLICE, POINTS
 from engines.swapper import Control, Swapper
 from engines.types import Face, Frame
 from stream.demo_clip import portrait
@@ -47,7 +48,17 @@ def lower(by: float) -> OutlineModel:
         np.eye(1, POINTS * 3, dtype=np.float32),
         offset,
         np.zeros((1, CORNERS * 2), np.float32),
+        np.zeros((0, MESH_POINTS), np.float32),
     )
+
+
+def turned_face(yaw_deg: float) -> Float32:
+    """The mean face, turned aside: float32[1, POINTS, 3]."""
+    rest = points_at_rest(load_shape_model(bundled_pack() / "shape.npz"))
+    yaw = np.radians(yaw_deg)
+    turn = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+    middle = rest.mean(axis=1, keepdims=True)
+    return np.asarray(middle + (rest - middle) @ turn.T, np.float32)
 
 
 def long_face(swapper: Swapper) -> Look:
@@ -73,6 +84,29 @@ def test_what_is_off_turns_and_grows_with_the_face() -> None:
     assert np.allclose(moved_by, (np.array([0, 0.2], np.float32) @ turn)[:, None], atol=1e-6)
     larger = lower(0.2).of_points(3 * read) - 3 * read[:, OVAL_SLICE, :2]
     assert np.allclose(larger, 3 * moved_by, atol=1e-5)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_turned_heads_end_at_their_far_cheek(side: int) -> None:
+    """The planted fault: heads drawn up to their landmarks looked farther turned than they were."""
+    outline = load_outline(bundled_pack() / "outline.npz")
+    gains = []
+    for yaw_deg in (0, 15, 30, 45):
+        face = turned_face(side * yaw_deg)
+        read = face[:, OVAL_SLICE, :2]
+        drawn = outline.with_cheeks(face, read)
+        away = (drawn - read)[0, :, 0] / EYES_APART
+        far, near = (away.max(), away.min()) if side < 0 else (away.min(), away.max())
+        gains.append(abs(float(far)))
+        assert abs(near) < 0.02, "the near side ends at landmarks"
+    assert gains[0] < 0.03
+    assert gains[1] < gains[2] < gains[3]
+    assert 0.08 < gains[2] < 0.4
+
+
+def test_cheeks_turn_move_and_grow_with_the_face() -> None:
+    weights = load_outline(bundled_pack() / "outline.npz").cheeks
+    assert np.allclose(weights.sum(axis=1), 1, atol=1e-4)
 
 
 def test_landmarks_unlike_all_known_ones_do_not_throw_an_outline_far_off() -> None:
@@ -103,13 +137,15 @@ def test_chin_of_a_long_face_is_found_lower_than_it_is_read_and_hidden() -> None
 
 def test_damaged_models_are_refused(tmp_path: Path) -> None:
     good = lower(0.1)
-    names = ("mean", "components", "offset", "slope")
+    whole = replace(good, cheeks=np.zeros((len(CHEEKS), MESH_POINTS), np.float32))
+    names = ("mean", "components", "offset", "slope", "cheeks")
     nothing = np.zeros((0, POINTS * 3), np.float32)
     for number, bad in enumerate(
         (
-            replace(good, mean=np.full_like(good.mean, np.nan)),
-            replace(good, offset=good.offset[:-1]),
-            replace(good, components=nothing, slope=np.zeros((0, CORNERS * 2), np.float32)),
+            replace(whole, mean=np.full_like(good.mean, np.nan)),
+            replace(whole, offset=good.offset[:-1]),
+            good,
+            replace(whole, components=nothing, slope=np.zeros((0, CORNERS * 2), np.float32)),
         )
     ):
         path = tmp_path / f"{number}.npz"
