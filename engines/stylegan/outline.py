@@ -37,6 +37,8 @@ __all__ = ["AS_READ", "OutlineModel", "levelled_points", "load_outline"]
 _LENGTH: Final = POINTS * 3
 _CORNERS: Final = OVAL_SLICE.stop - OVAL_SLICE.start
 _FAINT: Final = 1e-9
+_TOO_FAR: Final = 0.03
+"""How much farther out than it is seen a face's hull with cheeks lies, shares of its radius."""
 _FARTHEST: Final = 3.0
 """Deviations beyond which a component of the landmarks counts no more: there the map knows
 nobody."""
@@ -107,15 +109,15 @@ def _drawn_out(outline: Float32, cheeks: Float32) -> Float32:
     >>> _drawn_out(square, np.float32([[0.5, 0], [-0.9, 0]])).tolist() == square.tolist()
     True
     >>> wedge = np.float32([[-1, -1], [1, -1], [1, 0], [1, 1], [-1, 1]])
-    >>> _drawn_out(wedge, np.float32([[3, 0]]))[2].tolist()
-    [3.0, 0.0]
+    >>> [round(float(value), 2) for value in _drawn_out(wedge, np.float32([[3, 0]]))[2]]
+    [2.97, 0.0]
     """
     low, high = outline.min(axis=0), outline.max(axis=0)
     away = outline - (low + high) / 2
     reach = np.maximum(np.hypot(away[:, 0], away[:, 1]), 1e-6)
     ways = away / reach[:, None]
     beyond = _hull_radii(np.concatenate([away, cheeks - (low + high) / 2]), ways)
-    more = np.maximum(beyond - _hull_radii(away, ways), 0)
+    more = np.maximum(beyond - _hull_radii(away, ways) - np.float32(_TOO_FAR) * reach, 0)
     return np.asarray(outline + ways * more[:, None], np.float32)
 
 
