@@ -12,9 +12,11 @@ from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from typing import Final, Literal, NoReturn
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from engines.alignment import Similarity
+from engines.alignment import Similarity, sized_region
 from engines.covering import cover_faces
 from engines.covers import DEFAULT_COVER, Cover
 from engines.errors import EngineFault
@@ -39,6 +41,10 @@ __all__ = [
 DEFAULT_MARGIN: Final = 1.3
 _SLATE_BGR: Final = (60, 47, 40)
 _SEAL: Final = object()
+_CENTRAL: Final = 0.5
+_LEAST_CHANGE: Final = 9.0
+"""Of a face's box the share, about its middle, in which a patch must differ from what it hides, and
+by how much on average, grey levels: in the dark, or out of focus, faces look alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +316,23 @@ def _widened(box: Box, margin: float) -> Box:
     return np.concatenate([middle - half, middle + half])
 
 
+def _centre(picture: Picture, box: Box) -> NDArray[np.uint8] | None:
+    """A copy of the central half of a face's box, uint8[h, w, 3]; None outside the picture."""
+    region = sized_region(_widened(box, _CENTRAL), picture)
+    return None if region is None else picture.region_bgr(*region)
+
+
+def _change(before: NDArray[np.uint8] | None, after: NDArray[np.uint8] | None) -> float:
+    """Mean absolute difference of two pictures of the same place, grey levels."""
+    if before is None or after is None:
+        return 0.0
+    return float(cv2.absdiff(before, after).mean())
+
+
 def _swapped_or_cause(
     picture: Picture, track: Track, layers: FaceLayers | None, causes: Mapping[int, str]
 ) -> str:
-    """Writes the patch and gives an empty string, or leaves the picture and says why."""
+    """Writes the patch and gives an empty string, or says why the face must be covered."""
     if track.state is TrackState.DOUBTFUL:
         return "identity in doubt"
     if layers is None:
@@ -324,7 +343,10 @@ def _swapped_or_cause(
         placed = layers.face(picture, track.face)
         if isinstance(placed, str):
             return placed
+        before = _centre(picture, track.face.box_px)
         picture.lay(placed.top, placed.left, placed.layer)
+        if _change(before, _centre(picture, track.face.box_px)) < _LEAST_CHANGE:
+            return "hardly changed"
     except Exception as fault:  # a patch of an unforeseen kind costs one face, not the frame
         return f"patch failed: {type(fault).__name__}"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from engines.alignment import (
     Similarity,
     crop_from_picture,
     moved,
-    scale_of,
     similarity_from_points,
 )
 from engines.face_look import (
@@ -24,11 +23,9 @@ from engines.face_look import (
     painted_points,
     painting_place,
 )
-from engines.focus import edge_width, grey_of, slopes_of
 from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
 from engines.stylegan.lids import drawn_together
-from engines.stylegan.masks import oval_from_points
 from engines.stylegan.shape import EYES_APART
 from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
@@ -45,13 +42,6 @@ _CLOSEST = 0.5
 """How far below the eyes a mouth is, in their distance, from which on they lie closer together in
 the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
 would lie outside."""
-_UNSURE: Final = 0.02
-_LOST: Final = 0.1
-"""Doubts, crop units, between which it is asked how blurred a face is."""
-_BLURRED: Final = 0.4
-"""How far landmarks may be off in a blurred face, deviations of its blur."""
-_SIDES: Final = (32, 256)
-_INSIDE: Final = 0.5
 Crops = NDArray[np.uint8]
 Float32 = NDArray[np.float32]
 
@@ -125,8 +115,6 @@ class ControlReader:
     def _lit(self, look: Look, frame: Frame) -> Look:
         """The look with light and contrast of the crop that will be painted, a wider one."""
         points = painted_points(look.shape)
-        if _UNSURE < look.doubt < _LOST:
-            look = _beyond_blur(look, points, frame)
         place = painting_place(look.motion, points, LANDMARK_SIZE)
         crop = crop_from_picture(frame.picture, place, LANDMARK_SIZE)
         light, contrast = light_and_contrast(crop, points)
@@ -183,22 +171,6 @@ def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Sim
         return look
     doubt = look.doubt * (1 - share) if share <= MOST_HIDDEN else np.inf
     return replace(look, doubt=doubt, occlusion=Occlusion(seen, crop_from_frame))
-
-
-def _beyond_blur(look: Look, points: Float32, frame: Frame) -> Look:
-    """The look without the doubt that the face's own blur accounts for.
-
-    Where landmarks are expected to be off by less than edges are wide, nobody sees it.
-    """
-    side_px = 1 / scale_of(painting_place(look.motion, points, 1))
-    side = int(np.clip(round(side_px), *_SIDES))
-    crop = crop_from_picture(frame.picture, painting_place(look.motion, points, side), side)
-    blur = edge_width(slopes_of(grey_of(crop)), oval_from_points(points, side) > _INSIDE)
-    if np.isnan(blur):
-        return look
-    eyes_px = float(np.hypot(*look.motion[2:]))
-    accounted = _BLURRED * blur * side_px / side * EYES_APART / max(eyes_px, 1.0)
-    return replace(look, doubt=max(look.doubt - accounted, 0.0))
 
 
 def reading_eyes(face: Face) -> Float32:

@@ -296,6 +296,18 @@ def test_uncertain_track_is_covered_despite_its_patch(track: Track, cause: str) 
     assert centre_difference(before, made.picture.bgr(), track.face.box_px) >= 32
 
 
+@pytest.mark.parametrize(("away", "result"), [(0, "covered"), (7, "covered"), (30, "swapped")])
+def test_patch_that_hardly_changes_its_face_is_replaced_by_a_cover(away: int, result: str) -> None:
+    """The planted fault: in the dark, or out of focus, a surrogate looked like its subject."""
+    image = np.full((240, 320, 3), 60, np.uint8)
+    face = face_at(160, 120, 90)
+    patch = patch_for(face, colour=(60 + away,) * 3)
+    made = compose(frame_of(picture_from_bgr(image.copy())), [track_of(face)], {1: patch})
+    assert [one.result for one in made.outcomes] == [result]
+    assert result == "swapped" or made.outcomes[0].cause == "hardly changed"
+    assert centre_difference(image, made.picture.bgr(), face.box_px) > 9
+
+
 def test_neighbouring_feather_never_softens_a_cover() -> None:
     near, far = face_at(90, 100, 60), face_at(120, 100, 60)
     alone = compose(frame_of(picture_from_bgr(noise(200, 220))), [track_of(far, 2)], {})

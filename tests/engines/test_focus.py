@@ -1,4 +1,4 @@
-"""How soft a picture is, and what that accounts for in a face that is hard to follow."""
+"""How soft a picture is."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.focus import MOST_BLUR, edge_width, grey_of, slopes_of
-from tests.engines.readings import SIZE, look_under
 
 pytestmark = pytest.mark.unit
-
-DOUBT = 0.035
-NOTHING_BEFORE = np.zeros((SIZE, SIZE), np.float32)
 
 
 def blocks(blur: float = 0.0) -> NDArray[np.uint8]:
@@ -44,22 +40,3 @@ def test_flat_pictures_and_a_few_pixels_tell_nothing() -> None:
     few = np.zeros((300, 300), np.bool_)
     few[:5, :5] = True
     assert np.isnan(edge_width(slopes_of(grey_of(blocks())), few))
-
-
-def test_small_faces_out_of_focus_are_doubted_less_than_sharp_ones() -> None:
-    """The planted fault: whole crowds behind the focus were covered."""
-    sharp, soft = (
-        look_under(NOTHING_BEFORE, eyes_px=16, doubt=DOUBT, image=blocks(blur)).doubt
-        for blur in (0.0, 2.5)
-    )
-    assert sharp > 0.75 * DOUBT
-    assert soft < 0.5 * DOUBT
-
-
-def test_blur_of_a_large_face_accounts_for_little() -> None:
-    look = look_under(NOTHING_BEFORE, eyes_px=60, doubt=DOUBT, image=blocks(2.5))
-    assert look.doubt > 0.75 * DOUBT
-
-
-def test_a_face_that_is_lost_stays_so_however_blurred() -> None:
-    assert look_under(NOTHING_BEFORE, eyes_px=16, doubt=0.2, image=blocks(3.0)).doubt > 0.19

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.alignment import EYES
 from engines.backends.openvino import OpenVino
+from engines.control_reading import ControlReader
+from engines.face_look import Look, eyes_of
+from engines.hairline import HairReader
 from engines.motion_grid import grid_in_frame
 from engines.occlusion import MOST_HIDDEN, SURE, Occlusion, counted
+from engines.pictures import picture_from_bgr
 from engines.stylegan.masks import oval_from_points
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
-from engines.swapper import Control
-from tests.engines.readings import look_under
+from engines.swapper import Control, Rendered
+from engines.types import Face, Frame
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
@@ -80,6 +87,38 @@ def test_a_grid_that_goes_along_brings_the_marks_along() -> None:
     moved_on = seen.at(grid_in_frame(later, SIZE)) > SURE
     assert (moved_on[60, 60:80]).all()
     assert not moved_on[60, :59].any()
+
+
+class Reading:
+    """A painter whose network is sure of whatever it is told."""
+
+    size = SIZE
+    sizes = (SIZE,)
+    hair: HairReader | None = None
+
+    def __init__(self, sure: Float32, doubt: float = 0.0) -> None:
+        self.sure = sure
+        self.doubt = doubt
+
+    def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
+        points = drawn_face()
+        points[:, :2] += EYES.mean(axis=0).astype(np.float32) - eyes_of(points).mean(axis=0)
+        light = np.zeros((1, 2, 4, 4, 3), np.float32)
+        return Control(points[None], light, np.full(1, self.doubt, np.float32), self.sure[None])
+
+    def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
+        raise NotImplementedError
+
+
+def look_under(sure: Float32, eyes_px: float = 60, doubt: float = 0.0) -> Look:
+    rng = np.random.default_rng(0)
+    frame = Frame(
+        picture_from_bgr(rng.integers(0, 255, (300, 300, 3)).astype(np.uint8)), 0, Fraction(1), 0
+    )
+    points = np.array([[120, 130], [180, 130], [150, 165], [128, 186], [172, 186]], np.float32)
+    points *= np.float32(eyes_px / 60)
+    face = Face(np.array([100, 90, 200, 220], np.float32), points, 0.9)
+    return ControlReader(Reading(sure, doubt)).looks([(frame, face)])[0]
 
 
 def test_marks_travel_with_the_look_in_the_place_they_were_read() -> None:

@@ -92,7 +92,7 @@ def head(hairline: float, hair: int = 30) -> BgrImage:
     """
     image = np.full((HEIGHT, WIDTH, 3), 190, np.uint8)
     row, column = _at(*MIDDLE)
-    for radius, level in ((0.86, (hair, hair, hair)), (hairline, (90, 100, 120))):
+    for radius, level in ((0.86, (hair, hair, hair)), (hairline, (75, 85, 105))):
         size = round(radius * SIDE_PX)
         cv2.ellipse(image, (column, row), (round(0.85 * size), size), 0, 0, 360, level, -1)
     return image
