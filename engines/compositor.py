@@ -317,8 +317,11 @@ def _widened(box: Box, margin: float) -> Box:
 
 
 def _centre(picture: Picture, box: Box) -> NDArray[np.uint8] | None:
-    """A copy of the central half of a face's box, uint8[h, w, 3]; None outside the picture."""
-    region = sized_region(_widened(box, _CENTRAL), picture)
+    """A copy of the central half of a face's box, uint8[h, w, 3], or of what is seen of the box.
+
+    None outside the picture.
+    """
+    region = sized_region(_widened(box, _CENTRAL), picture) or sized_region(box, picture)
     return None if region is None else picture.region_bgr(*region)
 
 

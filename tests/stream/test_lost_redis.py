@@ -8,7 +8,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -44,7 +44,10 @@ pytestmark = [
 VISIT, PAUSE, VISITS = 20, 40, 4
 FAILS_AT, BACK_AT = 40, 100
 KEY = "kveil:default:log"
-FACE = track(left=30.0, side=24.0).face
+BELOW = track(left=8.0, side=20.0).face
+UP = np.array([0, 50], np.float32)
+FACE = replace(BELOW, box_px=BELOW.box_px - np.tile(UP, 2), landmarks_px=BELOW.landmarks_px - UP)
+"""Inside the picture when it is brought to the clip's size."""
 Image = NDArray[np.uint8]
 
 
