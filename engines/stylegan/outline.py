@@ -112,11 +112,11 @@ def _drawn_out(outline: Float32, cheeks: Float32) -> Float32:
     >>> [round(float(value), 2) for value in _drawn_out(wedge, np.float32([[3, 0]]))[2]]
     [2.97, 0.0]
     """
-    low, high = outline.min(axis=0), outline.max(axis=0)
-    away = outline - (low + high) / 2
+    middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
+    away = outline - middle
     reach = np.maximum(np.hypot(away[:, 0], away[:, 1]), 1e-6)
     ways = away / reach[:, None]
-    beyond = _hull_radii(np.concatenate([away, cheeks - (low + high) / 2]), ways)
+    beyond = _hull_radii(np.concatenate([away, cheeks - middle]), ways)
     more = np.maximum(beyond - _hull_radii(away, ways) - np.float32(_TOO_FAR) * reach, 0)
     return np.asarray(outline + ways * more[:, None], np.float32)
 
