@@ -19,7 +19,7 @@ from engines.polar import UP, distances, smooth_around
 from engines.reshaping import ABOVE, Rim
 from engines.stylegan.drawing import LUMA, rise
 
-__all__ = ["HairColour", "hair_colour", "tone_beyond", "toned_hair"]
+__all__ = ["HairColour", "brow_colour", "hair_colour", "tone_beyond", "toned_hair"]
 
 _RATHER: Final = 0.1
 """How much a place between where hair begins and where it ends counts at least."""
@@ -28,14 +28,13 @@ _TURNS: Final = 2
 """How far from hair's colour a place counts little for it, grey levels, and how often that is
 asked: headphones and caps are taken for hair too."""
 _BEHIND: Final = 8
-_STILL_HAIR: Final = 0.1
-"""How many of a ray's last steps show what is behind a head, and how much places that look like
-that count still: a wall may be taken for hair."""
+"""How many of a ray's last steps show what is behind a head; where hair goes over into it, its tone
+is not looked at."""
 _FAINT: Final = 1e-3
 _BIN: Final = 16.0
 """Width of the bins in which the most usual brightness is looked for, grey levels."""
-_STRANDS: Final = 0.5
-_MOST: Final = 0.16
+_STRANDS: Final = 0.9
+_MOST: Final = 0.2
 _SHINES: Final = 25.0
 _FINER: Final = 3.0
 """How much drawn strands differ, as a share of what hair differs by from place to place, and of its
@@ -50,6 +49,16 @@ _LEAST_WAY: Final = 0.02
 """The same for locks of hair; how wide the band of the subject's hair is whose tone drawn hair
 takes on, over how many rays it is blurred, how many of a ray's steps must be hair for half of it,
 how much of it is there at the hairline, and over what distance at least the rest comes."""
+
+_BROWS: Final = (0.15, 0.75)
+_BROW_RAYS: Final = 0.2
+_DARKEST: Final = 0.05
+_OF_BROWS: Final = 0.3
+_LIKE_BROWS: Final = 20.0
+_LEAST_FACE: Final = np.float32(0.1)
+"""Where brows lie, shares of the way to the outline, on rays that rise so steeply; which share of
+the places there are brows; how much hair of their colour differs from place to place,
+and as how many places of hair that were seen they count; the least radius of a face."""
 
 Float32 = NDArray[np.float32]
 
@@ -113,7 +122,6 @@ def hair_colour(
         counts *= seen
     if counts.sum() < LEAST_PLACES:
         return None
-    counts *= 1 - _likeness(around, _behind(around)) + np.float32(_STILL_HAIR)
     like = counts * _usual(around, counts)
     for _ in range(_TURNS):
         mean = np.einsum("rs,rsc->c", like, around) / like.sum()
@@ -121,6 +129,22 @@ def hair_colour(
     square = np.einsum("rs,rsc->c", like, np.square(around - mean)) / like.sum()
     deviation = np.sqrt(square) + np.float32(_FINER)
     return HairColour(mean.astype(np.float32), deviation.astype(np.float32), float(like.sum()))
+
+
+def brow_colour(painted: Float32, outline: Float32) -> HairColour:
+    """The colour of what is darkest above the middle of a painted face: its brows and lashes.
+
+    Args:
+        painted: float32[RAYS, STEPS, 3] BGR, the patch's pixels.
+        outline: float32[RAYS], radius of the painted face.
+    """
+    share = distances() / np.maximum(outline, _LEAST_FACE)[:, None]
+    places = painted[(share > _BROWS[0]) & (share < _BROWS[1]) & (UP > _BROW_RAYS)[:, None]]
+    luma = places @ LUMA
+    darkest = places[luma <= np.quantile(luma, _DARKEST)]
+    mean = np.asarray(darkest.mean(axis=0), np.float32)
+    deviation = mean * np.float32(_OF_BROWS) + np.float32(_FINER)
+    return HairColour(mean, deviation, _LIKE_BROWS)
 
 
 def tone_beyond(around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:

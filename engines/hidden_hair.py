@@ -2,7 +2,8 @@
 
 Nobody has hair on top and beside the face, and none in between. Where a head has hair, and what is
 next to the patch is neither hair nor the skin of a bald head, there is hair under the patch's rim;
-without it, what is behind the head would be drawn in up to the face.
+without it, what is behind the head would be drawn in up to the face. A patch that hides a whole
+head tells nothing of its hair; hair is drawn there too, as nearly all heads have some.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["UPPER", "amount_of", "with_hidden"]
 
 _HAS_HAIR: Final = (0.003, 0.01)
 """Amounts between which a head comes to have hair."""
+_ALL_HIDDEN: Final = (0.6, 0.9)
+"""Shares of the rays that end on what is behind a head between which the patch hides all of it."""
 UPPER: Final = UP > 0.3
 _REACHES: Final = 0.05
 _LESS_BESIDE: Final = 0.7
@@ -51,8 +54,11 @@ def with_hidden(hair: Hair, amount: float, hidden: Float32, around: Float32, ski
         around: float32[RAYS, STEPS, 3] BGR, what is around it.
         skin: float32[3] BGR of the face.
     """
-    bald = rise(_baldness(hidden, around, skin), *_BALD)
-    share = rise(np.full(1, amount, np.float32), *_HAS_HAIR) * (1 - bald) * UPPER
+    like_skin, like_wall = _beyond(hidden, around, skin)
+    bald = rise(np.asarray((like_skin * (1 - like_wall)).max(axis=1), np.float32), *_BALD)
+    all_hidden = rise(like_wall.min(axis=1)[UPPER].mean(keepdims=True), *_ALL_HIDDEN)
+    has_hair = np.maximum(rise(np.full(1, amount, np.float32), *_HAS_HAIR), all_hidden)
+    share = has_hair * (1 - bald) * UPPER
     share = smooth_around(np.asarray(share, np.float32), 1.0)
     beside = np.float32(_LESS_BESIDE) * (1 - rise(UP, *_ON_TOP))
     reaches = hidden + share * np.float32(_REACHES) * (1 - beside)
@@ -63,10 +69,8 @@ def with_hidden(hair: Hair, amount: float, hidden: Float32, around: Float32, ski
     return Hair(begins, ends, hair.places, short)
 
 
-def _baldness(hidden: Float32, around: Float32, skin: Float32) -> Float32:
-    """How surely there is skin beyond a patch, and no wall of its colour: float32[RAYS]."""
+def _beyond(hidden: Float32, around: Float32, skin: Float32) -> tuple[Float32, Float32]:
+    """How like places beyond a patch are to skin, and to what is behind: float32[RAYS, N] each."""
     beside = along(around, hidden[:, None] + _BESIDE)
     behind = along(around, np.broadcast_to(_BEHIND, (RAYS, len(_BEHIND)))).mean(axis=1)
-    like_skin = skin_likeness(beside, skin)
-    like_wall = skin_likeness(beside, behind[:, None])
-    return np.asarray((like_skin * (1 - like_wall)).max(axis=1), np.float32)
+    return skin_likeness(beside, skin), skin_likeness(beside, behind[:, None])

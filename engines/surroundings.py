@@ -31,7 +31,7 @@ from engines.ears import NO_EARS, ears_of
 from engines.forehead import forehead_distances, forehead_tone, is_forehead, shading
 from engines.hair_sources import sources_of
 from engines.hair_strands import combed, middle_of
-from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
+from engines.hair_tone import HairColour, brow_colour, hair_colour, tone_beyond, toned_hair
 from engines.hairline import Hair, hair_from_stack
 from engines.head_layer import Fields, crispness, fields_from_rays, head_layer, narrowed
 from engines.head_memory import HeadMemory, Reading
@@ -115,12 +115,12 @@ def continued(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed |
     if patch.outline is None:
         return None
     place, outline = grid_place(patch), outline_radii(patch.outline)
+    memory = HeadMemory() if patch.memory is None else patch.memory
 
     def planned() -> tuple[Fields, Float32]:
-        return _planned(picture, patch, place, outline, others)
+        return _planned(picture, patch, memory, place, outline, others)
 
-    memory = patch.memory
-    fields, end = planned() if memory is None else memory.while_still(outline, planned, _between)
+    fields, end = memory.while_still(outline, planned, _between)
     region = _region(picture, place, end)
     if region is None:
         return None
@@ -135,42 +135,50 @@ def _between(before: tuple[Fields, Float32], now: tuple[Fields, Float32]) -> tup
 
 
 def _planned(
-    picture: Picture, patch: Patch, place: Similarity, outline: Float32, others: Sequence[Box]
+    picture: Picture,
+    patch: Patch,
+    memory: HeadMemory,
+    place: Similarity,
+    outline: Float32,
+    others: Sequence[Box],
 ) -> tuple[Fields, Float32]:
     """What happens around a face, and how far rays reach there.
 
     Args:
         picture: the composite.
         patch: as it was placed.
+        memory: of its head.
         place: map from the frame to the grid around it.
         outline: float32[RAYS], radius of the painted face.
         others: boxes of other faces.
     """
-    hidden = _hidden(patch, outline)
+    hidden = _hidden(patch, memory, outline)
     around = _around(picture, place, hidden, others)
     painted = rays_from_grid(_painted(patch))
     face = tapered(filled_radii(outline, hidden, painted))
-    if patch.memory is not None:
-        face = outline + patch.memory.steadied(Reading.FILLED, face - outline)
-        # Foreheads end at hairlines, which brows and a noisy outline do not move.
-        face += _HEIGHT * (patch.memory.steadied(Reading.FACE, face) - face)
-    hair = _hair(patch, around, hidden, painted, outline)
+    face = outline + memory.steadied(Reading.FILLED, face - outline)
+    # Foreheads end at hairlines, which brows and a noisy outline do not move.
+    face += _HEIGHT * (memory.steadied(Reading.FACE, face) - face)
+    hair = _hair(patch, memory, around, hidden, painted, outline)
     rim = rim_of(face, hidden, hair, patch.head)
     sources = sources_of(rim)
-    colour = None if hair is None else _colour(patch, around, hair)
+    colour = None if hair is None else _colour(memory)
     strands, cropped, middle = np.zeros((*around.clear.shape, 4), np.float32), 0.0, 0.0
     seen = along(around.rays, sources.distance)
     tone = np.zeros_like(seen)
     if hair is not None and patch.head is not None and colour is not None:
         strands = np.stack([*combed(rim.painted, patch.head), sources.drawn], axis=2)
         cropped, middle = float(patch.head[Trait.CROPPED]), middle_of(patch.head)
-        tone = _tone(patch, around.rays, hair, rim, colour)
+        tone = _tone(memory, around.rays, hair, rim, colour)
         seen = seen + (colour.mean + tone - seen) * strands[..., 3:]
     sides = neighbours_of(seen, painted, rim.face, rim.painted)
     seam = toned(seen, sides, rim.painted)
     seam += (tone - seam) * strands[..., 3:]
     ends, skin = rise(distances() / rim.end[:, None], 1.0, 0.9), forehead_distances(rim)
-    ears = NO_EARS if hair is None else _ears(patch, around.rays, painted, hair, rim, hidden)
+    ears = NO_EARS
+    if hair is not None:
+        found = ears_of(around.rays, painted, hair, rim.painted, hidden)
+        ears = memory.steadied(Reading.EARS, found)
     crisp = crispness(float(CELL) / scale_of(place), patch.softness_px)
     contour = 1 + (contour_of(sides, crisp) - 1) * (1 - rim.altered)
     beyond = narrowed(distances() - rim.painted[:, None], contour)
@@ -203,38 +211,27 @@ def _around(picture: Picture, place: Similarity, hidden: Float32, others: Sequen
     return _Around(np.where(beside[..., None] > 0, grid_from_rays(rays), crop), rays, clear)
 
 
-def _colour(patch: Patch, around: _Around, hair: Hair) -> HairColour | None:
-    """What colour the hair has: as it was looked at with every reading, steadied in between."""
-    if patch.memory is None:
-        return hair_colour(around.rays, hair, around.clear)
-    known = patch.memory.known(Reading.SEEN)
-    return None if known is None else HairColour(*patch.memory.steadied(Reading.COLOUR, known))
+def _colour(memory: HeadMemory) -> HairColour | None:
+    """What colour the hair has, steadied in between readings; None before the first."""
+    known = memory.known(Reading.SEEN)
+    return None if known is None else HairColour(*memory.steadied(Reading.COLOUR, known))
 
 
-def _keep_colour(memory: HeadMemory, colour: HairColour | None) -> None:
+def _keep_colour(memory: HeadMemory, brows: HairColour, colour: HairColour | None) -> None:
     """Keeps what colour a reading's hair has, by far the most of where most is seen.
 
     A thin rim of hair is half of what is behind it; and looked at in another frame than it was read
-    in, hair may have moved.
+    in, hair may have moved. Where hardly any was seen, hair is as brows are.
     """
-    if colour is not None:
-        memory.weighed(Reading.SEEN, colour.stacked(), colour.seen**2)
+    for one in (brows if memory.known(Reading.SEEN) is None else None, colour):
+        if one is not None:
+            memory.weighed(Reading.SEEN, one.stacked(), one.seen**2)
 
 
-def _tone(patch: Patch, around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
+def _tone(memory: HeadMemory, around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
     """What is added to drawn hair for it to go over into the subject's: float32[RAYS, STEPS, 3]."""
-    tone = tone_beyond(around, hair, rim, colour)
-    if patch.memory is not None:
-        tone = patch.memory.steadied(Reading.TONE, tone)
+    tone = memory.steadied(Reading.TONE, tone_beyond(around, hair, rim, colour))
     return toned_hair(tone, rim)
-
-
-def _ears(
-    patch: Patch, around: Float32, painted: Float32, hair: Hair, rim: Rim, hidden: Float32
-) -> Float32:
-    """Where ears are drawn, steadied: float32[2, 6], see `engines.ears`."""
-    ears = ears_of(around, painted, hair, rim.painted, hidden)
-    return ears if patch.memory is None else patch.memory.steadied(Reading.EARS, ears)
 
 
 def grid_place(patch: Patch) -> Similarity:
@@ -244,12 +241,10 @@ def grid_place(patch: Patch) -> Similarity:
     return np.asarray(place, np.float32)
 
 
-def _hidden(patch: Patch, outline: Float32) -> Float32:
+def _hidden(patch: Patch, memory: HeadMemory, outline: Float32) -> Float32:
     """How far the patch reaches, and a little farther: its rim trembles with the landmarks."""
     hidden = hidden_radii(patch.alpha)
-    if patch.memory is None:
-        return hidden
-    steady = outline + patch.memory.steadied(Reading.PATCH, hidden - outline)
+    steady = outline + memory.steadied(Reading.PATCH, hidden - outline)
     return np.asarray(np.maximum(hidden, steady + np.float32(_TREMBLES)), np.float32)
 
 
@@ -266,7 +261,12 @@ def _painted(patch: Patch) -> Float32:
 
 
 def _hair(
-    patch: Patch, around: _Around, hidden: Float32, painted: Float32, outline: Float32
+    patch: Patch,
+    memory: HeadMemory,
+    around: _Around,
+    hidden: Float32,
+    painted: Float32,
+    outline: Float32,
 ) -> Hair | None:
     """Where the subject's hair is, read now and then and steadied in between; None to leave it."""
     reader = patch.hair
@@ -277,18 +277,12 @@ def _hair(
         inside = distances() < (outline - np.float32(_INSIDE))[:, None]
         skin = painted[inside].mean(axis=0)
         found = natural_hair(reader.read(around.crop, hidden, skin), around.rays, skin)
-        amount = amount_of(found)
-        if patch.memory is not None:
-            amount = patch.memory.most(Reading.AMOUNT, amount)
-            _keep_colour(patch.memory, hair_colour(around.rays, found, around.clear))
+        amount = memory.most(Reading.AMOUNT, amount_of(found))
+        colour = hair_colour(around.rays, found, around.clear)
+        _keep_colour(memory, brow_colour(painted, outline), colour)
         return with_hidden(found, amount, hidden, around.rays, skin).stacked()
 
-    known = (
-        read()
-        if patch.memory is None
-        else patch.memory.renewed(Reading.HAIR, read, _UNLIKE, _RADII)
-    )
-    return hair_from_stack(known)
+    return hair_from_stack(memory.renewed(Reading.HAIR, read, _UNLIKE, _RADII))
 
 
 def _region(picture: Picture, place: Similarity, end: Float32) -> tuple[int, int, int, int] | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_tone import HairColour, hair_colour, tone_beyond, toned_hair
+from engines.hair_tone import HairColour, brow_colour, hair_colour, tone_beyond, toned_hair
 from engines.polar import RAYS, TURNS, UP, along, distances
 from engines.reshaping import Rim, rim_of
 from tests.engines.heads import SKIN, hair_on_rays, head_on_rays, surrogate
@@ -59,6 +59,22 @@ def test_what_is_not_seen_has_no_part_in_the_colour() -> None:
     assert found is not None
     assert np.abs(found.mean - HAIR_BGR).max() < 3
     assert np.abs(colour_of(head).mean - HAIR_BGR).max() > 40
+
+
+def test_dark_hair_before_the_dark_keeps_its_colour() -> None:
+    """The planted fault: what was as dark as the background did not count, and hair became grey."""
+    head = head_on_rays(BEGINS, ENDS, wall=HAIR_BGR, noise=0.0)
+    head[band(0.7, 0.06)] = 110
+    assert np.abs(colour_of(head).mean - HAIR_BGR).max() < 6
+
+
+def test_brows_are_the_darkest_of_a_painted_forehead() -> None:
+    painted = np.broadcast_to(SKIN, (RAYS, distances().size, 3)).copy()
+    painted[band(0.2, 0.02)] = HAIR_BGR
+    brows = brow_colour(painted, FACE)
+    assert np.abs(brows.mean - HAIR_BGR).max() < 1
+    assert 0 < brows.deviation.max() < 20
+    assert 0 < brows.seen < 30
 
 
 def test_a_colour_is_not_guessed_where_there_is_no_hair() -> None:

@@ -54,9 +54,24 @@ def test_a_wall_of_the_colour_of_skin_is_no_bald_head() -> None:
 
 
 def test_heads_without_hair_get_none() -> None:
-    hair = read(HIDDEN)
+    hair = read(HIDDEN, bald=0.75)
     assert np.array_equal(hair.ends, HIDDEN)
     assert not hair.hidden.any()
+
+
+def test_a_head_that_is_wholly_hidden_has_hair() -> None:
+    """The planted fault: nothing but a wall is seen around a patch, and the head was an egg."""
+    hair = read(HIDDEN)
+    assert (hair.ends - HIDDEN)[UP > 0.7].min() > 0.035
+    assert np.allclose(hair.hidden, hair.ends - HIDDEN)
+
+
+def test_what_is_neither_hair_nor_skin_nor_wall_stays() -> None:
+    """A hat, or a helmet: nothing is drawn over it."""
+    around = head_on_rays(HIDDEN, np.full(RAYS, 0.7, np.float32), hair=(30, 30, 200), noise=0.0)
+    none = hair_on_rays(HIDDEN, HIDDEN)
+    hair = with_hidden(none, amount_of(none), HIDDEN, around, SKIN)
+    assert np.array_equal(hair.ends, HIDDEN)
 
 
 def test_what_is_beside_and_below_a_face_stays() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engines import face_layers, surroundings
 from engines.alignment import identity_mask, inverse_of, moved
 from engines.compositor import compose
-from engines.hair_tone import hair_colour
+from engines.hair_tone import HairColour, hair_colour
 from engines.head_memory import HeadMemory, Reading
 from engines.head_traits import HEAD_TRAITS
 from engines.patches import Patch
@@ -81,6 +81,11 @@ def rings(side_px: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 SIDE_PX = EYES_APART / 0.4
+GREY = np.array([60, 60, 60], np.float32)
+
+
+def fair_brows() -> HairColour:
+    return HairColour(np.array([100, 120, 140], np.float32), np.full(3, 30, np.float32), 20)
 
 
 def head(hairline: float, hair: int = 30) -> BgrImage:
@@ -381,10 +386,35 @@ def test_hair_has_the_colour_of_where_most_of_it_was_seen() -> None:
     for ends, grey in ((0.56, 160), (0.56, 150), (0.62, 60), (0.7, 40)):
         around = head_on_rays(0.5, ends, hair=(grey, grey, grey), noise=0.0)
         found = hair_on_rays(begins, np.full(RAYS, ends, np.float32))
-        surroundings._keep_colour(memory, hair_colour(around, found))
+        surroundings._keep_colour(memory, fair_brows(), hair_colour(around, found))
     known = memory.known(Reading.SEEN)
     assert known is not None
     assert known[0].max() < 60
+
+
+def test_hair_that_was_never_seen_is_as_brows_are() -> None:
+    memory = HeadMemory()
+    surroundings._keep_colour(memory, fair_brows(), None)
+    known = memory.known(Reading.SEEN)
+    assert known is not None
+    assert known[0].tolist() == [100, 120, 140]
+    for _ in range(3):
+        surroundings._keep_colour(memory, fair_brows(), replace(fair_brows(), mean=GREY, seen=80))
+    known = memory.known(Reading.SEEN)
+    assert known is not None
+    assert np.abs(known[0] - GREY).max() < 5
+
+
+def test_a_head_that_its_patch_hides_wears_hair() -> None:
+    """The planted fault: with nothing but a wall beyond the patch, a bald egg was drawn."""
+    wall, bare = np.full((HEIGHT, WIDTH, 3), 190, np.uint8), skinned(patch_at(320, 180))
+    bare.pixels[round(0.38 * SIDE) : round(0.42 * SIDE)] = 40
+    above, _ = rings(SIDE_PX)
+    above &= np.arange(HEIGHT)[:, None] < _at(0.5, 0.2)[0]
+    seen = published(wall, [track_at(320, 180)], {1: altered(bare)})
+    assert np.quantile(seen[above].mean(axis=1), 0.3) < 120
+    head_of = skinned(patch_at(320, 180))
+    assert published(wall, [track_at(320, 180)], {1: head_of})[above].min() > 120
 
 
 def test_head_is_looked_at_in_every_third_frame_and_whenever_its_face_moves(
