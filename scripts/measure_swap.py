@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--doc", type=Path, help="page whose table is replaced")
     chosen = parser.parse_args()
     chosen.work.mkdir(parents=True, exist_ok=True)
-    rows, is_clean = [], True
+    rows, everything, is_clean = [], [], True
     for clip in sorted(chosen.clips.iterdir()):
         if chosen.only and clip.name not in chosen.only and clip.stem not in chosen.only:
             continue
@@ -59,9 +59,16 @@ def main() -> int:
             measured(clip, chosen.work, chosen.seconds, turn) for turn in range(chosen.surrogates)
         ]
         alarms = {one.frame for one in read_false_alarms(ALARMS) if one.clip == clip.name}
-        rows.append(row_of(clip.name, attacks, alarms))
+        runs = [figures_of(one["A12"], alarms) for one in attacks if "A12" in one]
+        everything += runs
+        unjudged = [one["reasons"][0] for one in attacks if "A12" not in one]
+        rows.append(
+            f"| {clip.name} | {unjudged[0]} |" + " |" * 10 if unjudged else row_of(clip.name, runs)
+        )
         is_clean &= all("A12" in one and not bare_faces(one["A12"], alarms) for one in attacks)
         print(rows[-1], file=sys.stderr)
+    if everything:
+        rows.append(row_of("mean of all runs", everything))
     table = "\n".join([HEAD, *rows])
     print(table)
     if chosen.doc is not None:
@@ -107,12 +114,8 @@ def cut(clip: Path, target: Path, seconds: float) -> None:
     beside.replace(target)
 
 
-def row_of(name: str, judged: list[Judged], alarms: set[int]) -> str:
-    """One line of the table: means over the runs of a clip."""
-    unjudged = [one["reasons"][0] for one in judged if "A12" not in one]
-    if unjudged:
-        return f"| {name} | {unjudged[0]} |" + " |" * 10
-    runs = [figures_of(one["A12"], alarms) for one in judged]
+def row_of(name: str, runs: list[dict[str, float | None]]) -> str:
+    """One line of the table: means over runs."""
     mean = {
         key: fmean(values)
         if (values := [value for one in runs if (value := one[key]) is not None])
