@@ -4,7 +4,8 @@
 
 There are no identity labels in the training crops, so it learns to answer as a recogniser
 does (knowledge distillation: cosine to the teacher's embedding and agreement of the
-similarities within a batch). It is therefore not independent of that recogniser, and no
+similarities within a batch), of small, turned and blurred faces as of the sharp ones they
+come from (`training.lessons`). It is therefore not independent of that recogniser, and no
 figure by that recogniser may judge what was decided with it.
 """
 
@@ -14,29 +15,35 @@ import itertools
 import json
 import logging
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
+import onnx
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from training.checkpoint import load_full, save_full
+from training.export import onnx_from_module
+from training.lessons import DIMENSIONS, Lessons
 from training.networks import image_from_crops
 from training.precision import fast_precision
+from training.sources import is_real_adult
 
-SIZE: Final = 64
-DIMENSIONS: Final = 128
-_TEACHER_SIZE: Final = 112
-_EYES_KVEIL: Final = np.array([[0.30, 0.37], [0.70, 0.37]]) * 128
-_EYES_ARCFACE: Final = np.array([[38.79, 52.1], [74.03, 52.0]])
+_WIDTHS: Final = (32, 48, 96, 192, 256)
+_DEPTHS: Final = (1, 2, 2, 1)
+"""Channels from half of the crop's side down to a thirty-second of it, and how many residual blocks
+follow each halving."""
+_BATCH: Final = 64
 
 log = logging.getLogger(__name__)
 Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
 
 
 class Embedder(nn.Module):
@@ -44,13 +51,12 @@ class Embedder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        widths = (32, 64, 128, 192, 256)
-        layers: list[nn.Module] = [nn.AvgPool2d(2), nn.Conv2d(3, widths[0], 3, padding=1)]
-        for before, after in itertools.pairwise(widths):
-            layers += [Residual(before), Down(before, after)]
-        layers.append(Residual(widths[-1]))
+        first = _WIDTHS[0]
+        layers: list[nn.Module] = [Down(3, first)]
+        for (before, after), depth in zip(itertools.pairwise(_WIDTHS), _DEPTHS, strict=True):
+            layers += [Down(before, after), *(Residual(after) for _ in range(depth))]
         self.body = nn.Sequential(*layers)
-        self.head = nn.Linear(widths[-1] * 16, DIMENSIONS)
+        self.head = nn.Linear(_WIDTHS[-1] * 16, DIMENSIONS)
 
     def forward(self, image: Tensor) -> Tensor:
         """See the class."""
@@ -88,36 +94,6 @@ class Down(nn.Module):
         return out
 
 
-def teacher_embeddings(images: npt.NDArray[np.uint8], teacher: Path, out: Path) -> Float32:
-    """The teacher's unit embeddings of all crops, float32[N, D]; mirror images share them.
-
-    Args:
-        images: uint8[N, 128, 128, 3] RGB kveil crops.
-        teacher: ONNX recogniser on 112 px ArcFace crops, (x - 127.5) / 128.
-        out: where they are kept; read back if there.
-    """
-    if out.exists():
-        return np.asarray(np.load(out), np.float32)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # two threads that wait for each other lose to one
-    session = onnxruntime.InferenceSession(
-        str(teacher), options, providers=["CPUExecutionProvider"]
-    )
-    name = session.get_inputs()[0].name
-    move, _ = cv2.estimateAffinePartial2D(_EYES_KVEIL, _EYES_ARCFACE)
-    side = (_TEACHER_SIZE, _TEACHER_SIZE)
-    found = np.zeros((len(images), DIMENSIONS), np.float32)
-    for i, image in enumerate(images):
-        crop = cv2.warpAffine(image, move, side, borderMode=cv2.BORDER_REPLICATE)
-        fed = (crop.astype(np.float32) - 127.5) / 128
-        answer = session.run(None, {name: fed.transpose(2, 0, 1)[None]})[0][0]
-        found[i] = answer / np.linalg.norm(answer)
-        if i % 2000 == 0:
-            log.info("teacher has seen %d of %d", i, len(images))
-    np.save(out, found)
-    return found
-
-
 def augmented(image: Tensor) -> Tensor:
     """Move, dim and blur a batch, as tracks and cameras do."""
     count = len(image)
@@ -149,10 +125,6 @@ def distillation_loss(made: Tensor, wanted: Tensor) -> Tensor:
 
 def train(args: argparse.Namespace, device: torch.device) -> None:
     """Train, report the held-out agreement and save `embedder.pt`."""
-    images = np.load(args.data / "faces128.npy", mmap_mode="r")
-    held = np.load(args.data / "split.npy")
-    targets = torch.from_numpy(teacher_embeddings(images, args.teacher, args.run / "teacher.npy"))
-    rows = np.flatnonzero(~held)
     net = Embedder().to(device, memory_format=torch.channels_last)
     optimiser = torch.optim.AdamW(net.parameters(), lr=args.lr, weight_decay=1e-2)
     first = 0
@@ -160,74 +132,92 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
         state = load_full(args.run / "embedder.pt", device)
         net.load_state_dict(state["net"])
         first = int(str(state["step"]))
-    random = np.random.default_rng(first)
+    lessons = Lessons(args.data, args.teacher, args.run / "answers.npz", first)
     started, total = time.monotonic(), 0.0
-    for step in range(first, args.steps):
-        pick = np.sort(random.choice(rows, args.batch, replace=False))
-        image = image_from_crops(images[pick], device)
-        side = step % 2
-        wanted = targets[pick].to(device)
-        image = augmented(image.flip(3) if side else image)
-        for group in optimiser.param_groups:
-            group["lr"] = args.lr * min(1.0, (step + 1) / 100, 1.5 * (1 - step / args.steps) + 0.01)
-        with fast_precision(device):
-            made = net(image.contiguous(memory_format=torch.channels_last))
-        loss = distillation_loss(made, wanted)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        total += float((made.detach() * wanted).sum(1).mean())
-        if step % 100 == 99:
-            elapsed = time.monotonic() - started
-            log.info("step %d cosine to the teacher %.3f, %.0f s", step, total / 100, elapsed)
-            total = 0.0
-        if step % 500 == 499 or step == args.steps - 1:
-            save_full(args.run / "embedder.pt", {"net": net.state_dict(), "step": step + 1})
-            facts = evaluate(net, images, targets, np.flatnonzero(held), device)
-            (args.run / "facts.json").write_text(json.dumps(facts))
-            log.info("held out: %s", facts)
-            net.train()
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(lessons.batch, args.batch)
+        for step in range(first, args.steps):
+            pictures, told = ahead.result()
+            ahead = pool.submit(lessons.batch, args.batch)
+            image, wanted = image_from_crops(pictures, device), torch.from_numpy(told).to(device)
+            for group in optimiser.param_groups:
+                left = 1.5 * (1 - step / args.steps) + 0.01
+                group["lr"] = args.lr * min(1.0, (step + 1) / 100, left)
+            with fast_precision(device):
+                made = net(augmented(image).contiguous(memory_format=torch.channels_last))
+            loss = distillation_loss(made, wanted)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            total += float((made.detach() * wanted).sum(1).mean())
+            if step % 100 == 99:
+                elapsed = time.monotonic() - started
+                log.info("step %d cosine to the teacher %.3f, %.0f s", step, total / 100, elapsed)
+                total = 0.0
+            if step % 500 == 499 or step == args.steps - 1:
+                save_full(args.run / "embedder.pt", {"net": net.state_dict(), "step": step + 1})
+                facts = evaluate(net, args.data, args.teacher, args.run, device)
+                (args.run / "facts.json").write_text(json.dumps(facts))
+                log.info("held out: %s", facts)
+                net.train()
+
+
+def evaluate(
+    net: Embedder, data: Path, teacher: Path, run: Path, device: torch.device
+) -> dict[str, float]:
+    """Mean cosines to the teacher on held-out crops: as they are, from afar, and turned.
+
+    Args:
+        net: the embedder, put into evaluation mode.
+        data: as for `Lessons`.
+        teacher: as for `Lessons`.
+        run: where the teacher's answers are.
+        device: where `net` is.
+    """
+    net.eval()
+    lessons = Lessons(data, teacher, run / "answers.npz", 0)
+    held, turned = lessons.held, lessons.held_turned
+    asked: dict[str, tuple[Callable[[npt.NDArray[np.intp]], UInt8], npt.NDArray[np.intp], Float32]]
+    asked = {
+        "cosine_to_teacher": (lessons.crops, held, lessons.answers),
+        "cosine_from_afar": (lambda at: lessons.seen_from_afar(lessons.crops(at)), held,
+                             lessons.answers),
+        "cosine_turned": (lessons.turned, turned, lessons.of_turned),
+    }  # fmt: skip
+    return {
+        name: float((embedded(net, pictures, rows, device) * told[rows]).sum(1).mean())
+        for name, (pictures, rows, told) in asked.items()
+    }
 
 
 @torch.no_grad()
-def evaluate(
+def embedded(
     net: Embedder,
-    images: npt.NDArray[np.generic],
-    targets: Tensor,
-    rows: npt.NDArray[np.generic],
+    pictures: Callable[[npt.NDArray[np.intp]], UInt8],
+    rows: npt.NDArray[np.intp],
     device: torch.device,
-) -> dict[str, float]:
-    """Mean cosine to the teacher on the held-out crops."""
-    net.eval()
-    cosines = []
-    for start in range(0, len(rows), 64):
-        pick = rows[start : start + 64]
-        image = image_from_crops(images[pick], device)
-        cosines.append((net(image).cpu() * targets[pick]).sum(1))
-    return {"cosine_to_teacher": float(torch.cat(cosines).mean())}
+) -> Float32:
+    """Embeddings float32[N, DIMENSIONS] of the pictures of some rows."""
+    found = []
+    for start in range(0, len(rows), _BATCH):
+        image = image_from_crops(pictures(rows[start : start + _BATCH]), device)
+        found.append(net(image.contiguous(memory_format=torch.channels_last)).cpu().numpy())
+    return np.concatenate(found)
 
 
 def export(data: Path, run: Path, out: Path) -> None:
     """Write the embedder's pack: network, thresholds, manifest.
 
     The network takes `image` float32[N, 3, 128, 128] and gives `embedding` float32[N, 128].
-    The thresholds are the cosines that one in 1,000 and one in 200 pairs of held-out crops
-    reach; these show different people but for few repeated ones.
+    See `held_out_thresholds`.
     """
     net = Embedder()
     state = load_full(run / "embedder.pt", torch.device("cpu"))
     net.load_state_dict(state["net"])
     net.eval()
     out.mkdir(parents=True, exist_ok=True)
-    torch.onnx.export(
-        net,
-        (torch.zeros(2, 3, 128, 128),),
-        str(out / "embedder.onnx"),
-        input_names=["image"],
-        output_names=["embedding"],
-        dynamic_axes={"image": {0: "n"}, "embedding": {0: "n"}},
-        dynamo=False,
-    )
+    network = onnx_from_module(net, {"image": torch.zeros(2, 3, 128, 128)}, ["embedding"])
+    onnx.save(network, out / "embedder.onnx")
     thresholds = held_out_thresholds(net, data)
     (out / "thresholds.json").write_text(json.dumps(thresholds, indent=2) + "\n")
     files = {
@@ -239,18 +229,17 @@ def export(data: Path, run: Path, out: Path) -> None:
     (out / "manifest.json").write_text(json.dumps(content, indent=2) + "\n")
 
 
-@torch.no_grad()
 def held_out_thresholds(net: Embedder, data: Path) -> dict[str, float]:
-    """Cosines from which two crops count as one person, or as doubtful."""
+    """Cosines from which two crops count as one person, or as doubtful.
+
+    One in 1,000 and one in 200 pairs of photographed adults among the held-out crops reach them;
+    these show different people but for few repeated ones. Children and generated people resemble
+    each other: with them, a cosine that hardly two photographs of one adult reach was asked for.
+    """
     images = np.load(data / "faces128.npy", mmap_mode="r")
-    rows = np.flatnonzero(np.load(data / "split.npy"))
-    found = []
-    for start in range(0, len(rows), 64):
-        image = torch.from_numpy(images[rows[start : start + 64]])
-        found.append(net(image.permute(0, 3, 1, 2).float() / 127.5 - 1))
-    embeddings = torch.cat(found)
-    cosines = (embeddings @ embeddings.T)[torch.triu_indices(len(rows), len(rows), 1).unbind()]
-    order = np.sort(cosines.numpy())
+    rows = np.flatnonzero(np.load(data / "split.npy") & is_real_adult(data))
+    found = embedded(net, lambda at: np.asarray(images[at]), rows, torch.device("cpu"))
+    order = np.sort((found @ found.T)[np.triu_indices(len(rows), 1)])
     match, doubt = (float(order[round(len(order) * (1 - rate))]) for rate in (1e-3, 5e-3))
     return {"match": round(match, 3), "doubt": round(min(doubt, match - 0.01), 3)}
 
@@ -264,8 +253,8 @@ def main() -> None:
     parser.add_argument("--export", type=Path)
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--batch", type=int, default=_BATCH)
+    parser.add_argument("--steps", type=int, default=9000)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--resume", action="store_true")
     args = parser.parse_args()
@@ -274,6 +263,7 @@ def main() -> None:
     device = torch.device(auto if args.device == "auto" else args.device)
     if device.type == "cpu":
         torch.set_num_threads(args.threads)
+    cv2.setNumThreads(1)
     args.run.mkdir(parents=True, exist_ok=True)
     if args.export:
         export(args.data, args.run, args.export)
