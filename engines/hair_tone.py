@@ -90,7 +90,7 @@ class HairColour:
 
         >>> hair = HairColour(np.full(3, 50, np.float32), np.full(3, 10, np.float32))
         >>> hair.of_strands(np.float32([0, 1]), np.ones(2, np.float32))[:, 0].tolist()
-        [50.0, 55.0]
+        [50.0, 59.0]
         """
         if not len(strands):
             return np.zeros((0, 4), np.float32)

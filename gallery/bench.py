@@ -1,7 +1,7 @@
 """How long joining takes and how much a person weighs: ``python -m gallery.bench``.
 
 People are drawn from a normal distribution whose variance decays over the axes, so that of 128
-axes 38 are effective, as many as the bundled embedder's faces have (`python -m gallery.thresholds`
+axes 38 are effective; the bundled embedder's faces have 66 (`python -m gallery.thresholds LFW`
 prints the number). A join is a whole `Gallery.assign` for a newcomer: recognise, place, seal,
 append, index, draw the surrogate (of noise), account. Both wall time and the process's own CPU time
 are printed; on a busy machine the latter is what the code itself costs.
