@@ -2,11 +2,12 @@
 
     python -m training.embedder --teacher mobilefacenet_w128.onnx
 
-There are no identity labels in the training crops, so it learns to answer as a recogniser
-does (knowledge distillation: cosine to the teacher's embedding and agreement of the
-similarities within a batch), of small, turned and blurred faces as of the sharp ones they
-come from (`training.lessons`). It is therefore not independent of that recogniser, and no
-figure by that recogniser may judge what was decided with it.
+With `--resume` it goes on from its run, or without one from the pack's network. There are no
+identity labels in the training crops, so it learns to answer as a recogniser does (knowledge
+distillation: cosine to the teacher's embedding and agreement of the similarities within a
+batch), of small, turned and blurred faces as of the sharp ones they come from
+(`training.lessons`). It is therefore not independent of that recogniser, and no figure by that
+recogniser may judge what was decided with it.
 """
 
 import argparse
@@ -25,9 +26,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
+from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.stylegan.pack import bundled_pack
 from training.checkpoint import load_full, save_full
 from training.export import onnx_from_module
 from training.lessons import DIMENSIONS, Lessons
@@ -40,6 +43,8 @@ _DEPTHS: Final = (1, 2, 2, 1)
 """Channels from half of the crop's side down to a thirty-second of it, and how many residual blocks
 follow each halving."""
 _BATCH: Final = 64
+_SEEN: Final = 512
+"""Pictures by which normalisation is found again."""
 
 log = logging.getLogger(__name__)
 Float32 = npt.NDArray[np.float32]
@@ -133,6 +138,8 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
         net.load_state_dict(state["net"])
         first = int(str(state["step"]))
     lessons = Lessons(args.data, args.teacher, args.run / "answers.npz", first)
+    if args.resume and not first:
+        restore(net, bundled_pack() / "embedder" / "embedder.onnx", lessons.batch(_SEEN)[0])
     started, total = time.monotonic(), 0.0
     with ThreadPoolExecutor(1) as pool:
         ahead = pool.submit(lessons.batch, args.batch)
@@ -160,6 +167,73 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
                 (args.run / "facts.json").write_text(json.dumps(facts))
                 log.info("held out: %s", facts)
                 net.train()
+
+
+@torch.no_grad()
+def restore(net: Embedder, network: Path, pictures: UInt8) -> None:
+    """Put exported weights, into which normalisation is folded, back into an embedder.
+
+    What is normalised anew has the mean and the deviation that it has on some pictures, so that
+    training goes on from the same answers.
+
+    Args:
+        net: the embedder, left in training mode.
+        network: ONNX file.
+        pictures: uint8[N, 128, 128, 3] RGB.
+    """
+    _copy_folded(net, network)
+    pairs, _ = _in_order(net)
+    seen: dict[nn.Conv2d, tuple[Tensor, Tensor]] = {}
+
+    def look(conv: nn.Conv2d, _: object, made: Tensor) -> None:
+        seen[conv] = made.mean((0, 2, 3)), made.var((0, 2, 3))
+
+    looking = [conv.register_forward_hook(look) for conv, _ in pairs]
+    net.eval()(image_from_crops(pictures, net.head.weight.device))
+    for hook in looking:
+        hook.remove()
+    for conv, norm in pairs:
+        mean, variance = seen[conv]
+        norm.weight.copy_((variance + norm.eps).sqrt())
+        norm.bias += mean
+        norm.running_mean.copy_(mean)
+        norm.running_var.copy_(variance)
+    net.train()
+
+
+def _copy_folded(net: Embedder, network: Path) -> None:
+    """Put exported weights into an embedder whose normalisation then changes nothing."""
+    graph = onnx.load(network).graph
+    kept = {
+        one.name.removesuffix("_kept"): torch.from_numpy(
+            numpy_helper.to_array(one).astype(np.float32)
+        )
+        for one in graph.initializer
+    }
+    convolutions, slopes, dense = (
+        [node.input for node in graph.node if node.op_type == kind]
+        for kind in ("Conv", "PRelu", "Gemm")
+    )
+    pairs, bends = _in_order(net)
+    for (conv, norm), (_, weight, bias) in zip(pairs, convolutions, strict=True):
+        conv.weight.copy_(kept[weight])
+        norm.bias.copy_(kept[bias])
+        norm.running_var.fill_(1 - norm.eps)
+    for bend, (_, slope) in zip(bends, slopes, strict=True):
+        bend.weight.copy_(kept[slope].flatten())
+    net.head.weight.copy_(kept[dense[0][1]])
+    net.head.bias.copy_(kept[dense[0][2]])
+
+
+def _in_order(net: Embedder) -> tuple[list[tuple[nn.Conv2d, nn.BatchNorm2d]], list[nn.PReLU]]:
+    """Convolutions with what normalises them, and slopes, as they are come by."""
+    pairs: list[tuple[nn.Conv2d, nn.BatchNorm2d]] = []
+    for layer in net.body:
+        if isinstance(layer, Residual):
+            pairs += [(layer.first, layer.norms[0]), (layer.second, layer.norms[1])]
+        else:
+            pairs.append((layer.conv, layer.norm))
+    return pairs, [layer.slope for layer in net.body]
 
 
 def evaluate(
