@@ -217,15 +217,14 @@ def _colour(memory: HeadMemory) -> HairColour | None:
     return None if known is None else HairColour(*memory.steadied(Reading.COLOUR, known))
 
 
-def _keep_colour(memory: HeadMemory, brows: HairColour, colour: HairColour | None) -> None:
+def _keep_colour(memory: HeadMemory, colour: HairColour | None) -> None:
     """Keeps what colour a reading's hair has, by far the most of where most is seen.
 
     A thin rim of hair is half of what is behind it; and looked at in another frame than it was read
-    in, hair may have moved. Where hardly any was seen, hair is as brows are.
+    in, hair may have moved.
     """
-    for one in (brows if memory.known(Reading.SEEN) is None else None, colour):
-        if one is not None:
-            memory.weighed(Reading.SEEN, one.stacked(), one.seen**2)
+    if colour is not None:
+        memory.weighed(Reading.SEEN, colour.stacked(), colour.seen**2)
 
 
 def _tone(memory: HeadMemory, around: Float32, hair: Hair, rim: Rim, colour: HairColour) -> Float32:
@@ -278,8 +277,9 @@ def _hair(
         skin = painted[inside].mean(axis=0)
         found = natural_hair(reader.read(around.crop, hidden, skin), around.rays, skin)
         amount = memory.most(Reading.AMOUNT, amount_of(found))
-        colour = hair_colour(around.rays, found, around.clear)
-        _keep_colour(memory, brow_colour(painted, outline), colour)
+        if memory.known(Reading.SEEN) is None:  # until more of it is seen, hair is as brows are
+            _keep_colour(memory, brow_colour(painted, outline))
+        _keep_colour(memory, hair_colour(around.rays, found, around.clear))
         return with_hidden(found, amount, hidden, around.rays, skin).stacked()
 
     return hair_from_stack(memory.renewed(Reading.HAIR, read, _UNLIKE, _RADII))

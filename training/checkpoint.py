@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Final, cast
 
 import numpy as np
+import numpy.typing as npt
+import onnx
 import torch
+from onnx import numpy_helper
 from torch import Tensor
 
 KEPT: Final = Path(__file__).parent / "generator"
@@ -32,6 +35,23 @@ def load_full(path: Path, device: torch.device) -> dict[str, object]:
 def weights_of(path: Path) -> dict[str, Tensor]:
     """The weights of a network that `save_full` wrote as `net`, on the CPU."""
     return cast("dict[str, Tensor]", load_full(path, torch.device("cpu"))["net"])
+
+
+def stored_layers(
+    network: Path, *kinds: str
+) -> tuple[dict[str, npt.NDArray[np.float32]], list[list[onnx.NodeProto]]]:
+    """Weights of a network that `training.export` wrote, by name, and its nodes of some kinds.
+
+    Args:
+        network: ONNX file, whose weights may be kept small (`_kept`).
+        kinds: operators, such as `Conv`; a list of nodes, in order, for each.
+    """
+    graph = onnx.load(network).graph
+    kept = {
+        one.name.removesuffix("_kept"): numpy_helper.to_array(one).astype(np.float32)
+        for one in graph.initializer
+    }
+    return kept, [[node for node in graph.node if node.op_type == kind] for kind in kinds]
 
 
 def save_small(folder: Path, weights: dict[str, Tensor], facts: dict[str, float]) -> list[Path]:

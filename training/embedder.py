@@ -26,14 +26,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.stylegan.pack import bundled_pack
-from training.checkpoint import load_full, save_full
+from training.checkpoint import load_full, save_full, stored_layers
 from training.export import onnx_from_module
-from training.lessons import DIMENSIONS, Lessons
+from training.lessons import DIMENSIONS, Lessons, seen_from_afar
 from training.networks import image_from_crops
 from training.precision import fast_precision
 from training.sources import is_real_adult
@@ -163,7 +162,7 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
                 total = 0.0
             if step % 500 == 499 or step == args.steps - 1:
                 save_full(args.run / "embedder.pt", {"net": net.state_dict(), "step": step + 1})
-                facts = evaluate(net, args.data, args.teacher, args.run, device)
+                facts = evaluate(net, lessons, device)
                 (args.run / "facts.json").write_text(json.dumps(facts))
                 log.info("held out: %s", facts)
                 net.train()
@@ -203,26 +202,19 @@ def restore(net: Embedder, network: Path, pictures: UInt8) -> None:
 
 def _copy_folded(net: Embedder, network: Path) -> None:
     """Put exported weights into an embedder whose normalisation then changes nothing."""
-    graph = onnx.load(network).graph
-    kept = {
-        one.name.removesuffix("_kept"): torch.from_numpy(
-            numpy_helper.to_array(one).astype(np.float32)
-        )
-        for one in graph.initializer
-    }
-    convolutions, slopes, dense = (
-        [node.input for node in graph.node if node.op_type == kind]
-        for kind in ("Conv", "PRelu", "Gemm")
-    )
+    stored, (convolutions, slopes, dense) = stored_layers(network, "Conv", "PRelu", "Gemm")
+    kept = {name: torch.from_numpy(values) for name, values in stored.items()}
     pairs, bends = _in_order(net)
-    for (conv, norm), (_, weight, bias) in zip(pairs, convolutions, strict=True):
+    for (conv, norm), node in zip(pairs, convolutions, strict=True):
+        _, weight, bias = node.input
         conv.weight.copy_(kept[weight])
         norm.bias.copy_(kept[bias])
         norm.running_var.fill_(1 - norm.eps)
-    for bend, (_, slope) in zip(bends, slopes, strict=True):
-        bend.weight.copy_(kept[slope].flatten())
-    net.head.weight.copy_(kept[dense[0][1]])
-    net.head.bias.copy_(kept[dense[0][2]])
+    for bend, node in zip(bends, slopes, strict=True):
+        bend.weight.copy_(kept[node.input[1]].flatten())
+    _, weight, bias = dense[0].input
+    net.head.weight.copy_(kept[weight])
+    net.head.bias.copy_(kept[bias])
 
 
 def _in_order(net: Embedder) -> tuple[list[tuple[nn.Conv2d, nn.BatchNorm2d]], list[nn.PReLU]]:
@@ -236,31 +228,29 @@ def _in_order(net: Embedder) -> tuple[list[tuple[nn.Conv2d, nn.BatchNorm2d]], li
     return pairs, [layer.slope for layer in net.body]
 
 
-def evaluate(
-    net: Embedder, data: Path, teacher: Path, run: Path, device: torch.device
-) -> dict[str, float]:
+def evaluate(net: Embedder, lessons: Lessons, device: torch.device) -> dict[str, float]:
     """Mean cosines to the teacher on held-out crops: as they are, from afar, and turned.
 
     Args:
         net: the embedder, put into evaluation mode.
-        data: as for `Lessons`.
-        teacher: as for `Lessons`.
-        run: where the teacher's answers are.
+        lessons: with the held-out crops and the teacher's answers.
         device: where `net` is.
     """
     net.eval()
-    lessons = Lessons(data, teacher, run / "answers.npz", 0)
-    held, turned = lessons.held, lessons.held_turned
-    asked: dict[str, tuple[Callable[[npt.NDArray[np.intp]], UInt8], npt.NDArray[np.intp], Float32]]
-    asked = {
-        "cosine_to_teacher": (lessons.crops, held, lessons.answers),
-        "cosine_from_afar": (lambda at: lessons.seen_from_afar(lessons.crops(at)), held,
-                             lessons.answers),
-        "cosine_turned": (lessons.turned, turned, lessons.of_turned),
-    }  # fmt: skip
+    random = np.random.default_rng(0)
+
+    def cosine(
+        pictures: Callable[[npt.NDArray[np.intp]], UInt8], rows: npt.NDArray[np.intp], told: Float32
+    ) -> float:
+        return float((embedded(net, pictures, rows, device) * told[rows]).sum(1).mean())
+
+    def from_afar(rows: npt.NDArray[np.intp]) -> UInt8:
+        return np.stack([seen_from_afar(random, one) for one in lessons.crops(rows)])
+
     return {
-        name: float((embedded(net, pictures, rows, device) * told[rows]).sum(1).mean())
-        for name, (pictures, rows, told) in asked.items()
+        "cosine_to_teacher": cosine(lessons.crops, lessons.held, lessons.answers),
+        "cosine_from_afar": cosine(from_afar, lessons.held, lessons.answers),
+        "cosine_turned": cosine(lessons.turned, lessons.held_turned, lessons.of_turned),
     }
 
 

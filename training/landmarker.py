@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -36,7 +35,7 @@ from engines.stylegan.topology import (
     POINTS,
 )
 from engines.swapper import DOUBT_LIMIT
-from training.checkpoint import save_full, weights_of
+from training.checkpoint import save_full, stored_layers, weights_of
 from training.degrading import far_away
 from training.networks import GAIN, EqualConv, EqualLinear, image_from_crops
 from training.precision import fast_precision
@@ -402,15 +401,8 @@ def bundled_landmarker() -> Landmarker:
 
 def bundled_layers() -> tuple[dict[str, Float32], list[onnx.NodeProto], list[onnx.NodeProto]]:
     """Weights of the pack's landmark network by name, its convolutions and its dense layers."""
-    model = onnx.load(bundled_pack() / "landmarker.onnx")
-    kept = {
-        one.name.removesuffix("_kept"): numpy_helper.to_array(one).astype(np.float32)
-        for one in model.graph.initializer
-    }
-    of_type = [
-        [node for node in model.graph.node if node.op_type == name] for name in ("Conv", "Gemm")
-    ]
-    return kept, of_type[0], of_type[1]
+    kept, (convolutions, dense) = stored_layers(bundled_pack() / "landmarker.onnx", "Conv", "Gemm")
+    return kept, convolutions, dense
 
 
 @torch.no_grad()

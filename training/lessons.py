@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
+from engines.alignment import similarity_from_points
 from training.degrading import far_away
 
-__all__ = ["DIMENSIONS", "Lessons"]
+__all__ = ["DIMENSIONS", "Lessons", "seen_from_afar"]
 
 DIMENSIONS: Final = 128
 """Of the recogniser's answers."""
@@ -37,7 +38,7 @@ _FAR: Final = 0.35
 _TEACHER_SIZE: Final = 112
 _EYES_KVEIL: Final = np.array([[0.30, 0.37], [0.70, 0.37]]) * 128
 _EYES_ARCFACE: Final = np.array([[38.79, 52.1], [74.03, 52.0]])
-_MOVE, _ = cv2.estimateAffinePartial2D(_EYES_KVEIL, _EYES_ARCFACE)
+_MOVE: Final = similarity_from_points(_EYES_KVEIL, _EYES_ARCFACE)
 
 log = logging.getLogger(__name__)
 Float32 = npt.NDArray[np.float32]
@@ -80,10 +81,6 @@ class Lessons:
         made = [self._one() for _ in range(count)]
         return np.stack([picture for picture, _ in made]), np.stack([told for _, told in made])
 
-    def seen_from_afar(self, pictures: UInt8) -> UInt8:
-        """Pictures uint8[N, S, S, 3] as from far away."""
-        return np.stack([self._far(one) for one in pictures])
-
     def crops(self, rows: npt.NDArray[np.intp]) -> UInt8:
         """Some crops uint8[N, S, S, 3]."""
         return np.asarray(self._crops[rows], np.uint8)
@@ -106,16 +103,18 @@ class Lessons:
         if random.random() < 0.5:
             picture = picture[:, ::-1]
         if random.random() < _FAR:
-            picture = self._far(picture)
+            picture = seen_from_afar(random, picture)
         return np.ascontiguousarray(picture), told
 
     def _mixed(self, at: int) -> UInt8:
         first, second = (self._crops[row].astype(np.float32) for row in self._pairs[at])
         return np.asarray(second + self._mixtures[at] * (first - second)).astype(np.uint8)
 
-    def _far(self, picture: UInt8) -> UInt8:
-        seen = far_away(self._random, picture.astype(np.float32) / np.float32(255))
-        return np.asarray((seen * 255).clip(0, 255), np.uint8)
+
+def seen_from_afar(random: np.random.Generator, picture: UInt8) -> UInt8:
+    """A picture uint8[S, S, 3] as from far away; `random` decides how."""
+    seen = far_away(random, picture.astype(np.float32) / np.float32(255))
+    return np.asarray((seen * 255).clip(0, 255), np.uint8)
 
 
 def _unit(rows: Float32) -> Float32:

@@ -383,10 +383,11 @@ def test_what_was_read_of_a_head_before_counts_and_is_forgotten_in_time() -> Non
 def test_hair_has_the_colour_of_where_most_of_it_was_seen() -> None:
     """The planted fault: black hair before a white wall became grey, as its rim had been."""
     memory, begins = HeadMemory(), np.full(RAYS, 0.5, np.float32)
+    surroundings._keep_colour(memory, fair_brows())
     for ends, grey in ((0.56, 160), (0.56, 150), (0.62, 60), (0.7, 40)):
         around = head_on_rays(0.5, ends, hair=(grey, grey, grey), noise=0.0)
         found = hair_on_rays(begins, np.full(RAYS, ends, np.float32))
-        surroundings._keep_colour(memory, fair_brows(), hair_colour(around, found))
+        surroundings._keep_colour(memory, hair_colour(around, found))
     known = memory.known(Reading.SEEN)
     assert known is not None
     assert known[0].max() < 60
@@ -394,12 +395,13 @@ def test_hair_has_the_colour_of_where_most_of_it_was_seen() -> None:
 
 def test_hair_that_was_never_seen_is_as_brows_are() -> None:
     memory = HeadMemory()
-    surroundings._keep_colour(memory, fair_brows(), None)
+    surroundings._keep_colour(memory, fair_brows())
+    surroundings._keep_colour(memory, None)
     known = memory.known(Reading.SEEN)
     assert known is not None
     assert known[0].tolist() == [100, 120, 140]
     for _ in range(3):
-        surroundings._keep_colour(memory, fair_brows(), replace(fair_brows(), mean=GREY, seen=80))
+        surroundings._keep_colour(memory, replace(fair_brows(), mean=GREY, seen=80))
     known = memory.known(Reading.SEEN)
     assert known is not None
     assert np.abs(known[0] - GREY).max() < 5
