@@ -111,7 +111,8 @@ class Surrogate:
     Attributes:
         cluster: opaque id of the cluster it comes from.
         latent: (L, 512) float32 w+, made from donors; never from the person's own pixels.
-        k_real: distinct real people who could have caused this surrogate.
+        k_real: distinct real people of the cluster who could have caused this surrogate; 0 where
+            it belongs to no cluster.
     """
 
     cluster: str

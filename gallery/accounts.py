@@ -112,6 +112,7 @@ class Accounts:
         self.people: dict[Who, Standing] = {}
         self.violations: list[str] = []
         self.releases = 0
+        self.lone_releases = 0
         self.windows: set[str] = set()
         self._lent: dict[Who, _Lent] = {}
         self._real: Counter[int] = Counter()
@@ -145,6 +146,18 @@ class Accounts:
         if held is None or len(release.candidates) < len(held[2]):
             lent.by_record[release.record] = (release.person, release.slot, release.candidates)
         return len(left)
+
+    def add_lone(self, window: str) -> None:
+        """Take in that a face was lent that belongs to no cluster.
+
+        Whoever comes into view may cause it, so it takes nobody's candidates away, and nobody
+        gains any. Where every release must have k candidates there may be none.
+        """
+        if self.below_k == "cover":
+            where = f"window {window[:8]}"
+            self._blame([f"{where}: a face of no cluster, and the policy demands {self.k}"])
+        self.lone_releases += 1
+        self.windows.add(window)
 
     def add_period(self, window: str, people: Iterable[int]) -> None:
         """Take in who of one cluster was shown before one camera in one period."""

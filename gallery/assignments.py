@@ -25,7 +25,8 @@ CoverCause = Literal[
 
 - `no_embedding`, `unusable_embedding`: nothing to tell the person by;
 - `below_k`: the cluster is not full and the policy says cover;
-- `doubtful_person`: may be somebody of a full cluster, or of two clusters;
+- `doubtful_person`: may be somebody of a full cluster, or of two clusters, and the policy says
+  cover;
 - `store_unavailable`, `store_untrusted`: the store does not answer, or holds what it must not;
 - `ledger_unavailable`: the release could not be recorded;
 - `broken_promise`: the release would shrink a candidate set; the ledger refused it;
@@ -72,7 +73,8 @@ class GalleryReport:
         k_joint_min, k_joint_median: the same for an observer who reasons jointly.
         k_present_min, k_present_median: the same for one who knows who was in view.
         people_below_k: released people with k_real < k.
-        swaps_below_k: tracks that got a surrogate although k_real < k.
+        swaps_below_k: tracks that got a cluster's surrogate although k_real < k.
+        swaps_in_doubt: tracks that got a surrogate of no cluster, as their person is in doubt.
         covers: tracks or frames refused, by cause.
         merges, suspected: records merged; found to be one person too late to be merged.
         store_failures: times that the store did not answer, or could not be trusted.
@@ -98,6 +100,7 @@ class GalleryReport:
     k_present_median: float = 0.0
     people_below_k: int = 0
     swaps_below_k: int = 0
+    swaps_in_doubt: int = 0
     covers: dict[str, int] = field(default_factory=dict)
     merges: int = 0
     suspected: int = 0

@@ -53,11 +53,13 @@ class Cluster:
 
     Attributes:
         bin: attributes that all its people share; "" for none.
+        number: clusters of the window that were opened before it.
         records: in order of joining; the index is the slot.
         people: distinct people that count, in order of joining.
     """
 
     bin: str
+    number: int
     records: list[int] = field(default_factory=list)
     people: list[int] = field(default_factory=list)
 
@@ -194,7 +196,7 @@ class Buffer:
         if cluster is None:
             if entry.cluster != number:
                 raise BufferBroken(f"entry {number} joins a cluster that does not exist")
-            cluster = Cluster(entry.cluster_bin)
+            cluster = Cluster(entry.cluster_bin, len(self.clusters))
         if not self._takes(cluster) or entry.slot != len(cluster.records):
             raise BufferBroken(f"entry {number} would overfill a cluster or share a slot")
         if entry.cluster != self._open.get(entry.cluster_bin, number):

@@ -30,7 +30,14 @@ from gallery.secrets import SecretRing, fresh_key
 from gallery.settings import GallerySettings
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Store
-from gallery.surrogates import Face, SurrogateMaker, Surrogates, scope_domain
+from gallery.surrogates import (
+    LONE_FACES,
+    Face,
+    LoneFace,
+    SurrogateMaker,
+    Surrogates,
+    scope_domain,
+)
 
 __all__ = ["Gallery", "open_gallery"]
 
@@ -76,6 +83,7 @@ class Gallery:
         self._covers: Counter[str] = Counter()
         self._order = 0
         self._swaps_below_k = 0
+        self._swaps_in_doubt = 0
 
     @property
     def buffer(self) -> Buffer:
@@ -223,6 +231,7 @@ class Gallery:
                 k_present_median=check.k_present_median,
                 people_below_k=check.people_below_k,
                 swaps_below_k=self._swaps_below_k,
+                swaps_in_doubt=self._swaps_in_doubt,
                 covers={cause: n for cause, n in sorted(self._covers.items()) if n},
                 merges=self._roster.merges,
                 suspected=check.suspected,
@@ -243,10 +252,11 @@ class Gallery:
         """Give a track without a surrogate one, or the cause why not."""
 
         def work() -> CoverCause | None:
-            if cause := self._identify(wearer, embedding, own_bin, others):
-                return cause
             domain = scope_domain(self.settings.scope, self._session, stream, track)
-            return self._release(wearer, domain)
+            cause = self._identify(wearer, embedding, own_bin, others)
+            if cause == "doubtful_person" and self.settings.below_k == "swap":
+                return self._release_lone(wearer, domain)
+            return cause or self._release(wearer, domain)
 
         cause = self._guard.run(work)
         if cause is not None:
@@ -284,9 +294,9 @@ class Gallery:
         if settings.below_k == "cover" and not buffer.is_releasable(wearer.record):
             return "below_k"
         record = buffer.records[wearer.record]
-        attribute_bin = buffer.clusters[record.cluster].bin
+        cluster = buffer.clusters[record.cluster]
         face = Face(
-            self._roster.secret, record.cluster, record.slot, settings.slots, domain, attribute_bin
+            self._roster.secret, cluster.number, record.slot, settings.slots, domain, cluster.bin
         )
         try:
             latent = self._surrogates.latent(face)
@@ -306,6 +316,27 @@ class Gallery:
         wearer.assignment = Assignment(surrogate, None, face.name)
         return None
 
+    def _release_lone(
+        self, wearer: Wearer, domain: tuple[str | int | bytes, ...]
+    ) -> CoverCause | None:
+        """Let a track wear a face that belongs to no cluster, and record that it does.
+
+        Nothing in it depends on who comes, so it tells what a cover would: that the person is in
+        doubt. It counts for nobody.
+        """
+        turn = self._swaps_in_doubt % LONE_FACES
+        face = LoneFace(self._roster.secret, turn, self.settings.slots, domain)
+        try:
+            latent = self._surrogates.latent(face)
+        except GalleryError:
+            return "no_surrogate"
+        self._ledger.lone_release(self._roster.window)
+        self._order += 1
+        self._swaps_in_doubt += 1
+        wearer.order = self._order
+        wearer.assignment = Assignment(Surrogate(face.name, latent, 0), None, face.name)
+        return None
+
     def _reconsider(
         self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]
     ) -> None:
@@ -317,7 +348,7 @@ class Gallery:
         self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]
     ) -> None:
         """`_reconsider` by what this copy knows."""
-        if wearer.window != self._roster.window or wearer.is_suspect:
+        if not wearer.record or wearer.window != self._roster.window or wearer.is_suspect:
             return
         known = self._roster.sight(unit_embedding(embedding), others).known
         mine = self._roster.buffer.resolve(wearer.record)

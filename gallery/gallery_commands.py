@@ -190,6 +190,7 @@ def _as_lines(found: LedgerCheck, told: Mapping[str, AttributeDiversity]) -> str
             f"promise          {promise}",
             f"releases         {found.releases} of {found.people} people "
             f"in {found.windows} windows",
+            f"in doubt         {found.lone_releases} faces that belong to no cluster",
             f"k                {found.k}; {found.people_below_k} people below it",
             f"k_real           min {found.k_real_min}, median {found.k_real_median:g}",
             f"k_joint          min {found.k_joint_min}, median {found.k_joint_median:g}",

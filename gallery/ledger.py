@@ -39,6 +39,7 @@ class LedgerCheck:
     Attributes:
         violations: broken promises, in words; empty if the guarantee holds.
         releases: releases recorded.
+        lone_releases: faces lent that belong to no cluster, to tracks whose person is in doubt.
         people: people released, per window.
         windows: windows with releases.
         k: people that a full cluster holds.
@@ -53,6 +54,7 @@ class LedgerCheck:
 
     violations: tuple[str, ...]
     releases: int
+    lone_releases: int
     people: int
     windows: int
     k: int
@@ -132,14 +134,20 @@ class Ledger:
         """
         if not self.accounts.prospect(release):
             return 0
-        if release.window != self._window:
-            head = {"kind": "window", "v": _VERSION, "window": release.window}
-            self._write({**head, "k": self.accounts.k, "below_k": self.accounts.below_k})
-            self._window = release.window
-            self.accounts.fold(but=release.window)
+        self._enter(release.window)
         line = {name: getattr(release, name) for name in _RELEASE_FIELDS}
         self._write({"kind": "release", **line}, is_synced=True)
         return self.accounts.add(release)
+
+    def lone_release(self, window: str) -> None:
+        """Record, before it is shown, that a track gets a face that belongs to no cluster.
+
+        Raises:
+            LedgerBroken: it cannot be written; it must not be shown.
+        """
+        self._enter(window)
+        self._write({"kind": "lone", "window": window}, is_synced=True)
+        self.accounts.add_lone(window)
 
     def period(self, window: str, people: Iterable[int]) -> None:
         """Record who of one cluster was shown before one camera in one period.
@@ -172,6 +180,15 @@ class Ledger:
                 if self._is_durable:
                     os.fsync(handle)
                 os.close(handle)
+
+    def _enter(self, window: str) -> None:
+        """Tell the settings at the beginning of what is written of a window."""
+        if window == self._window:
+            return
+        head = {"kind": "window", "v": _VERSION, "window": window}
+        self._write({**head, "k": self.accounts.k, "below_k": self.accounts.below_k})
+        self._window = window
+        self.accounts.fold(but=window)
 
     def _take(self, line: dict[str, object]) -> None:
         """Bring the accounts to where a line leaves them."""
@@ -267,6 +284,8 @@ def _take(line: dict[str, object], accounts: Accounts) -> None:
             person, record, cluster, slot = (_int(line[name]) for name in names)
             candidates = tuple(_ints(line["candidates"]))
             accounts.add(Release(window, person, record, cluster, slot, candidates))
+        elif line["kind"] == "lone":
+            accounts.add_lone(window)
         elif line["kind"] == "period":
             accounts.add_period(window, _ints(line["people"]))
     except (KeyError, TypeError) as error:
@@ -290,6 +309,7 @@ def _checked(accounts: Accounts, suspected: int) -> LedgerCheck:
     return LedgerCheck(
         violations=tuple(accounts.violations),
         releases=accounts.releases,
+        lone_releases=accounts.lone_releases,
         people=len(real),
         windows=len(accounts.windows),
         k=accounts.k,

@@ -114,7 +114,7 @@ class Presence:
                 continue
             if taken.setdefault(wearer.assignment.face, track) != track:
                 hidden.append(track)
-            else:
+            elif wearer.person:
                 view.shown.setdefault((wearer.window, wearer.cluster), set()).add(wearer.person)
         self._sweep(view, time_s)
         return frozenset(hidden)

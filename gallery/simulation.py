@@ -151,6 +151,17 @@ class Oracle:
         if len(left) < min(self._settings.k, floor):
             raise Violation(f"human {human} has {len(left)} candidates left, of {before}")
 
+    def lent_alone(self, window: str, face: str) -> None:
+        """A track got a surrogate though it was taken for nobody.
+
+        Raises:
+            Violation: the policy forbids it, or somebody else owns the face.
+        """
+        if self._settings.below_k == "cover":
+            raise Violation("a face of no cluster was lent, and the policy says cover")
+        if (window, face) in self._owners:
+            raise Violation(f"record {self._owners[window, face]} shares its face")
+
     def _is_misread(self, window: str, buffer: Buffer, cluster: int) -> bool:
         """Whether the recogniser failed beyond what is promised, in this cluster."""
         return any((window, r) in self._misread for r in buffer.clusters[cluster].records)
@@ -321,6 +332,8 @@ class Crowd:
         truth.assignment = answer
         taken_for = self._gallery.record_of(truth.stream, track)
         if taken_for is None:
+            if answer.surrogate is not None:
+                self._oracle.lent_alone(self._gallery.window, answer.face)
             return
         window, record = taken_for
         self._oracle.saw(truth.human, window, record)

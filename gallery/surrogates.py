@@ -1,7 +1,8 @@
 """From a place in a cluster to a synthetic face, drawn with the window's secret.
 
 A surrogate depends on the secret, the cluster, a secret permutation of its slots, the scope and the
-attributes that the whole cluster shares: never on the person who wears it. Whoever lacks the secret
+attributes that the whole cluster shares: never on the person who wears it. Where no cluster is safe
+for a track, it may have a face that no cluster lends. Whoever lacks the secret
 cannot tell which slot of a cluster a face belongs to, nor that two faces belong to one cluster.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -19,7 +20,19 @@ from gallery.errors import DonorError
 from gallery.secrets import Context, KeyedRandom
 from gallery.settings import Scope
 
-__all__ = ["DonorMaker", "Face", "SurrogateMaker", "Surrogates", "scope_domain"]
+__all__ = [
+    "LONE_FACES",
+    "DonorMaker",
+    "Face",
+    "LoneFace",
+    "SurrogateMaker",
+    "Surrogates",
+    "scope_domain",
+]
+
+LONE_FACES: Final = 100
+"""Surrogates that no cluster lends, per scope. More: fewer who are in view at once want the same
+one, and one of them a cover; fewer donors are left for clusters."""
 
 
 class SurrogateMaker(Protocol):
@@ -77,7 +90,7 @@ class Face:
 
     Attributes:
         secret: the window's secret.
-        cluster: id of the cluster.
+        cluster: clusters of the window that were opened before its own.
         slot: place in the cluster, before the secret permutation.
         slots: places that the cluster has.
         domain: where the surrogate is the same; see `scope_domain`.
@@ -123,13 +136,13 @@ class Face:
     def number(self) -> int:
         """Number of the face within its domain; those of one cluster follow each other.
 
-        Places that are filled count from 0 upwards, the others from -1 downwards, so that hardly
-        any surrogate is dealt to nobody.
+        Places that are filled count from 0 upwards, the others downwards from where lone faces
+        end, so that hardly any surrogate is dealt to nobody.
         """
         place = self.place
         if place < self._filled:
             return self.cluster * self._filled + place
-        return -1 - (self.cluster * self._spare + place - self._filled)
+        return -1 - LONE_FACES - (self.cluster * self._spare + place - self._filled)
 
     @property
     def _filled(self) -> int:
@@ -141,7 +154,50 @@ class Face:
 
     def keyed(self) -> KeyedRandom:
         """The random stream that the latents of the domain's faces are drawn from."""
-        return KeyedRandom(self.secret, "surrogates", *self.domain)
+        return _surrogates_of(self.secret, self.domain)
+
+
+@dataclass(frozen=True, slots=True)
+class LoneFace:
+    """The surrogate of a track for whose person no cluster has a safe place.
+
+    It depends on the secret, the scope and whose turn it is, so it tells of the person what a cover
+    would. Other tracks wear it after `LONE_FACES` more.
+
+    Attributes:
+        secret: the window's secret.
+        turn: which of them, 0…LONE_FACES - 1.
+        slots: places that a cluster has.
+        domain: where the surrogate is the same; see `scope_domain`.
+    """
+
+    secret: bytes
+    turn: int
+    slots: int
+    domain: tuple[Context, ...]
+
+    attribute_bin: ClassVar[str] = ""
+
+    def __repr__(self) -> str:
+        return f"LoneFace(turn={self.turn})"
+
+    @property
+    def name(self) -> str:
+        """Opaque name of this very surrogate, 16 hex digits; nothing links it to others."""
+        return KeyedRandom(self.secret, "lone face", *self.domain, self.turn).token(8).hex()
+
+    @property
+    def number(self) -> int:
+        """Number of the face within its domain, which no face of a cluster has."""
+        return -1 - self.turn
+
+    def keyed(self) -> KeyedRandom:
+        """The random stream that the latents of the domain's faces are drawn from."""
+        return _surrogates_of(self.secret, self.domain)
+
+
+def _surrogates_of(secret: bytes, domain: tuple[Context, ...]) -> KeyedRandom:
+    return KeyedRandom(secret, "surrogates", *domain)
 
 
 def scope_domain(scope: Scope, session: str, stream: str, track: int) -> tuple[Context, ...]:
@@ -170,9 +226,9 @@ class Surrogates:
     def __init__(self, maker: SurrogateMaker, limit: int = 256) -> None:
         self._maker = maker
         self._limit = limit
-        self._kept: OrderedDict[Face, Latent] = OrderedDict()
+        self._kept: OrderedDict[Face | LoneFace, Latent] = OrderedDict()
 
-    def latent(self, face: Face) -> Latent:
+    def latent(self, face: Face | LoneFace) -> Latent:
         """The face's latent, (L, 512) float32, not to be written to.
 
         Raises:

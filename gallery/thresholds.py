@@ -35,7 +35,7 @@ class ThresholdRow:
         people: in the gallery.
         thresholds: what decided.
         newcomer_taken: newcomers taken for somebody else; k is understated.
-        newcomer_doubt: newcomers in doubt; covered, unless the cluster is open.
+        newcomer_doubt: newcomers in doubt; they count for nobody.
         return_known: returning people recognised as themselves.
         return_doubt: returning people in doubt; never counted twice.
         return_other: returning people taken for somebody else.

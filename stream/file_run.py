@@ -139,9 +139,10 @@ def _refuse_broken_promises(replacer: FaceReplacer) -> None:
         PrivacyRefused: always then.
     """
     known = replacer.counts()
-    if known.swaps_below_k:
+    below = known.swaps_below_k + known.swaps_in_doubt
+    if below:
         raise PrivacyRefused(
-            f"{known.swaps_below_k} tracks were swapped with fewer than k = {known.k} real "
+            f"{below} tracks were swapped with fewer than k = {known.k} real "
             "people; use --below-k cover, or drop --strict"
         )
 

@@ -69,6 +69,7 @@ class GalleryLender:
             clusters=known.clusters_open + known.clusters_releasable,
             people=known.people,
             swaps_below_k=known.swaps_below_k,
+            swaps_in_doubt=known.swaps_in_doubt,
             store_failures=known.store_failures,
         )
 

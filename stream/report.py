@@ -93,6 +93,8 @@ class ClusterCounts(Part):
     clusters: int = 0
     people: int = 0
     swaps_below_k: int = 0
+    swaps_in_doubt: int = 0
+    """Tracks whose person was in doubt, and which wear a face that belongs to no cluster."""
     store_failures: int = 0
     """Times that the shared store did not answer or could not be trusted."""
 

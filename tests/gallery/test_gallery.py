@@ -185,8 +185,8 @@ def test_somebody_seen_twice_at_once_counts_once() -> None:
     assert here.gallery.report().covers["below_k"] == 3
 
 
-def test_person_in_doubt_about_a_full_cluster_is_covered() -> None:
-    here = scene()
+def test_person_in_doubt_about_a_full_cluster_is_covered_where_k_must_hold() -> None:
+    here = scene(settings_of(below_k="cover"))
     for human in (2, 3, 4):
         here.passes(human)
     track = here.stays(2, is_poor=True)
@@ -195,6 +195,65 @@ def test_person_in_doubt_about_a_full_cluster_is_covered() -> None:
     answer = here.gallery.assign("door", track, look(2, is_poor=True), None, here.time_s)
     assert answer.cause == "doubtful_person"
     assert here.gallery.assign("door", track, look(2), None, here.time_s).surrogate is not None
+
+
+def test_person_in_doubt_wears_a_face_of_no_cluster_and_counts_for_nobody() -> None:
+    here = scene()
+    lent = {here.passes(human).face for human in (2, 3, 4)}
+    before = here.gallery.report()
+    first, second = here.stays(2, is_poor=True), here.stays(3, is_poor=True)
+    answers = [
+        here.gallery.assign("door", track, look(2, is_poor=True), None, here.time_s)
+        for track in (first, second)
+    ]
+    assert all(answer.surrogate is not None and answer.surrogate.k_real == 0 for answer in answers)
+    assert len(lent | {answer.face for answer in answers}) == 5
+    assert here.gallery.record_of("door", first) is None
+    after = here.gallery.report()
+    assert (after.swaps_in_doubt, after.covers) == (2, {})
+    assert (after.people, after.releases) == (before.people, before.releases)
+    assert (after.k_real_min, after.k_joint_min) == (before.k_real_min, before.k_joint_min)
+
+
+def test_face_of_no_cluster_stays_when_the_person_is_known_after_all() -> None:
+    here = scene()
+    for human in (2, 3, 4):
+        here.passes(human)
+    track = here.stays(2, is_poor=True)
+    worn = here.gallery.assign("door", track, look(2, is_poor=True), None, here.time_s)
+    later = here.gallery.assign("door", track, look(2), None, here.time_s)
+    assert later.face == worn.face
+    here.gallery.visible("door", [track], 100.0)
+    here.gallery.end("door")
+    assert here.gallery.report().suspected == 0
+
+
+def test_face_of_no_cluster_has_its_turn_again_and_never_twice_in_one_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gallery.gallery.LONE_FACES", 2)
+    here = scene()
+    for human in (2, 3, 4):
+        here.passes(human)
+    tracks = [here.stays(2, is_poor=True) for _ in range(3)]
+    faces = [here.gallery.assign("door", track, None, None, 3.0).face for track in tracks]
+    assert faces[0] == faces[2] != faces[1]
+    assert here.gallery.visible("door", tracks, 3.1) == {tracks[2]}
+
+
+def test_hundreds_of_people_have_a_main_donor_each() -> None:
+    class Counting(NoiseMaker):
+        numbers: list[int] = []  # noqa: RUF012
+
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+            self.numbers.append(number)
+            return super().make(keyed, number, places, attribute_bin)
+
+    maker = Counting()
+    here = Scene(Gallery(settings_of(k=5), maker))
+    for human in range(300):
+        here.passes(10 * human)
+    assert sorted(maker.numbers) == list(range(300))
 
 
 def test_tracks_that_come_to_share_a_face_are_covered_but_the_first() -> None:
@@ -265,6 +324,29 @@ def test_release_that_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
     ledger.close()
     assert here.passes(3).cause == "ledger_unavailable"
     assert check_folder(tmp_path).people == 1
+
+
+def test_face_of_no_cluster_that_cannot_be_made_or_recorded_covers(tmp_path: Path) -> None:
+    class NoneForDoubt(NoiseMaker):
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+            if number < 0:
+                raise TooFewDonors("none left")
+            return super().make(keyed, number, places, attribute_bin)
+
+    def asked(here: Scene) -> Assignment:
+        track = here.stays(2, is_poor=True)
+        return here.gallery.assign("door", track, look(2, is_poor=True), None, here.time_s)
+
+    ledger = Ledger(3, "swap", tmp_path)
+    failing, unrecorded = Scene(Gallery(settings_of(), NoneForDoubt())), scene(ledger=ledger)
+    for human in (2, 3, 4):
+        failing.passes(human)
+        unrecorded.passes(human)
+    assert asked(failing).cause == "no_surrogate"
+    ledger.close()
+    assert asked(unrecorded).cause == "ledger_unavailable"
+    assert check_folder(tmp_path).lone_releases == 0
+    assert {here.gallery.report().swaps_in_doubt for here in (failing, unrecorded)} == {0}
 
 
 class FlakyStore(MemoryStore):

@@ -48,6 +48,25 @@ def test_each_release_is_flushed_before_the_call_returns(
     ledger.close()
 
 
+def test_face_of_no_cluster_is_on_disk_before_the_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", flushed.append)
+    with Ledger(3, "swap", tmp_path) as ledger:
+        ledger.lone_release("w" * 32)
+        assert lines(tmp_path)[1] == {"kind": "lone", "window": "w" * 32}
+        assert len(flushed) == 1
+    found = check_folder(tmp_path)
+    assert (found.is_ok, found.lone_releases, found.releases, found.windows) == (True, 1, 0, 1)
+
+
+def test_face_of_no_cluster_breaks_the_promise_of_k(tmp_path: Path) -> None:
+    with Ledger(3, "cover", tmp_path) as ledger:
+        ledger.lone_release("w" * 32)
+    assert "face of no cluster" in check_folder(tmp_path).violations[0]
+
+
 def test_check_of_the_files_agrees_with_the_ledger(tmp_path: Path) -> None:
     with Ledger(3, "cover", tmp_path) as ledger:
         for person in (1, 2, 3, 1):

@@ -12,7 +12,14 @@ from gallery.donors import DonorPopulation
 from gallery.errors import DonorError
 from gallery.secrets import KeyedRandom
 from gallery.simulation import NoiseMaker
-from gallery.surrogates import DonorMaker, Face, Surrogates, scope_domain
+from gallery.surrogates import (
+    LONE_FACES,
+    DonorMaker,
+    Face,
+    LoneFace,
+    Surrogates,
+    scope_domain,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -49,7 +56,21 @@ def test_numbers_of_filled_places_leave_no_gap_and_no_two_faces_share_one() -> N
     filled = sorted(number for cluster in numbers for number in cluster[:5])
     spare = sorted(number for cluster in numbers for number in cluster[5:])
     assert filled == list(range(100))
-    assert spare == list(range(-80, 0))
+    assert spare == list(range(-80 - LONE_FACES, -LONE_FACES))
+
+
+def test_lone_faces_are_none_of_a_cluster_and_none_alike() -> None:
+    lone = [LoneFace(FACE.secret, turn, FACE.slots, FACE.domain) for turn in range(LONE_FACES)]
+    lent = [
+        dataclasses.replace(FACE, cluster=cluster, slot=slot)
+        for cluster in range(200)
+        for slot in range(9)
+    ]
+    assert {one.number for one in lone}.isdisjoint(one.number for one in lent)
+    names = {one.name for one in lone} | {one.name for one in lent}
+    assert len(names) == len(lone) + len(lent)
+    assert len({one.number for one in lone}) == LONE_FACES
+    assert FACE.secret.hex() not in repr(lone[0])
 
 
 def test_names_of_faces_and_clusters_do_not_link_domains() -> None:
@@ -89,12 +110,16 @@ def test_latent_of_another_kind_is_refused(bad: Latent) -> None:
 
 def test_donor_faces_of_one_scope_are_all_different() -> None:
     dice = np.random.default_rng(0)
-    population = DonorPopulation(dice.normal(size=(80, 2, 512)).astype(np.float32))
+    population = DonorPopulation(dice.normal(size=(80 + LONE_FACES, 2, 512)).astype(np.float32))
     surrogates = Surrogates(DonorMaker(population))
     latents = [
         surrogates.latent(dataclasses.replace(FACE, cluster=cluster, slot=slot))
         for cluster in range(1, 7)
         for slot in range(9)
+    ]
+    latents += [
+        surrogates.latent(LoneFace(FACE.secret, turn, FACE.slots, FACE.domain))
+        for turn in range(LONE_FACES)
     ]
     flat = np.stack([latent.ravel() for latent in latents])
     cosines = np.asarray(np.corrcoef(flat))[np.triu_indices(len(flat), 1)]
