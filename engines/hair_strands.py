@@ -43,10 +43,12 @@ _OTHER_SIDE: Final = 0.7
 """Between which angles from the top hair comes to hang down instead of standing away from the head,
 how much it leaves the outline of the face on its way down, radians, and where its strands are taken
 from on the sheet."""
-_ROOTS: Final = (0.15, 0.035)
+_MEAN: Final = 0.94
+_ROOTS: Final = (0.13, 0.035)
 _SHINE: Final = (0.10, 0.15, 0.07)
-"""How much darker hair is at its roots, and over what distance; how much brighter farther out, from
-where on, and over what distance; shares of a patch's side."""
+"""How bright hair is that neither lies in shade nor shines, so that all of it is 1 on average; how
+much darker at its roots, and over what distance; how much brighter farther out, from where on, and
+over what distance; shares of a patch's side."""
 _FINEST: Final = 256
 """Cells of the largest sheet in a patch's side."""
 _ACROSS: Final = 2
@@ -101,7 +103,7 @@ def combed(begins: Float32, traits: Float32) -> tuple[Float32, Float32, Float32]
     across = own + _RADIUS * turn[:, None] - aside[:, None] * fallen
     darker, shines = _ROOTS[0] * np.exp(-out / _ROOTS[1]), _SHINE[0]
     brighter = shines * np.exp(-np.square((out - _SHINE[1]) / _SHINE[2]))
-    bright = 1 - darker + brighter
+    bright = _MEAN - darker + brighter
     return np.asarray(across, np.float32), along, np.asarray(bright, np.float32)
 
 

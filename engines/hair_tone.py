@@ -33,13 +33,13 @@ is not looked at."""
 _FAINT: Final = 1e-3
 _BIN: Final = 16.0
 """Width of the bins in which the most usual brightness is looked for, grey levels."""
-_STRANDS: Final = 0.9
-_MOST: Final = 0.2
+_MOST: Final = 0.3
 _SHINES: Final = 25.0
 _FINER: Final = 3.0
-"""How much drawn strands differ, as a share of what hair differs by from place to place, and of its
-brightness at most; how much brighter black hair counts for that, as it shines too; and what its own
-strands add to what rays see, grey levels."""
+_BRIGHTEST: Final = 2.0
+"""How much drawn strands differ at most, as a share of hair's brightness; how much brighter black
+hair counts for that, as it shines too; what its own strands add to what rays see, grey levels; and
+up to how many deviations strands are brighter than others."""
 _MUCH_ALIKE: Final = 80.0
 _WIDTH: Final = 0.15
 _SPREAD: Final = 2.5
@@ -84,21 +84,26 @@ class HairColour:
     def of_strands(self, strands: Float32, bright: Float32) -> Float32:
         """Colours float32[N, 4], BGR and 0, of strands that differ as much as hair does.
 
+        Brightness is spread as a logarithmic normal distribution: dark hair is mostly darker than
+        its mean, with a few bright strands.
+
         Args:
             strands: float32[N], brightness of strands, of deviation 1.
             bright: float32[N], how bright hair is there, about 1.
 
         >>> hair = HairColour(np.full(3, 50, np.float32), np.full(3, 10, np.float32))
-        >>> hair.of_strands(np.float32([0, 1]), np.ones(2, np.float32))[:, 0].tolist()
-        [50.0, 59.0]
+        >>> hair.of_strands(np.float32([0, 1]), np.ones(2, np.float32))[:, 0].round().tolist()
+        [49.0, 60.0]
         """
         if not len(strands):
             return np.zeros((0, 4), np.float32)
         shines = self.mean + np.float32(_SHINES)
-        differs = np.minimum(np.float32(_STRANDS) * self.deviation, np.float32(_MOST) * shines)
+        differs = np.minimum(self.deviation, np.float32(_MOST) * shines)
+        skew = np.float32((differs / (self.mean + np.float32(_FINER))).mean())
+        skewed = np.expm1(skew * (np.minimum(strands, np.float32(_BRIGHTEST)) - skew / 2)) / skew
         ways = np.zeros((4, 3), np.float32)
         ways[:3] = np.stack([shines, differs, self.mean - shines], axis=1)
-        told = np.stack([bright, strands], axis=1)[:, None]
+        told = np.stack([bright, skewed], axis=1)[:, None]
         return np.asarray(cv2.transform(told, ways)[:, 0], np.float32)
 
 

@@ -28,7 +28,8 @@ class Thresholds:
             and more returning people fall into doubt.
         doubt: from here up to `match`, perhaps the same person: never counted as another one.
             When it falls, the promise holds for a weaker recogniser, and more newcomers who
-            resemble somebody count for nobody, or are covered. Equal to `match`, nobody is ever in doubt.
+            resemble somebody count for nobody, or are covered. Equal to `match`, nobody is ever
+            in doubt.
 
     Raises:
         ValueError: not -1 < doubt ≤ match < 1.

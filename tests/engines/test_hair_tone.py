@@ -83,12 +83,22 @@ def test_a_colour_is_not_guessed_where_there_is_no_hair() -> None:
 
 
 def test_strands_differ_by_no_more_than_hair_does_nor_by_much_of_its_brightness() -> None:
-    strands, bright = np.array([-1, 0, 1], np.float32), np.ones(3, np.float32)
-    for deviation, most in ((2.0, 2.0), (90.0, 25.0)):
+    strands = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
+    for deviation, most in ((2.0, 2.1), (90.0, 35.0)):
         hair = HairColour(np.full(3, 90, np.float32), np.full(3, deviation, np.float32))
-        drawn = hair.of_strands(strands, bright)[:, :3]
-        assert np.array_equal(drawn[1], hair.mean)
-        assert 0.5 < np.abs(drawn - hair.mean).max() < most
+        drawn = hair.of_strands(strands, np.ones_like(strands))[:, :3]
+        assert np.abs(drawn.mean(axis=0) - hair.mean).max() < 2
+        assert 0.8 * most < drawn.std() < most
+        assert drawn.max() < hair.mean[0] + 3 * most
+
+
+def test_dark_hair_is_mostly_darker_than_its_mean() -> None:
+    """The planted fault: strands of black hair that were grey as often as black made it grey."""
+    strands = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
+    hair = HairColour(np.full(3, 35, np.float32), np.full(3, 17, np.float32))
+    drawn = hair.of_strands(strands, np.ones_like(strands))[:, 0]
+    assert np.median(drawn) < 33.5 < drawn.mean() < 36
+    assert drawn.min() > -1
 
 
 def test_strands_of_no_places_have_no_colours() -> None:
