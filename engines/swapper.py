@@ -41,7 +41,7 @@ from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE
 from engines.stylegan.textures import STRENGTH, Textures
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents, head_from_latents
-from engines.stylegan.warp import TextureFrame, uv_from_points
+from engines.stylegan.warp import TextureFrame, chin_within, uv_from_points
 
 __all__ = [
     "DOUBT_LIMIT",
@@ -207,7 +207,7 @@ class Swapper:
         points[:, OVAL_SLICE, :2] = self._outline.with_cheeks(points, points[:, OVAL_SLICE, :2])
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
-        uv = np.stack([uv_from_points(face, self._frame) for face in points])
+        uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))
         grid = 2 * uv.transpose(0, 3, 1, 2) - 1
         image = self._renderers[size].run(
             {

@@ -19,6 +19,11 @@ from engines.stylegan.sizes import BORDER, UV_SIZE
 from engines.stylegan.topology import MESH_POINTS
 
 _BORDER: Final[npt.NDArray[np.float32]] = np.array(BORDER, np.float32)
+_CHIN: Final = 0.87
+_CHIN_ENDS: Final = 1.08
+_UP: Final = np.float32((_CHIN_ENDS - 1) / (_CHIN_ENDS - _CHIN))
+"""Where a chin begins in a texture, below the lips, and where it ends in the canonical face, crop
+units; and how far up a place of it is drawn, as a share of how far down it lies on the chin."""
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -55,6 +60,23 @@ def uv_from_points(points: Float32, frame: TextureFrame, size: int = UV_SIZE) ->
     seen = order[_is_seen(corners, frame)[order]]
     owner = owners(corners, frame.triangles[seen], size)
     return _mapped(corners, frame.points, frame.triangles[seen], owner)
+
+
+def chin_within(uv: Float32) -> Float32:
+    """Places of a texture, those of the chin moved up into it.
+
+    The canonical face's chin goes on below its texture, whose last row would be drawn out in
+    stripes there.
+
+    Args:
+        uv: float32[..., 2] as from `uv_from_points`; it is changed.
+
+    >>> chin_within(np.array([[0.5, 0.8], [0.5, 1.08]], np.float32)).round(3).tolist()
+    [[0.5, 0.800000011920929], [0.5, 1.0]]
+    """
+    down = uv[..., 1]
+    down -= np.maximum(down - np.float32(_CHIN), 0) * _UP
+    return uv
 
 
 def load_texture_frame(path: Path) -> TextureFrame:
