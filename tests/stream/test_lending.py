@@ -148,3 +148,20 @@ def test_bins_are_used_from_k_people_on(people: int, expected: set[str]) -> None
         track = Track(number, face, TrackState.DETECTED, 5, True)
         lender.lend(frame, track, np.eye(8, dtype=np.float32)[number])
     assert {cluster.bin for cluster in gallery.buffer.clusters.values()} == expected
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("below_k", "cause"), [("swap", None), ("cover", "doubtful_person")])
+def test_somebody_like_two_people_is_told_apart_in_the_report(
+    below_k: str, cause: str | None
+) -> None:
+    chosen = Settings.model_validate({"privacy": {"k": 2, "below_k": below_k}})
+    gallery = gallery_from_settings(chosen, DONORS, PersonThresholds(match=0.9, doubt=0.5))
+    for person in (0, 1):
+        gallery.assign("door", person, np.eye(8, dtype=np.float32)[person], None, 0.0)
+    like_both = np.array([0.7, 0.7] + [0.1] * 6, np.float32)
+    answer = gallery.assign("door", 2, like_both, None, 60.0)
+    counts = GalleryLender(gallery, "door").counts()
+    assert answer.cause == cause
+    assert counts.swaps_in_doubt == (cause is None)
+    assert counts.people == 2
