@@ -2,9 +2,9 @@
 
 Few photographed people look away from the camera, and on crops of those who do the mesh network
 errs. So the mesh of a head that faces it is turned with the picture on it, and where its points
-come to lie is known. Beyond the mesh, the head goes on as a ring that turns too; farther out
-the picture stays. `python -m training.turning --models DIR` writes, beside what
-`training.prepare` wrote:
+come to lie is known. A third of the heads open their mouths besides (`training.opening`). Beyond
+the mesh, the head goes on as a ring that turns too; farther out the picture stays.
+`python -m training.turning --models DIR` writes, beside what `training.prepare` wrote:
 
 - `turned128.npy` uint8[N, 128, 128, 3] RGB crops as turned heads are read,
 - `turned.npy` float32[N, POINTS, 3] where their points lie, crop units,
@@ -14,6 +14,7 @@ the picture stays. `python -m training.turning --models DIR` writes, beside what
 import argparse
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from scipy.spatial import Delaunay
 from engines.alignment import similarity_from_points
 from engines.control_reading import eyes_for_reading
 from engines.face_look import eyes_of
+from engines.stylegan.shape import mouth_gap
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -33,6 +35,7 @@ from engines.stylegan.topology import (
     MESH_POINTS,
     OVAL,
 )
+from training.opening import opened, with_mouth
 from training.prepare import MESH_FILE, SIZE, MeshLabeller
 
 _RINGS: Final = ((1.3, 0.12, 1.0), (1.8, 0.3, 0.6))
@@ -57,6 +60,13 @@ _STRAIGHT: Final = 0.01
 """How far a nose points aside, crop units, up to which a head may turn to either side. Others turn
 on to their side: of the other one too little is seen to turn it."""
 _NOSE_TIP: Final = 1
+_OPENED: Final = 0.35
+_WIDER: Final = (0.05, 0.6)
+_DRAWN: Final = 0.5
+_SHUT: Final = 0.03
+"""Share of the heads whose mouths are opened, and by how much, distances of the eyes; how often
+what is between the lips is drawn then, and up to which gap, crop units, it always is. Such heads
+turn less, down to not at all: in front views open mouths are as rare."""
 _BITS: Final = 4
 """Of the fraction of a pixel in which corners of triangles are given to OpenCV."""
 
@@ -66,8 +76,25 @@ UInt8 = npt.NDArray[np.uint8]
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What becomes of a photographed head.
+
+    Attributes:
+        yaw: turn about the vertical, radians.
+        pitch: turn about the line through the eyes, radians.
+        opened: how much farther its lips part, distances of the eyes.
+        is_drawn: whether what is between its lips is drawn.
+    """
+
+    yaw: float
+    pitch: float
+    opened: float = 0.0
+    is_drawn: bool = False
+
+
 def turned_head(
-    crop: UInt8, mesh: Float32, pupils: Float32, yaw: float, pitch: float, size: int
+    crop: UInt8, mesh: Float32, pupils: Float32, turn: Turn, size: int
 ) -> tuple[UInt8, Float32]:
     """A photographed head as it would look turned, cut as it would be read.
 
@@ -75,16 +102,16 @@ def turned_head(
         crop: uint8[S, S, 3], any order of channels.
         mesh: float32[468, 3] of the face, crop units.
         pupils: float32[2, 3], in the same.
-        yaw: turn about the vertical, radians.
-        pitch: turn about the line through the eyes, radians.
+        turn: how it turns.
         size: side of the crop that is made, px.
 
     Returns:
         uint8[size, size, 3], and float32[POINTS, 3] in units of it.
     """
     corners, shares = _head(mesh)
-    turned = _turned(corners, shares, mesh, yaw, pitch)
-    shown = _turned(pupils, np.ones(len(pupils), np.float32), mesh, yaw, pitch)
+    changed = _head(opened(mesh, turn.opened))[0] if turn.opened else corners
+    turned = _turned(changed, shares, mesh, turn)
+    shown = _turned(pupils, np.ones(len(pupils), np.float32), mesh, turn)
     points = np.concatenate([turned[MESH_INDEX], shown])
     place = _place_of(points)
     scale = float(np.sqrt(np.linalg.det(place[:, :2])))
@@ -93,6 +120,8 @@ def turned_head(
         one[:, 2] *= scale
     triangles = Delaunay(corners[:, :2]).simplices
     large = _drawn(crop, corners[triangles], turned[triangles], size * _FINER)
+    if turn.is_drawn:
+        large = with_mouth(large, points.astype(np.float32))
     small = cv2.resize(large, (size, size), interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.uint8), points.astype(np.float32)
 
@@ -115,11 +144,11 @@ def _head(mesh: Float32) -> tuple[Float32, Float32]:
     return np.concatenate(corners), np.concatenate(shares).astype(np.float32)
 
 
-def _turned(points: Float32, shares: Float32, mesh: Float32, yaw: float, pitch: float) -> Float32:
+def _turned(points: Float32, shares: Float32, mesh: Float32, turn: Turn) -> Float32:
     """Points float32[N, 3] turned about an axis in the head, each by its share."""
     axis = mesh.mean(axis=0)
     axis[2] += _AXIS
-    rotation, _ = cv2.Rodrigues(np.array([pitch, yaw, 0.0]))
+    rotation, _ = cv2.Rodrigues(np.array([turn.pitch, turn.yaw, 0.0]))
     away = points - axis
     full = away @ rotation.T.astype(np.float32)
     return np.asarray(axis + away + shares[:, None] * (full - away), np.float32)
@@ -160,12 +189,17 @@ def _drawn(crop: UInt8, source: Float32, target: Float32, size: int) -> UInt8:
     return np.asarray(drawn, np.uint8)
 
 
-def drawn_turn(random: np.random.Generator, mesh: Float32) -> tuple[float, float]:
-    """How far a head of mesh float32[468, 3] is turned and nods, radians."""
+def drawn_turn(random: np.random.Generator, mesh: Float32) -> Turn:
+    """How far a head of mesh float32[468, 3] is turned, nods, and opens its mouth."""
     eyes = mesh[MESH_INDEX][[EYE_LEFT_SLICE.start, EYE_RIGHT_SLICE.start], 0].mean()
     aside = float(mesh[_NOSE_TIP, 0] - eyes)
     side = -np.sign(aside) if abs(aside) > _STRAIGHT else random.choice([-1.0, 1.0])
-    return float(side * random.uniform(_LEAST, _MOST)), float(random.normal(0, _NODS))
+    yaw, pitch = float(side * random.uniform(_LEAST, _MOST)), float(random.normal(0, _NODS))
+    if random.random() > _OPENED:
+        return Turn(yaw, pitch)
+    gap = float(mouth_gap(mesh[None, MESH_INDEX])[0])
+    is_drawn = bool(random.random() < _DRAWN or gap < _SHUT)
+    return Turn(yaw * random.random(), pitch, float(random.uniform(*_WIDER)), is_drawn)
 
 
 def turn_all(data: Path, models: Path, count: int, threads: int) -> int:
@@ -182,7 +216,7 @@ def turn_all(data: Path, models: Path, count: int, threads: int) -> int:
     def turn(at: int, mesh: Float32) -> None:
         random, pupils = np.random.default_rng(at), points[rows[at], MESH_POINTS:]
         way = drawn_turn(random, mesh)
-        images[at], shown[at] = turned_head(np.asarray(whole[rows[at]]), mesh, pupils, *way, SIZE)
+        images[at], shown[at] = turned_head(np.asarray(whole[rows[at]]), mesh, pupils, way, SIZE)
 
     with ThreadPoolExecutor(threads) as pool:
         turns = [
