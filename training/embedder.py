@@ -110,14 +110,15 @@ def augmented(image: Tensor) -> Tensor:
     theta[:, :, 2] = torch.randn(count, 2) * 0.04
     grid = functional.affine_grid(theta.to(image.device), list(image.shape), align_corners=False)
     image = functional.grid_sample(image, grid, padding_mode="border", align_corners=False)
-    gain = torch.exp(torch.randn(count, 1, 1, 1, device=image.device) * 0.2)
+    gain = torch.exp(torch.randn(count, 1, 1, 1, device=image.device) * 0.35)
     image = (image + 1) * gain - 1
     coarse = functional.interpolate(
         functional.avg_pool2d(image, 4), scale_factor=4, mode="bilinear"
     )
     draw = torch.rand(count, 1, 1, 1, device=image.device)
     image = torch.where(draw < 0.2, coarse, image)
-    return (image + torch.randn_like(image) * 0.03).clamp(-1, 1)
+    grain = torch.rand(count, 1, 1, 1, device=image.device) * 0.08
+    return (image + torch.randn_like(image) * grain).clamp(-1, 1)
 
 
 def distillation_loss(made: Tensor, wanted: Tensor) -> Tensor:
