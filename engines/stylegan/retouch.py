@@ -8,7 +8,8 @@ and Westin 1993), and fine detail is held within bounds everywhere but on brows,
 mouth. Skin runs on over the face's rim, where a texture shows what was behind people. Broad light
 and hue become alike on both sides: a face has the lamp of its subject alone. Skin, brows and beards
 get one hue, but for what comes with brightness. What one side of a face alone shows plainly, a
-stain or the shred of a rim of glasses, is taken for the generator's and left out. All this is done
+stain or the shred of a rim of glasses, is taken for the generator's and left out. Where a chin
+runs out of the texture, nothing is left that could be drawn out in stripes. All this is done
 once for a person and sees nothing of a subject.
 
 Retouching makes surrogates alike: without it fewer pairs pass for one person, as fringes and what
@@ -74,6 +75,10 @@ _HUE_SOFT: Final = 0.03
 _HUE_OF_LIGHT: Final = np.array([0.055, -0.013, -0.08], np.float32)
 """Hue that comes with brightness in textures, RGB: shade is bluer, for it is taken from all colours
 of warm light alike. A line through the skin and brows of the pack's people."""
+_END: Final = (0.95, 1.0)
+_END_SOFT: Final = 0.06
+"""From where to where down a texture its rows become even, and the deviation of the blur along
+them: the last one goes on over the end of a chin, and would be drawn out in stripes."""
 _SURE: Final = 0.9
 _FAINT: Final = 1e-4
 _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
@@ -118,6 +123,8 @@ class Retouch:
         self._cheeks = filled([np.array(_CHEEKS, np.float32) * size], size) > 0
         lips_and_eyes = filled([points[part] for part in _COLOURFUL], size)
         colourful = cv2.dilate(lips_and_eyes, disc(_FEATURE * size))
+        rows = (np.arange(size, dtype=np.float32) + np.float32(0.5)) / np.float32(size)
+        self._end = rise(rows, *_END)[:, None, None]
         self._one_hue = _risen(colourful == 0, _APART * size)[..., None]
 
     @property
@@ -137,6 +144,7 @@ class Retouch:
         even = smooth + _within(picture - smooth, _SKIN_DETAIL)
         picture += self._skin[..., None] * (even - picture)
         picture = self._in_one_hue(picture)
+        picture += self._end * (self._ending(picture) - picture)
         return np.ascontiguousarray(picture.transpose(2, 0, 1), np.float32)
 
     def _in_one_hue(self, picture: Float32) -> Float32:
@@ -155,6 +163,11 @@ class Retouch:
         spread = self._blurred_widely(parts, _RUN_OUT)
         skin = spread[..., :3] + np.float32(_FAINT) * np.median(picture[self._cheeks], axis=0)
         return np.asarray(skin / (spread[..., 3:] + np.float32(_FAINT)), np.float32)
+
+    def _ending(self, picture: Float32) -> Float32:
+        """The picture without what differs along its rows; float32[S, S, 3]."""
+        soft = cv2.GaussianBlur(picture, (0, 0), _END_SOFT * self._size, sigmaY=_FAINT)
+        return np.asarray(soft, np.float32)
 
     def _evening(self, picture: Float32) -> Float32:
         """What makes broad light and hue alike on both sides, float32[S, S, 3]."""

@@ -143,3 +143,13 @@ def darkest(texture: Float32) -> float:
         for top, bottom in ((0.48, 0.62), (0.1, 0.18))
     )
     return float(np.median(cheeks) - np.quantile(forehead, 0.02))
+
+
+def test_no_stripes_run_out_over_the_chin() -> None:
+    """The planted fault: the last row of a texture was drawn out in stripes over the chin."""
+    texture = skin()
+    texture[:, :, ::4] -= 0.2
+    found = RETOUCH(texture)
+    last, cheek = found[:, -1, SIZE // 3 : -SIZE // 3], part(found, *CHEEK)
+    assert np.ptp(last, axis=1).max() < 0.02
+    assert np.ptp(cheek, axis=2).max() > 0.05

@@ -66,9 +66,8 @@ def test_pixels_on_the_rim_of_a_sliver_stay_in_its_triangle() -> None:
 
 
 def test_chin_is_drawn_up_into_the_texture_without_a_fold() -> None:
-    """The planted fault: the last row of a texture was drawn out in stripes over the chin."""
     down = np.linspace(0, 1.08, 200, dtype=np.float32)
     uv = chin_within(np.stack([np.full_like(down, 0.5), down], axis=1))
     assert uv[:, 1].max() <= 1 + 1e-6
-    assert np.array_equal(uv[down < 0.87, 1], down[down < 0.87])
-    assert np.diff(uv[:, 1]).min() > 0.5 * (down[1] - down[0])
+    assert np.array_equal(uv[down < 0.98, 1], down[down < 0.98])
+    assert np.diff(uv[:, 1]).min() > 0
