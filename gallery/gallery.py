@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from engines.types import Embedding, Surrogate
+from engines.types import Embedding, Latent, Surrogate
 from gallery.accounts import Release
 from gallery.assignments import Assignment, CoverCause, GalleryReport
 from gallery.buffer import Buffer
@@ -298,9 +298,8 @@ class Gallery:
         face = Face(
             self._roster.secret, cluster.number, record.slot, settings.slots, domain, cluster.bin
         )
-        try:
-            latent = self._surrogates.latent(face)
-        except GalleryError:
+        latent = self._latent(face)
+        if latent is None:
             return "no_surrogate"
         candidates = buffer.candidates(wearer.record)
         release = Release(
@@ -309,11 +308,9 @@ class Gallery:
         k_real = self._ledger.release(release)
         if not k_real:
             return "broken_promise"
-        self._order += 1
         self._swaps_below_k += k_real < settings.k
-        wearer.person, wearer.cluster, wearer.order = record.person, record.cluster, self._order
-        surrogate = Surrogate(face.cluster_name, latent, k_real)
-        wearer.assignment = Assignment(surrogate, None, face.name)
+        wearer.person, wearer.cluster = record.person, record.cluster
+        self._wear(wearer, Surrogate(face.cluster_name, latent, k_real), face.name)
         return None
 
     def _release_lone(
@@ -326,16 +323,26 @@ class Gallery:
         """
         turn = self._swaps_in_doubt % LONE_FACES
         face = LoneFace(self._roster.secret, turn, self.settings.slots, domain)
-        try:
-            latent = self._surrogates.latent(face)
-        except GalleryError:
+        latent = self._latent(face)
+        if latent is None:
             return "no_surrogate"
         self._ledger.lone_release(self._roster.window)
-        self._order += 1
         self._swaps_in_doubt += 1
-        wearer.order = self._order
-        wearer.assignment = Assignment(Surrogate(face.name, latent, 0), None, face.name)
+        self._wear(wearer, Surrogate(face.name, latent, 0), face.name)
         return None
+
+    def _latent(self, face: Face | LoneFace) -> Latent | None:
+        """The face's latent; None where the donors give none."""
+        try:
+            return self._surrogates.latent(face)
+        except GalleryError:
+            return None
+
+    def _wear(self, wearer: Wearer, surrogate: Surrogate, name: str) -> None:
+        """From now on the track wears that, after all who wear something already."""
+        self._order += 1
+        wearer.order = self._order
+        wearer.assignment = Assignment(surrogate, None, name)
 
     def _reconsider(
         self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]

@@ -2,8 +2,8 @@
 
 A surrogate depends on the secret, the cluster, a secret permutation of its slots, the scope and the
 attributes that the whole cluster shares: never on the person who wears it. Where no cluster is safe
-for a track, it may have a face that no cluster lends. Whoever lacks the secret
-cannot tell which slot of a cluster a face belongs to, nor that two faces belong to one cluster.
+for a track, it may have a face that no cluster lends. Whoever lacks the secret cannot tell which
+slot of a cluster a face belongs to, nor that two faces belong to one cluster.
 """
 
 from __future__ import annotations

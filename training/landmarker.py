@@ -226,11 +226,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument(
-        "--keep-features",
-        action="store_true",
-        help="train the last layers alone: what is in front of faces is read off the others",
-    )
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     auto = "cuda" if torch.cuda.is_available() else "cpu"
@@ -293,7 +288,6 @@ def train(args: argparse.Namespace, device: torch.device) -> None:
     net = Landmarker(torch.from_numpy(mean)).to(device, memory_format=torch.channels_last)
     if args.resume:
         net.load_state_dict(landmark_network(args.run / "landmarker.pt").state_dict())
-    net.body.requires_grad_(not args.keep_features)
     optimiser = torch.optim.Adam(net.parameters(), lr=args.lr, betas=(0.9, 0.99))
     average = {k: v.clone() for k, v in net.state_dict().items()}
     started, total = time.monotonic(), 0.0

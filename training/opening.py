@@ -7,18 +7,17 @@ jaw does it, and the picture on it (`training.turning`); where its points come t
 
 from typing import Final
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.face_look import eyes_of
 from engines.stylegan.drawing import rise
 from engines.stylegan.mouth import draw_mouth
-from engines.stylegan.topology import LIPS_INNER, LIPS_OUTER, OVAL
+from engines.stylegan.topology import LIPS_INNER, LIPS_OUTER, MESH_INDEX, OVAL
 
 __all__ = ["opened", "with_mouth"]
 
 _TEMPLES: Final = (234, 454)
-_EYES: Final = ((33, 133), (263, 362))
 _MIDDLE: Final = len(LIPS_INNER) // 2
 _JAW: Final = (-0.15, 0.75)
 """From where above the line of the mouth, and to where below it, places come to move with the jaw,
@@ -53,9 +52,9 @@ def opened(mesh: Float32, gap: float) -> Float32:
     wide = float(np.abs(mesh[list(_TEMPLES), 0] - lips.mean()).max())
     jaw = rise(below, *_JAW) * (1 - _HINGE * rise(aside / np.float32(wide), *_ASIDE))
     reach = np.square(aside / max(float(np.abs(lips - lips.mean()).max()), 1e-3))
-    lip = np.sqrt(np.clip(1 - reach, 0, 1)) * (below > 0)
-    share = np.where(reach < 1, np.maximum(lip, jaw * (below > 0)), jaw)
-    left, right = (mesh[list(eye), :2].mean(axis=0) for eye in _EYES)
+    lip = np.sqrt(np.clip(1 - reach, 0, 1))
+    share = np.where(reach < 1, np.maximum(lip, jaw) * (below > 0), jaw)
+    left, right = eyes_of(mesh[MESH_INDEX])
     drop = share * np.float32(gap * float(np.hypot(*(right - left))))
     moved = mesh.copy()
     moved[:, 1] += drop
@@ -74,16 +73,13 @@ def with_mouth(picture: UInt8, points: Float32) -> UInt8:
     """
     pixels = picture[..., ::-1].astype(np.float32)
     draw_mouth(pixels, points, 1.0)
-    return np.asarray(cv2.cvtColor(pixels.clip(0, 255).astype(np.uint8), cv2.COLOR_BGR2RGB))
+    return np.ascontiguousarray(pixels.clip(0, 255).astype(np.uint8)[..., ::-1])
 
 
 def _line_of_mouth(mesh: Float32) -> Float32:
     """How low the line between the lips lies at each point of a mesh: float32[468]."""
     inner = mesh[list(LIPS_INNER), :2]
-    lower, upper = inner[: _MIDDLE + 1], inner[np.r_[_MIDDLE : len(inner), 0]][::-1]
-    both = [
-        np.interp(mesh[:, 0], one[order, 0], one[order, 1])
-        for one in (lower, upper)
-        for order in (np.argsort(one[:, 0]),)
-    ]
-    return np.asarray(sum(both) / 2, np.float32)
+    lower, upper = inner[: _MIDDLE + 1], inner[np.r_[_MIDDLE : len(inner), 0]]
+    sides = [lip[lip[:, 0].argsort()] for lip in (lower, upper)]
+    low = [np.interp(mesh[:, 0], side[:, 0], side[:, 1]) for side in sides]
+    return np.asarray(np.mean(low, axis=0), np.float32)

@@ -99,7 +99,7 @@ def turned_head(
     """A photographed head as it would look turned, cut as it would be read.
 
     Args:
-        crop: uint8[S, S, 3], any order of channels.
+        crop: uint8[S, S, 3] RGB.
         mesh: float32[468, 3] of the face, crop units.
         pupils: float32[2, 3], in the same.
         turn: how it turns.
