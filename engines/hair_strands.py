@@ -1,25 +1,21 @@
-"""Hair of a surrogate, drawn: where its strands run, how they shine, and what they are taken from.
+"""Hair of a surrogate, drawn: where its strands run, and how they shine.
 
-Strands come from a sheet of noise that is long along them and narrow across them, from locks to
-single hairs, and waved a little; cropped hair is of short strands. Nothing of it is anybody's. The
-sheet is kept in several sizes, so that on small or blurred heads fine strands melt into locks
-instead of glittering.
+What they look like is told by `engines.hair_sheet`.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.hair_sheet import ACROSS, strands_at
 from engines.head_traits import Trait, centred
 from engines.polar import TURNS, distances
 from engines.stylegan.drawing import between, rise
 
-__all__ = ["combed", "middle_of", "strands_at", "worn_strands"]
+__all__ = ["combed", "middle_of", "worn_strands"]
 
 _RADIUS: Final = 0.5
 """Radius at which strands are as wide as on the sheet, shares of a patch's side."""
@@ -49,33 +45,13 @@ _SHINE: Final = (0.10, 0.15, 0.07)
 """How bright hair is that neither lies in shade nor shines, so that all of it is 1 on average; how
 much darker at its roots, and over what distance; how much brighter farther out, from where on, and
 over what distance; shares of a patch's side."""
-_FINEST: Final = 256
-"""Cells of the largest sheet in a patch's side."""
-_ACROSS: Final = 2
-"""Sides of a patch that a sheet is wide across strands, before it repeats; along them, one."""
-_COARSEST: Final = 24
-_STEPS: Final = 16
-"""Cells of the smallest, and how many sizes there are from one to twice as large."""
-_SHRUNK: Final = 0.6
-_LEAST_BLUR: Final = 0.3
-"""How much a sheet is blurred before it is reduced: with less, strands glitter as heads grow."""
-_LONG: Final = ((1, 30, 0.7), (2, 40, 0.8), (4.5, 55, 0.7), (10, 70, 0.5), (24, 90, 0.4))
-_CROPPED: Final = ((1.2, 7, 0.8), (2.5, 12, 0.9), (6, 22, 0.5), (20, 40, 0.4))
-_TIPS: Final = ((1.2, 30, 1.0), (2.5, 40, 0.8), (6, 60, 0.4), (25, 90, 0.4))
-"""Widths and lengths of strands, cells of the largest sheet, and how much each tells."""
-_WAVES: Final = (30, 45, 1.0)
-_WAVED: Final = 10.0
-"""How wide and long the waves of strands are, and how far they go to and fro, cells."""
-_SEED: Final = 20
-_LINE: Final = 64
-"""How many places are looked up in a line of a picture: a line must not be too long."""
 
 Float32 = NDArray[np.float32]
 
 
 def middle_of(traits: Float32) -> float:
     """Where on the sheet the top of a surrogate's head lies, across strands."""
-    return float(_ACROSS * float(traits.sum()))
+    return float(ACROSS * float(traits.sum()))
 
 
 def combed(begins: Float32, traits: Float32) -> tuple[Float32, Float32, Float32]:
@@ -147,74 +123,3 @@ def _hanging(turn: Float32, out: Float32, middle: float) -> tuple[Float32, Float
     own = np.float32(middle) + np.sign(turn) * np.float32(_OTHER_SIDE)
     cosine, sine = np.float32(np.cos(_OUTWARDS)), np.float32(np.sin(_OUTWARDS))
     return own + out * cosine - arc * sine, out * sine + arc * cosine
-
-
-def strands_at(across: Float32, along: Float32, cropped: float, side_px: float) -> Float32:
-    """How strands lie at N places of the sheet: float32[2, N].
-
-    Args:
-        across: float32[N], shares of the patch's side across strands.
-        along: float32[N], along them.
-        cropped: 0 for long strands, 1 for short ones.
-        side_px: the patch's side as far as it is sharp, px: finer strands are not drawn.
-
-    Returns:
-        How bright a strand is, and how far it reaches beyond its neighbours; of mean 0, and of
-        deviation 1 where the finest are drawn.
-    """
-    if not len(across):
-        return np.zeros((2, 0), np.float32)
-    finest = min(max(side_px, _COARSEST), _FINEST)
-    size = round(_STEPS * float(np.log2(finest / _FINEST)))
-    sheet = _sheet(size, round(_STEPS * cropped))
-    columns = across * np.float32(sheet.shape[1] / _ACROSS) - np.float32(0.5)
-    rows = along * np.float32(sheet.shape[0]) - np.float32(0.5)
-    padded = -len(columns) % _LINE
-    x, y = (np.pad(one, (0, padded)).reshape(-1, _LINE) for one in (columns, rows))
-    found = cv2.remap(sheet, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
-    return np.asarray(found.reshape(-1, 2)[: len(columns)].T, np.float32)
-
-
-@lru_cache(maxsize=64)
-def _sheet(size: int, cropped: int) -> Float32:
-    """A sheet of one size, and one cut, see `_STEPS`: float32[H, W, 2]."""
-    long, short, tips = cv2.split(_largest_sheet())
-    cut = np.float32(cropped / _STEPS)
-    sheet = np.dstack([long + cut * (short - long), tips])
-    scale = 2.0 ** (size / _STEPS)
-    blur = _SHRUNK * float(np.sqrt(scale**-2 - 1)) + _LEAST_BLUR
-    reach = int(4 * blur) + 1
-    around = cv2.copyMakeBorder(sheet, reach, reach, reach, reach, cv2.BORDER_WRAP)
-    soft = cv2.GaussianBlur(around, (0, 0), blur)[reach:-reach, reach:-reach]
-    side = (round(scale * sheet.shape[1]), round(scale * sheet.shape[0]))
-    small = cv2.resize(soft, side, interpolation=cv2.INTER_LINEAR)
-    return np.asarray(small / small.std(axis=(0, 1)), np.float32)
-
-
-@lru_cache(maxsize=1)
-def _largest_sheet() -> Float32:
-    """Long strands, short ones and tips, each of mean 0 and deviation 1: float32[H, W, 3]."""
-    random = np.random.default_rng(_SEED)
-    shape = (_FINEST, _ACROSS * _FINEST)
-    rows, columns = (axis.astype(np.float32) for axis in np.mgrid[: shape[0], : shape[1]])
-    flat = np.dstack([_strands(shape, widths, random) for widths in (_LONG, _CROPPED, _TIPS)])
-    columns += _WAVED * _strands(shape, (_WAVES,), random)
-    places = (np.mod(columns, shape[1]), rows)
-    sheet = cv2.remap(flat, *places, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
-    return np.asarray(sheet, np.float32)
-
-
-def _strands(
-    shape: tuple[int, int],
-    parts: tuple[tuple[float, float, float], ...],
-    random: np.random.Generator,
-) -> Float32:
-    """Noise that repeats at its ends, of some widths and lengths: mean 0, deviation 1."""
-    rows, columns = np.fft.fftfreq(shape[0])[:, None], np.fft.rfftfreq(shape[1])[None]
-    total = np.zeros(shape)
-    for wide, long, weight in parts:
-        kept = np.exp(-2 * np.square(np.pi * rows * long) - 2 * np.square(np.pi * columns * wide))
-        kept[0, 0] = 0
-        soft = np.fft.irfft2(np.fft.rfft2(random.standard_normal(shape)) * kept, shape)
-        total += weight * soft / soft.std()
-    return np.asarray(total / total.std(), np.float32)

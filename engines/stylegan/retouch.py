@@ -66,8 +66,8 @@ _BROAD: Final = 0.03
 _MOST_HUE: Final = 0.03
 """Deviation of the blur, crop units, that tells broad light, and how far from the cheeks' hue the
 rest of a face may be."""
-_RIM: Final = 0.03
-_RUN_OUT: Final = 0.03
+_RIM: Final = 0.05
+_RUN_OUT: Final = 0.012
 """Width of the face's rim, which takes on the skin inside it, and the deviation of the blur that
 carries that: what lies beyond an outline is not skin."""
 _HUE_SOFT: Final = 0.03

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hair_strands import combed, middle_of, strands_at, worn_strands
+from engines.hair_strands import combed, middle_of, worn_strands
 from engines.polar import RAYS, UP, distances
 from tests.engines.heads import surrogate
 
@@ -16,56 +14,7 @@ pytestmark = pytest.mark.unit
 
 Float32 = NDArray[np.float32]
 BEGINS = np.full(RAYS, 0.5, np.float32)
-SHARP, SMALL = 256.0, 32.0
-
-
-def places(count: int, seed: int = 0) -> Float32:
-    return np.random.default_rng(seed).uniform(-3, 3, (2, count)).astype(np.float32)
-
-
-def step(across: float, along: float, cropped: float, side_px: float = SHARP) -> float:
-    """How much brightness differs from places to those so far away."""
-    x, y = places(4000)
-    here = strands_at(x, y, cropped, side_px)[0]
-    there = strands_at(x + np.float32(across), y + np.float32(along), cropped, side_px)[0]
-    return float(np.abs(here - there).mean())
-
-
-@pytest.mark.parametrize("cropped", [0.0, 1.0])
-def test_strands_are_bright_and_dark_in_equal_parts(cropped: float) -> None:
-    across, along = places(20000)
-    bright, tips = strands_at(across, along, cropped, SHARP)
-    for values in (bright, tips):
-        assert abs(values.mean()) < 0.08
-        assert 0.8 < values.std() < 1.1
-
-
-def test_strands_are_long_and_narrow_and_cropped_ones_less_so() -> None:
-    long, cropped = (step(0.015, 0, each) / step(0, 0.015, each) for each in (0.0, 1.0))
-    assert long > 4
-    assert 1 < cropped < 0.75 * long
-
-
-def test_small_heads_show_locks_and_no_glitter() -> None:
-    assert step(0.004, 0, 0.0, SMALL) < 0.5 * step(0.004, 0, 0.0)
-    assert step(0.1, 0, 0.0, SMALL) > 0.5 * step(0.1, 0, 0.0)
-
-
-def test_growing_heads_change_little_by_little() -> None:
-    x, y = places(2000)
-    sides = np.geomspace(24, 300, 60)
-    drawn = [strands_at(x, y, 0.3, float(side))[0] for side in sides]
-    assert max(np.abs(one - other).mean() for one, other in pairwise(drawn)) < 0.06
-
-
-def test_sheet_has_no_seam() -> None:
-    edge, way = np.zeros(200, np.float32), np.linspace(0, 1, 200, dtype=np.float32)
-    near = np.float32(2e-4)
-    for one, other in (
-        (strands_at(edge - near, way, 0, SHARP), strands_at(edge + near, way, 0, SHARP)),
-        (strands_at(2 * way, edge - near, 0, SHARP), strands_at(2 * way, edge + near, 0, SHARP)),
-    ):
-        assert np.abs(one - other).mean() < 0.15
+SHARP = 256.0
 
 
 def test_hair_falls_to_both_sides_of_its_parting() -> None:
