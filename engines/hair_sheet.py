@@ -118,7 +118,7 @@ def _sheet(size: int, cropped: int) -> Float32:
     soft = cv2.GaussianBlur(around, (0, 0), blur)[reach:-reach, reach:-reach]
     side = (round(scale * sheet.shape[1]), round(scale * sheet.shape[0]))
     small = cv2.resize(soft, side, interpolation=cv2.INTER_LINEAR)
-    small[..., 1] = _standard(small[..., 1])
+    small[..., 1] = _standard(np.asarray(small[..., 1], np.float32))
     return np.asarray(small, np.float32)
 
 

@@ -1,9 +1,11 @@
 """Makes a painted face look taken by the same camera: its grain and its focus.
 
 They are two numbers that say something of the camera and nothing of the person. Grain is measured
-in the ring around the patch, never on the face. So is focus; but a face may move, or be farther
-from what is in focus than the things around it: where its own edges are softer than those around
-it, by one number, the patch becomes as soft. It never becomes sharper by what lies under it.
+in the ring around the patch, never on the face. Focus is a matter of distance, and of movement:
+what is around a face may be out of focus where it is not, as in most portraits, and sharp where it
+is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
+number, and as those around it only where the face has no edges. It never becomes sharper than it
+was painted.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Retouch:
 
     Attributes:
         blur: standard deviation of the blur to apply, px of the frame; NaN where neither the
-            surroundings nor the face have an edge to tell their focus by.
+            face nor its surroundings have an edge to tell their focus by.
         grain: standard deviation of the noise to add, grey levels.
     """
 
@@ -88,7 +90,7 @@ def sized_patch(patch: Patch) -> Patch:
 
 
 def retouch_of(picture: Picture, patch: Patch) -> Retouch:
-    """Compares a patch with the pixels around it, and with the focus of those that it hides.
+    """Compares a patch with the grain around it, and the focus of what it hides.
 
     Args:
         picture: the frame as it came.
@@ -101,9 +103,9 @@ def retouch_of(picture: Picture, patch: Patch) -> Retouch:
     hidden, ring = patch.alpha >= 1, _ring(picture, patch)
     seen, painted = (grey_of(one) for one in (crop, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
     slopes = slopes_of(seen)
-    softest = float(np.fmax(edge_width(slopes, ring), edge_width(slopes, hidden)))  # but for NaN
-    own = edge_width(slopes_of(painted), hidden)
-    blur = float(np.sqrt(np.maximum(softest**2 - own**2, 0.0)))  # NaN stays NaN
+    face, own = edge_width(slopes, hidden), edge_width(slopes_of(painted), hidden)
+    wanted = edge_width(slopes, ring) if np.isnan(face) else face
+    blur = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))  # NaN stays NaN
     grain = float(np.sqrt(max(_grain(seen, ring) ** 2 - _grain(painted, hidden) ** 2, 0.0)))
     return Retouch(blur, min(grain, _MOST_GRAIN))
 

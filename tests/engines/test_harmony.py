@@ -1,4 +1,4 @@
-"""Grain and focus follow the picture around a patch; of the face itself, only that it is softer."""
+"""Grain follows the picture around a patch, focus the face that it hides."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_clean_sharp_surroundings_ask_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("blur", [1.2, 2.0])
-def test_blur_of_the_surroundings_is_measured(blur: float) -> None:
+def test_blur_of_the_picture_is_measured(blur: float) -> None:
     found = retouch_of(picture_from_bgr(scene(blur)), patch_at())
     assert found.blur == pytest.approx(blur, rel=0.3)
 
@@ -59,25 +59,40 @@ def test_grain_of_the_surroundings_is_measured(grain: float) -> None:
     assert found.grain == pytest.approx(expected, rel=0.35)
 
 
-def test_sharper_pixels_under_the_patch_are_not_looked_at() -> None:
-    patch = patch_at()
-    image = scene(1.5, 2.0)
-    other = image.copy()
-    inside = np.zeros((256, 256), bool)
-    inside[64:192, 64:192] = cv2.erode(patch.alpha, np.ones((9, 9))) > 0
-    other[inside] = np.random.default_rng(3).integers(0, 255, (int(inside.sum()), 3))
-    first = retouch_of(picture_from_bgr(image), patch)
-    second = retouch_of(picture_from_bgr(other), patch)
-    assert first.blur == pytest.approx(second.blur, abs=0.3)
+def under_patch(above: NDArray[np.uint8], around: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """One picture where the patch lies, another one around it."""
+    inside = np.zeros((256, 256, 1), np.float32)
+    inside[64:192, 64:192, 0] = patch_at().alpha
+    return np.rint(around * (1 - inside) + above * inside).astype(np.uint8)
+
+
+def test_grain_under_the_patch_is_not_looked_at() -> None:
+    first, second = (
+        retouch_of(picture_from_bgr(under_patch(scene(grain=grain), scene(grain=2.0))), patch_at())
+        for grain in (0.0, 8.0)
+    )
     assert first.grain == pytest.approx(second.grain, abs=0.5)
 
 
 def test_face_that_is_out_of_focus_before_sharp_things_gets_a_soft_patch() -> None:
-    image, inside = scene(), np.zeros((256, 256, 1), np.float32)
-    inside[64:192, 64:192, 0] = patch_at().alpha
-    soft = image * (1 - inside) + scene(2.0) * inside
-    found = retouch_of(picture_from_bgr(soft.astype(np.uint8)), patch_at())
+    found = retouch_of(picture_from_bgr(under_patch(scene(2.0), scene())), patch_at())
     assert found.blur == pytest.approx(2.0, rel=0.3)
+
+
+def test_face_that_is_in_focus_before_soft_things_stays_sharp() -> None:
+    """The planted fault: in portraits whose background is out of focus faces were blurred."""
+    found = retouch_of(picture_from_bgr(under_patch(scene(), scene(2.5))), patch_at())
+    assert found.blur < 0.6
+
+
+def test_face_without_edges_takes_the_focus_of_what_is_around_it() -> None:
+    image = np.full((256, 256, 3), 120, np.uint8)
+    for x, y in ((68, 68), (178, 68), (68, 178), (178, 178)):
+        cv2.rectangle(image, (x, y), (x + 10, y + 10), (230, 230, 230), -1)
+    soft = np.asarray(cv2.GaussianBlur(image, (0, 0), 1.5), np.uint8)
+    sharp, softer = (retouch_of(picture_from_bgr(one), patch_at()).blur for one in (image, soft))
+    assert sharp < 0.6
+    assert softer == pytest.approx(1.5, rel=0.3)
 
 
 def test_flat_surroundings_tell_nothing_of_the_focus() -> None:
