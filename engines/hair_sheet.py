@@ -47,6 +47,7 @@ are, and how much its single strands differ."""
 _JAGS: Final = (1.2, 30, 0.3)
 """Width and length of what makes the ends of locks uneven, and how much it does."""
 _TIPS: Final = ((1.2, 30, 1.0), (2.5, 40, 0.8), (6, 60, 0.4), (25, 90, 0.4))
+"""Widths and lengths of what lets strands reach farther than others, and how much each tells."""
 _SEED: Final = 20
 _LINE: Final = 64
 """How many places are looked up in a line of a picture: a line must not be too long."""
@@ -134,10 +135,10 @@ def _largest_sheet() -> Float32:
 def _layered(shape: tuple[int, int], cut: _Cut, random: np.random.Generator) -> Float32:
     """Locks of one cut, laid over each other: float32[H, W] of mean 0 and deviation 1."""
     rows, columns = (axis.astype(np.float32) for axis in np.mgrid[: shape[0], : shape[1]])
-    waves = cut.waves[2] * _noise(shape, ((*cut.waves[:2], 1.0),), random)
+    waves = _to_and_fro(shape, cut.waves, random)
     sheet = np.zeros(shape, np.float32)
     for layer in range(_LAYERS):
-        bends = waves + cut.bends[2] * _noise(shape, ((*cut.bends[:2], 1.0),), random)
+        bends = waves + _to_and_fro(shape, cut.bends, random)
         locks = _locks(shape, cut, random)
         places = (np.mod(columns + bends, np.float32(shape[1])), rows)
         bent = cv2.remap(locks, *places, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
@@ -159,6 +160,14 @@ def _locks(shape: tuple[int, int], cut: _Cut, random: np.random.Generator) -> Fl
     bright = np.float32(_OWN) * strands + np.float32(_TONE[1]) * tone - np.float32(_DARKER) * sides
     shades = _beyond(height + np.float32(_SHADOW[0]), _SHADOW[1])
     return np.dstack([bright, _beyond(height, _EDGE), shades])
+
+
+def _to_and_fro(
+    shape: tuple[int, int], wave: tuple[float, float, float], random: np.random.Generator
+) -> Float32:
+    """How far aside strands lie that are waved, cells: float32[H, W]."""
+    wide, long, far = wave
+    return np.float32(far) * _noise(shape, ((wide, long, 1.0),), random)
 
 
 def _beyond(height: Float32, width: float) -> Float32:

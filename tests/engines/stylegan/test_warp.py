@@ -70,4 +70,4 @@ def test_chin_is_drawn_up_into_the_texture_without_a_fold() -> None:
     uv = chin_within(np.stack([np.full_like(down, 0.5), down], axis=1))
     assert uv[:, 1].max() <= 1 + 1e-6
     assert np.array_equal(uv[down < 0.98, 1], down[down < 0.98])
-    assert np.diff(uv[:, 1]).min() > 0
+    assert np.diff(uv[:, 1]).min() > 0.15 * (down[1] - down[0])
