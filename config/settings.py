@@ -76,6 +76,9 @@ class Cover(Section):
 
     margin: Annotated[float, Field(ge=1.0, le=3.0)] = 1.3
     """Size of the cover relative to the detected box; larger hides more hair and chin."""
+    look: Literal["muted", "solid"] = "muted"
+    """What lies over faces that the swap cannot replace: nobody's face in the colours of the scene,
+    or in one that no scene has, which is told at a glance."""
 
 
 class Privacy(Section):

@@ -7,61 +7,47 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engines.alignment import sized_region
-from engines.covers import Cover, grown_box
+from engines.covers import Cover, Layers, grown_box
 from engines.errors import EngineFault
 from engines.pictures import BgrImage, Picture
-from engines.types import Track
+from engines.types import Box, Landmarks, Track
 
 __all__ = ["cover_faces"]
 
 _SURE_SCORE: Final = 0.5
 
 
+Window = tuple[int, int, int, int]
+"""Top, left, height and width in the picture, px."""
+
+
 @dataclass(frozen=True, slots=True)
-class _PaintedCover:
-    """One face's cover, made but not yet written.
+class _Place:
+    """Where one face's cover lies.
 
     Attributes:
-        outer: top, left, height, width of the cover in the picture, px.
-        inner: the same of the face's box; None where no part of it is in the picture.
-        pixels: height×width×3 uint8 BGR of the cover.
-        drawn: height×width float32, 1 where the cover changes the picture; None: everywhere.
+        outer: the cover.
+        inner: the face's box; None where no part of it is in the picture.
+        landmarks: (5, 2) px of `outer`.
+        box: (4,) x0 y0 x1 y1 px of `outer`.
         is_sure: the detector is rather sure of the face.
     """
 
-    outer: tuple[int, int, int, int]
-    inner: tuple[int, int, int, int] | None
-    pixels: BgrImage
-    drawn: NDArray[np.float32] | None
+    outer: Window
+    inner: Window | None
+    landmarks: Landmarks
+    box: Box
     is_sure: bool
-
-    def write(self, picture: Picture) -> None:
-        """Writes the whole cover."""
-        top, left, _, _ = self.outer
-        if self.drawn is None:
-            picture.overwrite(top, left, self.pixels)
-        else:
-            picture.blend(top, left, self.pixels.astype(np.float32), self.drawn)
-
-    def write_inner(self, picture: Picture) -> None:
-        """Writes the part on the face's box once more."""
-        if self.inner is None:
-            return
-        top, left, height, width = self.inner
-        down, right = top - self.outer[0], left - self.outer[1]
-        part = self.pixels[down : down + height, right : right + width]
-        picture.overwrite(top, left, np.ascontiguousarray(part))
 
 
 def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin: float) -> None:
     """Covers faces; where covers overlap, no margin lies on another face's box.
 
     A cover is to show itself whole on its face. Where boxes overlap too, a sure face lies above
-    a doubtful one, else the smaller on top: it stands before the larger one or beside it. All
-    covers are painted from the picture as it was, so none depends on another.
+    a doubtful one, else the smaller on top: it stands before the larger one or beside it. What
+    is shown of a face is painted from the picture as it was, so none depends on another.
 
     Args:
         picture: edited in place.
@@ -72,43 +58,85 @@ def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin:
     Raises:
         EngineFault: a box is not finite or empty, or the cover gave no picture of its size.
     """
-    painted = [_painted_cover(picture, track, cover, margin) for track in tracks]
-    placed = [one for one in painted if one is not None]
-    placed.sort(key=lambda one: (one.is_sure, -one.outer[2] * one.outer[3]))
-    for one in placed:
-        one.write(picture)
+    found = [_place(picture, track, margin) for track in tracks]
+    places = [place for place in found if place is not None]
+    places.sort(key=lambda one: (one.is_sure, -one.outer[2] * one.outer[3]))
+    if cover.layers is None:
+        _write_painted(picture, places, cover)
+    else:
+        _write_layers(picture, places, cover.layers, cover.name)
+
+
+def _write_painted(picture: Picture, places: Sequence[_Place], cover: Cover) -> None:
+    """Writes whole covers, then the boxes of those on which another cover may lie."""
+    crops = [picture.region_bgr(*place.outer) for place in places]
+    painted = [
+        _sound(cover.paint(crop, place.landmarks, place.box), crop, cover.name)
+        for crop, place in zip(crops, places, strict=True)
+    ]
+    for place, crop, pixels in zip(places, crops, painted, strict=True):
+        top, left, _, _ = place.outer
+        if cover.is_partial:
+            drawn = (crop != pixels).any(axis=2).astype(np.float32)
+            picture.blend(top, left, pixels.astype(np.float32), drawn)
+        else:
+            picture.overwrite(top, left, pixels)
     if cover.is_partial:
         return
-    for one in placed:
-        inner = one.inner
-        if inner and any(_meet(inner, other.outer) for other in placed if other is not one):
-            one.write_inner(picture)
+    for place, pixels in zip(places, painted, strict=True):
+        others = (other.outer for other in places if other is not place)
+        if place.inner and any(_meet(place.inner, other) for other in others):
+            top, left, height, width = place.inner
+            down, right = top - place.outer[0], left - place.outer[1]
+            part = pixels[down : down + height, right : right + width]
+            picture.overwrite(top, left, np.ascontiguousarray(part))
 
 
-def _meet(first: tuple[int, int, int, int], second: tuple[int, int, int, int]) -> bool:
+def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, name: str) -> None:
+    """Writes every ground, each from what is around it by then, and every figure on them."""
+    crops = [picture.region_bgr(*place.outer) for place in places]
+    figures = [
+        layers.figure(crop, place.landmarks, place.box)
+        for crop, place in zip(crops, places, strict=True)
+    ]
+    # No face is left when grounds run on from what is around them: theirs may lie on its box.
+    for place, figure in zip(places, figures, strict=True):
+        if place.inner is not None:
+            top, left, height, width = place.inner
+            flat = np.broadcast_to(np.rint(figure.tone).astype(np.uint8), (height, width, 3))
+            picture.overwrite(top, left, np.ascontiguousarray(flat))
+    for place in places:
+        crop = picture.region_bgr(*place.outer)
+        picture.overwrite(*place.outer[:2], _sound(layers.ground(crop), crop, name))
+    for place, figure in zip(places, figures, strict=True):
+        picture.blend(*place.outer[:2], figure.pixels, figure.alpha)
+
+
+def _sound(pixels: BgrImage, crop: BgrImage, name: str) -> BgrImage:
+    """What a cover gave, if it is a picture of the crop's size."""
+    if pixels.shape != crop.shape or pixels.dtype != np.uint8:
+        raise EngineFault(f"cover {name} gave {pixels.shape} {pixels.dtype}")
+    return pixels
+
+
+def _meet(first: Window, second: Window) -> bool:
     apart_down = first[0] >= second[0] + second[2] or second[0] >= first[0] + first[2]
     apart_right = first[1] >= second[1] + second[3] or second[1] >= first[1] + first[3]
     return not (apart_down or apart_right)
 
 
-def _painted_cover(
-    picture: Picture, track: Track, cover: Cover, margin: float
-) -> _PaintedCover | None:
+def _place(picture: Picture, track: Track, margin: float) -> _Place | None:
     box = track.face.box_px.astype(np.float64)
     if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
         raise EngineFault("a face box is not finite or empty; cover the whole frame")
     outer = sized_region(grown_box(box, max(margin, 1.0), track.face.landmarks_px), picture)
     if outer is None:
         return None
-    crop = picture.region_bgr(*outer)
     shift = np.array([outer[1], outer[0]], np.float32)
-    pixels = cover.paint(
-        crop,
+    return _Place(
+        outer,
+        sized_region(box, picture),
         (track.face.landmarks_px - shift).astype(np.float32),
         (box - np.tile(shift, 2)).astype(np.float32),
+        track.face.score >= _SURE_SCORE,
     )
-    if pixels.shape != crop.shape or pixels.dtype != np.uint8:
-        raise EngineFault(f"cover {cover.name} gave {pixels.shape} {pixels.dtype}")
-    drawn = (crop != pixels).any(axis=2).astype(np.float32) if cover.is_partial else None
-    is_sure = track.face.score >= _SURE_SCORE
-    return _PaintedCover(outer, sized_region(box, picture), pixels, drawn, is_sure)

@@ -15,7 +15,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines import obscuring
+from engines import muted_cover, obscuring
+from engines.muted_cover import Figure
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
@@ -45,6 +46,19 @@ class Painter(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A cover of two layers; both take the crop as `Painter` does and leave it as it is.
+
+    Attributes:
+        ground: fills the crop; (crop) → h×w×3 uint8 BGR.
+        figure: lies on it; (crop, landmarks, box) → what it is.
+    """
+
+    ground: Callable[[BgrImage], BgrImage]
+    figure: Callable[[BgrImage, Landmarks, Box], Figure]
+
+
 class Cover(Protocol):
     """One way to cover a face."""
 
@@ -60,6 +74,10 @@ class Cover(Protocol):
     def is_partial(self) -> bool:
         """Whether some pixels of the crop are left as they were."""
 
+    @property
+    def layers(self) -> Layers | None:
+        """What lies over what, where covers of neighbours overlap; None where one hides another."""
+
     def paint(self, crop: BgrImage, landmarks: Landmarks, box: Box | None = None) -> BgrImage:
         """Gives the crop painted over, as a new h×w×3 uint8 BGR array."""
 
@@ -73,12 +91,14 @@ class NamedCover:
         painter: the drawing.
         warning: one line that says why it does not protect; empty where it does.
         is_partial: some pixels of the crop are left as they were.
+        layers: those that it consists of, where neighbours' may lie between them.
     """
 
     name: str
     painter: Painter
     warning: str = ""
     is_partial: bool = False
+    layers: Layers | None = None
 
     @property
     def is_safe(self) -> bool:
@@ -159,6 +179,7 @@ def _pixels_only(draw: Callable[[BgrImage], BgrImage]) -> Painter:
 _PAPER: Final = "k-Same 2003, table 1"
 _ALL: Final = (
     NamedCover("solid", obscuring.solid),
+    NamedCover("muted", muted_cover.muted, layers=Layers(muted_cover.ground, muted_cover.figure)),
     NamedCover("ellipse", obscuring.ellipse, is_partial=True),
     NamedCover("blackout", _pixels_only(obscuring.blackout)),
     NamedCover(
@@ -230,5 +251,6 @@ _ALL: Final = (
 )
 
 COVERS: Final[Mapping[str, NamedCover]] = {cover.name: cover for cover in _ALL}
-"""Every cover by its name; the first is the default."""
-DEFAULT_COVER: Final = _ALL[0]
+"""Every cover by its name."""
+DEFAULT_COVER: Final = COVERS["solid"]
+"""The one whose paint no scene has."""

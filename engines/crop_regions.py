@@ -1,7 +1,8 @@
-"""Regions of an aligned crop: the frame's inside, boxes of faces, hulls of points, its edges."""
+"""Regions of a crop: the frame's inside, boxes of faces, their middle, hulls of points, edges."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
@@ -14,7 +15,15 @@ from engines.alignment import Similarity, moved
 from engines.pictures import Picture
 from engines.types import Box
 
-__all__ = ["disc", "faded", "filled", "inside_of", "within_boxes"]
+__all__ = [
+    "disc",
+    "faded",
+    "filled",
+    "finite_box",
+    "inside_of",
+    "middle_of_box",
+    "within_boxes",
+]
 
 _FAR_PX: Final = 2**14
 
@@ -70,6 +79,30 @@ def faded(side: int, width_px: float) -> Float32:
     """1 inside a crop, falling to 0 at its edges over a width; float32[side, side], shared."""
     steps = np.minimum(np.arange(side), np.arange(side)[::-1]) / width_px
     return np.asarray(np.clip(np.minimum.outer(steps, steps), 0, 1), np.float32)
+
+
+def finite_box(box: Box, height: int, width: int) -> tuple[float, float, float, float]:
+    """A box x0 y0 x1 y1 px as numbers; the whole crop where it is empty or not finite."""
+    x0, y0, x1, y1 = (float(value) for value in box)
+    is_usable = all(map(math.isfinite, (x0, y0, x1, y1))) and x1 > x0 and y1 > y0
+    return (x0, y0, x1, y1) if is_usable else (0.0, 0.0, float(width), float(height))
+
+
+def middle_of_box(box: Box, height: int, width: int) -> tuple[slice, slice]:
+    """Rows and columns of the central half of a box inside a crop of that size; never empty.
+
+    >>> middle_of_box(np.array([0.0, 0.0, 8.0, 8.0]), 100, 100)
+    (slice(2, 6, None), slice(2, 6, None))
+    """
+    x0, y0, x1, y1 = finite_box(box, height, width)
+    return _central(y0, y1, height), _central(x0, x1, width)
+
+
+def _central(low: float, high: float, limit: int) -> slice:
+    quarter = (high - low) / 4
+    start = min(max(math.floor(low + quarter), 0), limit - 1)
+    end = max(min(math.ceil(high - quarter), limit), start + 1)
+    return slice(start, end)
 
 
 def _corners(box: Box) -> NDArray[np.float64]:

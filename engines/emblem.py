@@ -1,4 +1,4 @@
-"""Nobody's face: the relief that the solid cover shows, and where it lies on a face.
+"""Nobody's face: the relief that covers show, and where it lies on a face.
 
 A recogniser knows faces and, far from all of them, one region for whatever is none: a blank,
 stripes, noise. Faces too small or too blurred to be told apart lie in that region too, so a
@@ -6,7 +6,8 @@ patterned cover "matches" them although nothing of them is left. A sharp face th
 lies elsewhere. It works as far as the recogniser sees it upright and in place; the relief is
 therefore laid where recognisers align faces, on the five landmarks.
 
-The relief is a mixture of the bundled donors; `scripts/choose_emblem.py` made it.
+The relief is the average of many mixtures of the bundled donors, whom nobody is like more than
+anybody else; `scripts/draw_emblem.py` made it.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ _SMALLEST_PX: Final = 16
 _FINENESS: Final = 0.75
 """Least size of the relief over its size in the picture; larger is sharper and aliases more."""
 _RIM: Final = 0.75
+_OVAL: Final = ((0.5, 0.52), (0.47, 0.55), 0.85)
+"""Middle and half axes of the face on the relief, and the share of them from which it fades."""
 _FARTHEST_PX: Final = 1e6
 _LEAST_SPREAD_PX: Final = 1e-2
 
@@ -91,14 +94,20 @@ def emblem_from_face(box: Box, landmarks: Landmarks) -> Similarity:
     )
 
 
-def placed_emblem(height: int, width: int, box: Box, landmarks: Landmarks) -> NDArray[np.uint8]:
-    """The relief over a face, as height×width uint8 depth, 0 dark to 255 light.
+def placed_emblem(
+    height: int, width: int, box: Box, landmarks: Landmarks
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """The relief over a face.
 
     Args:
         height: rows of the picture, px.
         width: columns of the picture, px.
         box: (4,) finite x0 y0 x1 y1, px of the picture; may reach outside.
         landmarks: (5, 2) px of the picture.
+
+    Returns:
+        Its depth, height×width uint8, 0 dark to 255 light; and height×width float32, 1 on the face
+        that it shows and 0 beside it.
 
     Raises:
         ModelMissing: the relief is absent.
@@ -110,13 +119,11 @@ def placed_emblem(height: int, width: int, box: Box, landmarks: Landmarks) -> ND
     level = next((one for one in levels if one.side >= _FINENESS * side_px), levels[-1])
     level_from_picture = emblem * np.float32(level.side)
     level_from_picture[:, 2] += level.rim
-    placed = cv2.warpAffine(
-        level.relief,
-        to_integer_centres(level_from_picture),
-        (width, height),
-        flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
-    )
-    return np.asarray(placed, np.uint8)
+    place = to_integer_centres(level_from_picture)
+    flags, size = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, (width, height)
+    depth = cv2.warpAffine(level.relief, place, size, flags=flags)
+    oval = cv2.warpAffine(level.oval, place, size, flags=flags)
+    return np.asarray(depth, np.uint8), np.asarray(oval, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +135,27 @@ class _Level:
         rim: width of the continued edge around it, px; a cover ends within it, and warping
             a picture that is there takes a third of the time of continuing it on the way.
         relief: (side + 2·rim) squared, uint8.
+        oval: the same, float32, where the face is.
     """
 
     side: int
     rim: int
     relief: NDArray[np.uint8]
+    oval: NDArray[np.float32]
 
 
 def _level_from_relief(relief: NDArray[np.uint8]) -> _Level:
     side, rim = len(relief), round(_RIM * len(relief))
     continued = cv2.copyMakeBorder(relief, rim, rim, rim, rim, cv2.BORDER_REPLICATE)
-    return _Level(side, rim, np.asarray(continued, np.uint8))
+    return _Level(side, rim, np.asarray(continued, np.uint8), _oval(side, rim))
+
+
+def _oval(side: int, rim: int) -> NDArray[np.float32]:
+    places = (np.arange(-rim, side + rim, dtype=np.float32) + np.float32(0.5)) / np.float32(side)
+    (across, down), (wide, high), full = _OVAL
+    away = np.hypot((places[None] - across) / wide, (places[:, None] - down) / high)
+    fade = np.clip((away - full) / (1 - full), 0, 1)
+    return np.asarray(1 - fade**2 * (3 - 2 * fade), np.float32)
 
 
 def _from_landmarks(landmarks: Landmarks) -> Similarity | None:

@@ -7,13 +7,13 @@ a new h×w×3 uint8 BGR array.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.crop_regions import finite_box, middle_of_box
 from engines.emblem import placed_emblem
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
@@ -70,10 +70,10 @@ def solid(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     True
     """
     height, width = crop.shape[:2]
-    frame = np.array(_finite_box(box, height, width), np.float32)
-    middle = _middle(box, height, width)
-    relief = placed_emblem(height, width, frame, landmarks)
-    painted = np.asarray(cv2.applyColorMap(relief, _RAMP), np.uint8)
+    frame = np.array(finite_box(box, height, width), np.float32)
+    middle = middle_of_box(box, height, width)
+    depth, oval = placed_emblem(height, width, frame, landmarks)
+    painted = np.asarray(cv2.applyColorMap(np.rint(depth * oval).astype(np.uint8), _RAMP), np.uint8)
     difference = _mean_difference(painted[middle], crop[middle])
     if difference >= _CLEARLY_DIFFERENT:
         return painted
@@ -86,7 +86,7 @@ def ellipse(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     """The face of `solid` inside the ellipse around the box; the corners are left."""
     height, width = crop.shape[:2]
     x, y = _pixel_centres(height, width)
-    x0, y0, x1, y1 = _finite_box(box, height, width)
+    x0, y0, x1, y1 = finite_box(box, height, width)
     across, down = (x1 - x0) / np.sqrt(2), (y1 - y0) / np.sqrt(2)
     inside = ((x - (x0 + x1) / 2) / across) ** 2 + ((y - (y0 + y1) / 2) / down) ** 2 <= 1
     return np.where(inside[..., None], solid(crop, landmarks, box), crop)
@@ -218,34 +218,13 @@ def _chosen_pixels(height: int, width: int, share: float) -> NDArray[np.bool_]:
     return np.random.default_rng(2003).random((height, width)) < share
 
 
-def _middle(box: Box, height: int, width: int) -> tuple[slice, slice]:
-    """Rows and columns of the central half of the box inside the crop; never empty."""
-    x0, y0, x1, y1 = _finite_box(box, height, width)
-    rows = _central(y0, y1, height)
-    columns = _central(x0, x1, width)
-    return rows, columns
-
-
-def _central(low: float, high: float, limit: int) -> slice:
-    quarter = (high - low) / 4
-    start = min(max(math.floor(low + quarter), 0), limit - 1)
-    end = max(min(math.ceil(high - quarter), limit), start + 1)
-    return slice(start, end)
-
-
-def _finite_box(box: Box, height: int, width: int) -> tuple[float, float, float, float]:
-    x0, y0, x1, y1 = (float(value) for value in box)
-    is_usable = all(map(math.isfinite, (x0, y0, x1, y1))) and x1 > x0 and y1 > y0
-    return (x0, y0, x1, y1) if is_usable else (0.0, 0.0, float(width), float(height))
-
-
 def _finite_landmarks(
     landmarks: Landmarks, box: Box, height: int, width: int
 ) -> NDArray[np.float64]:
     """The landmarks, or where they are in a typical face where they are unusable."""
     if landmarks.shape == (5, 2) and np.isfinite(landmarks).all():
         return np.clip(landmarks.astype(np.float64), -1e4, 1e4)
-    x0, y0, x1, y1 = _finite_box(box, height, width)
+    x0, y0, x1, y1 = finite_box(box, height, width)
     typical = np.array([[0.3, 0.4], [0.7, 0.4], [0.5, 0.6], [0.35, 0.78], [0.65, 0.78]])
     return np.asarray(np.array([x0, y0]) + typical * np.array([x1 - x0, y1 - y0]), np.float64)
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import crop_from_picture, inverse_of, kveil_from_landmarks
-from engines.covers import DEFAULT_COVER
 from engines.errors import EngineFault
 from engines.pictures import picture_from_bgr
 from engines.types import Face
@@ -33,15 +31,13 @@ from evaluation.followed_faces import FollowedFace, Geometry, Steadiness, geomet
 from evaluation.metrics.flicker import identity_variance, template_spread
 from evaluation.metrics.intervals import Proportion, clustered
 from evaluation.recognisers import Recogniser
+from evaluation.under_cover import is_under_cover
 
-__all__ = ["ClipQuality", "Constancy", "QualityFigures", "is_under_cover"]
+__all__ = ["ClipQuality", "Constancy", "QualityFigures"]
 
 _LEAST_PX: Final = 40.0
 _SAME_PLACE: Final = 0.3
 _LEAST_TEMPLATES: Final = 5
-_COVER_NEAR: Final = 18.0
-"""Grey levels that a codec may move the cover's paint; larger takes bluer faces for covers."""
-_COVER_SHARE: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ class ClipQuality:
 
     def keep(self, seen: Sighting, pair: FramePair) -> None:
         """Takes one face of one frame."""
-        is_covered = is_under_cover(pair.anonymized, seen.face.box_px)
+        is_covered = is_under_cover(pair.anonymized, seen.face)
         self._covered.append((is_covered, seen.chain))
         if is_covered:
             return
@@ -213,45 +209,6 @@ class ClipQuality:
             return
         back = inverse_of(crop_from_frame)
         followed.add(pair.index, face, new_face, back, (head, new_head))
-
-
-def is_under_cover(image: NDArray[np.uint8], box_px: NDArray[np.float32]) -> bool:
-    """Whether the central half of a box shows the paint of kveil's solid cover.
-
-    Args:
-        image: H×W×3 uint8 BGR.
-        box_px: (4,) xyxy.
-
-    >>> grey, box = np.full((64, 64, 3), 90, np.uint8), np.array([0, 0, 64, 64], np.float32)
-    >>> covered = DEFAULT_COVER.paint(grey, np.full((5, 2), np.nan, np.float32))
-    >>> is_under_cover(covered, box), is_under_cover(grey, box)
-    (True, False)
-    """
-    centre, half = (box_px[:2] + box_px[2:]) / 2, (box_px[2:] - box_px[:2]) / 4
-    limit = np.array([image.shape[1], image.shape[0]])
-    low = np.clip(np.floor(centre - half).astype(int), 0, limit - 1)
-    high = np.clip(np.ceil(centre + half).astype(int), low + 1, limit)
-    pixels = image[low[1] : high[1], low[0] : high[0]].reshape(-1, 3).astype(np.float32)
-    # The cover is one ramp of colours, or the same with blue and red exchanged.
-    shares = [_share_of_ramp(pixels), _share_of_ramp(pixels[:, ::-1])]
-    return max(shares) >= _COVER_SHARE
-
-
-def _share_of_ramp(pixels: NDArray[np.float32]) -> float:
-    dark, light = _ramp()
-    along = light - dark
-    place = np.clip((pixels - dark) @ along / float(along @ along), 0, 1)
-    away = np.linalg.norm(pixels - dark - place[:, None] * along, axis=1)
-    return float((away < _COVER_NEAR).mean())
-
-
-@cache
-def _ramp() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The darkest and the lightest colour of the cover, as it paints a grey face."""
-    grey = np.full((64, 64, 3), 128, np.uint8)
-    painted = DEFAULT_COVER.paint(grey, np.full((5, 2), np.nan, np.float32)).reshape(-1, 3)
-    order = painted.sum(axis=1).argsort()
-    return painted[order[0]].astype(np.float32), painted[order[-1]].astype(np.float32)
 
 
 def _share(rows: Sequence[tuple[bool, int]]) -> Proportion:

@@ -87,7 +87,8 @@ def measured(clip: Path, work: Path, seconds: float, turn: int) -> Judged:
     if not run.exists():
         # Without the visible mark, which lies over faces too and is nobody's swap.
         command = ["kveil", "anonymize", str(start), "-o", str(target), "--overwrite"]
-        command += ["--method", "swap", "--set", "privacy.label=false", "--report", str(run)]
+        command += ["--method", "swap", "--set", "privacy.label=false"]
+        command += ["--set", "cover.look=solid", "--report", str(run)]
         subprocess.run(command, check=True)
     if not attack.exists():
         command = ["kveil", "evaluate", str(start), str(target), "--report", str(attack)]

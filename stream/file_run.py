@@ -217,7 +217,7 @@ def recording_anonymizer(
         finder.prepare(shape.height, shape.width)
         schedule, lookahead = file_schedule(settings, shape, workers)
         tracker = tracker_for(settings, lookahead, float(shape.rate))
-    cover = method_cover(settings.method)
+    cover = method_cover(settings.method, settings.cover.look)
     return Anonymizer(
         finder,
         schedule,

@@ -9,19 +9,22 @@ __all__ = ["SWAP", "method_cover", "method_warning"]
 
 SWAP = "swap"
 """The method that replaces faces; every other one is the name of a cover."""
-_FALLBACK = "solid"
 
 
-def method_cover(method: str) -> NamedCover:
-    """What lies over a face without a patch; the swap falls back to the safest cover.
+def method_cover(method: str, look: str = "muted") -> NamedCover:
+    """What lies over a face without a patch.
+
+    Args:
+        method: `swap`, or the name of a cover.
+        look: the name of the cover that goes with `swap`.
 
     Raises:
         UsageRefused: there is no such method.
 
-    >>> method_cover("swap").name
-    'solid'
+    >>> method_cover("swap").name, method_cover("swap", "solid").name, method_cover("blur").name
+    ('muted', 'solid', 'blur')
     """
-    name = _FALLBACK if method == SWAP else method
+    name = look if method == SWAP else method
     if name not in COVERS:
         raise UsageRefused(f"no method is named `{method}`; `kveil methods` lists them")
     return COVERS[name]

@@ -225,7 +225,7 @@ class LiveAnonymizers:
             schedule,
             tracker,
             self._replacer,
-            method_cover(settings.method),
+            method_cover(settings.method, settings.cover.look),
             settings.cover.margin,
             self.stages,
         )

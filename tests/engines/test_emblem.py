@@ -66,17 +66,21 @@ def test_whatever_the_landmarks_its_size_and_middle_keep_to_the_box(values: list
 @pytest.mark.parametrize("side", [4, 16, 60, 900])
 def test_it_shows_a_face_at_every_size(side: int) -> None:
     box = np.array([0, 0, side, side], np.float32)
-    placed = placed_emblem(side, side, box, UNKNOWN)
-    assert placed.shape == (side, side)
+    placed, oval = placed_emblem(side, side, box, UNKNOWN)
+    assert placed.shape == oval.shape == (side, side)
     assert placed.dtype == np.uint8
+    assert oval.dtype == np.float32
+    assert oval[side // 2, side // 2] == 1
+    assert oval[0, 0] < 0.1
     if side >= 16:
-        assert placed.std() > 30
+        assert placed[oval > 0.5].std() > 30
 
 
 def test_it_moves_with_the_face_without_changing() -> None:
     first = placed_emblem(140, 140, BOX, UNKNOWN)
     second = placed_emblem(140, 140, BOX + np.float32(7), UNKNOWN)
-    assert (first[:-7, :-7] == second[7:, 7:]).all()
+    assert (first[0][:-7, :-7] == second[0][7:, 7:]).all()
+    np.testing.assert_allclose(first[1][:-7, :-7], second[1][7:, 7:], atol=1e-5)
 
 
 def test_an_absent_or_damaged_relief_is_refused(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engines.covers import DEFAULT_COVER
 from engines.types import Face
-from evaluation.clip_quality import ClipQuality, QualityFigures, is_under_cover
+from evaluation.clip_quality import ClipQuality, QualityFigures
 from evaluation.clips import FramePair
 from evaluation.exposure import measure_exposure
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, painted_face
@@ -101,14 +101,6 @@ def test_covered_frames_are_counted_apart() -> None:
     assert striped.covered.hits == 30
     assert striped.redetected.rate == 1.0
     assert striped.redetected.probes == 5
-
-
-@pytest.mark.parametrize("size", [16, 40, 200])
-def test_cover_is_told_at_any_size(size: int) -> None:
-    image = np.full((size, size, 3), 140, np.uint8)
-    box = np.array([0, 0, size, size], np.float32)
-    assert not is_under_cover(image, box)
-    assert is_under_cover(DEFAULT_COVER.paint(image, np.zeros((5, 2), np.float32)), box)
 
 
 def test_a_clip_without_faces_measures_nothing() -> None:

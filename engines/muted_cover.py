@@ -1,0 +1,129 @@
+"""The muted cover: nobody's face in the colours of the scene, on ground that continues it.
+
+A crowd under covers in a colour that no scene has is safe and useless. This cover takes two
+things more from the picture than the solid one: the colours at the rim of its region, which run
+on inwards, and the mean colour of the middle of the box, in which the face is drawn. Neither tells
+people apart: any two people whose regions agree in these get the same cover, pixel for pixel.
+
+It has two layers, for faces stand close together: where regions overlap, every ground lies below
+every figure, and a figure ends softly on ground.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.crop_regions import finite_box, middle_of_box
+from engines.emblem import placed_emblem
+from engines.pictures import BgrImage
+from engines.types import Box, Landmarks
+
+__all__ = ["Figure", "figure", "ground", "muted"]
+
+_CELLS: Final = 20
+"""Of a side of the ground; its outermost cells, averages of the picture, are what runs on."""
+_RELIEF: Final = (26.0, 0.26)
+"""Amplitude of the relief: grey levels, and a share of the brightness of the face on top."""
+_LEAST_CHANGE: Final = 14.0
+_RAISED: Final = 2.0
+"""A face that differs less from what it hides, grey levels on average, is drawn so much stronger:
+faces out of focus look much like nobody's."""
+_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Nobody's face as it lies on ground.
+
+    Attributes:
+        pixels: h×w×3 float32 BGR, 0…255.
+        alpha: h×w float32, how opaque it is: 1 over the middle of the face, 0 beside it.
+        tone: (3,) float32 BGR, the colour in which it is drawn.
+    """
+
+    pixels: Float32
+    alpha: Float32
+    tone: Float32
+
+
+def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
+    """Both layers over a crop.
+
+    >>> painted = muted(np.full((40, 40, 3), 110, np.uint8), np.full((5, 2), np.nan, np.float32),
+    ...                 np.array([4, 4, 36, 36], np.float32))
+    >>> painted[0, 0].tolist(), bool(painted[:, 20].std() > 5)
+    ([110, 110, 110], True)
+    """
+    above, below = figure(crop, landmarks, box), ground(crop).astype(np.float32)
+    laid = below + above.alpha[..., None] * (above.pixels - below)
+    return np.asarray(np.clip(np.rint(laid), 0, 255), np.uint8)
+
+
+def ground(crop: BgrImage) -> BgrImage:
+    """The colours at the rim of a crop, run on inwards: the membrane that they span.
+
+    Args:
+        crop: h×w×3 uint8 BGR; only its outermost twentieth is used.
+
+    Returns:
+        h×w×3 uint8 BGR.
+    """
+    height, width = crop.shape[:2]
+    cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
+    spanned = _membrane() @ cells.reshape(-1, 3)[_rim().ravel()].astype(np.float32)
+    smooth = np.clip(np.rint(spanned), 0, 255).astype(np.uint8).reshape(_CELLS, _CELLS, 3)
+    return np.asarray(cv2.resize(smooth, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
+
+
+def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
+    """Nobody's face in the mean colour of the middle of a box.
+
+    Args:
+        crop: h×w×3 uint8 BGR.
+        landmarks: (5, 2) px of the crop.
+        box: (4,) x0 y0 x1 y1 px of the crop; may reach outside.
+    """
+    height, width = crop.shape[:2]
+    frame = np.array(finite_box(box, height, width), np.float32)
+    middle = middle_of_box(box, height, width)
+    hidden = crop[middle].astype(np.float32)
+    tone = hidden.mean(axis=(0, 1))
+    depth, alpha = placed_emblem(height, width, frame, landmarks)
+    raised = (depth - depth[middle].mean(dtype=np.float32)) * np.float32(1 / 128)
+    raised *= _RELIEF[0] + _RELIEF[1] * float(tone @ _LUMA)
+    if np.abs(_coloured(raised[middle], tone) - hidden).mean() < _LEAST_CHANGE:
+        raised *= _RAISED
+    return Figure(_coloured(raised, tone), alpha, tone)
+
+
+def _coloured(raised: Float32, tone: Float32) -> Float32:
+    """A relief on one colour: h×w×3 BGR, 0…255."""
+    channels = [np.clip(raised + value, 0, 255) for value in tone]
+    return np.asarray(cv2.merge(channels), np.float32)
+
+
+def _rim() -> NDArray[np.bool_]:
+    rim = np.ones((_CELLS, _CELLS), bool)
+    rim[1:-1, 1:-1] = False
+    return rim
+
+
+@cache
+def _membrane() -> Float32:
+    """All cells of a square from those at its rim, by Laplace's equation: (cells², rim cells)."""
+    neighbours = np.eye(_CELLS, k=1) + np.eye(_CELLS, k=-1)
+    one = np.eye(_CELLS)
+    equation = 4 * np.eye(_CELLS**2) - np.kron(neighbours, one) - np.kron(one, neighbours)
+    rim = _rim().ravel()
+    spanned = np.zeros((_CELLS**2, int(rim.sum())))
+    spanned[rim] = np.eye(int(rim.sum()))
+    spanned[~rim] = np.linalg.solve(equation[~rim][:, ~rim], -equation[~rim][:, rim])
+    return spanned.astype(np.float32)

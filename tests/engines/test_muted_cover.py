@@ -1,0 +1,121 @@
+"""The muted cover takes colours of the scene, and nothing else of a face."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from engines.covering import cover_faces
+from engines.covers import cover_named
+from engines.muted_cover import figure, ground, muted
+from engines.pictures import BgrImage, picture_from_bgr
+from engines.types import Face, Track, TrackState
+from evaluation.under_cover import is_under_cover
+
+pytestmark = pytest.mark.unit
+
+PARTS = np.array([[0.3, 0.4], [0.7, 0.4], [0.5, 0.6], [0.35, 0.78], [0.65, 0.78]], np.float32)
+BOX = np.array([20, 20, 60, 60], np.float32)
+POINTS = PARTS * 40 + 20
+
+
+def scene(seed: int = 0, size: int = 80) -> BgrImage:
+    image = np.random.default_rng(seed).integers(0, 256, (size, size, 3), np.uint8)
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), 2), np.uint8)
+
+
+def shuffled(image: BgrImage, rows: slice, columns: slice, seed: int = 1) -> BgrImage:
+    """The same pixels in other places of a window."""
+    changed = image.copy()
+    pixels = changed[rows, columns].reshape(-1, 3)
+    pixels = np.random.default_rng(seed).permutation(pixels)
+    changed[rows, columns] = pixels.reshape(changed[rows, columns].shape)
+    return changed
+
+
+def face_at(x: float, y: float, size: float) -> Face:
+    box = np.array([x, y, x + size, y + size], np.float32)
+    return Face(box, PARTS * np.float32(size) + box[:2], 0.9)
+
+
+def covered(image: BgrImage, faces: list[Face]) -> NDArray[np.uint8]:
+    tracks = [Track(number, face, TrackState.DETECTED, 9) for number, face in enumerate(faces)]
+    picture = picture_from_bgr(image.copy())
+    cover_faces(picture, tracks, cover_named("muted"), 1.3)
+    return picture.bgr()
+
+
+@given(st.integers(0, 2**16))
+@settings(max_examples=40, deadline=None)
+def test_who_has_the_same_colours_gets_the_same_cover(seed: int) -> None:
+    first = scene(seed)
+    around = first.copy()
+    around[5:75, 5:75] = scene(seed + 1)[5:75, 5:75]
+    around[30:50, 30:50] = first[30:50, 30:50]
+    second = shuffled(around, slice(30, 50), slice(30, 50))
+    assert (muted(first, POINTS, BOX) == muted(second, POINTS, BOX)).all()
+
+
+def test_neighbours_show_nothing_of_each_other_but_one_colour() -> None:
+    faces = [face_at(30, 30, 40), face_at(62, 40, 36), face_at(50, 64, 30)]
+    first = scene(5, 130)
+    second = first
+    for face in faces:
+        x0, y0, x1, y1 = (int(value) for value in face.box_px)
+        quarter = (x1 - x0) // 4
+        second = shuffled(
+            second, slice(y0 + quarter, y1 - quarter), slice(x0 + quarter, x1 - quarter)
+        )
+    assert (first != second).any()
+    assert (covered(first, faces) == covered(second, faces)).all()
+
+
+def test_no_region_keeps_a_pixel_of_what_it_hides() -> None:
+    checks = np.indices((130, 130)).sum(0) % 2 * 255
+    image = np.repeat(checks.astype(np.uint8)[..., None], 3, axis=2)
+    faces = [face_at(30, 30, 40), face_at(62, 40, 36), face_at(50, 64, 30)]
+    made = covered(image, faces).astype(int)
+    for face in faces:
+        x0, y0, x1, y1 = (int(value) for value in face.box_px)
+        inside = made[y0:y1, x0:x1]
+        assert np.abs(np.diff(inside, axis=1)).max() < 120
+
+
+def test_faces_of_neighbours_lie_on_the_ground_of_both() -> None:
+    faces = [face_at(30, 30, 40), face_at(68, 34, 36)]
+    made = covered(np.full((130, 140, 3), (90, 110, 130), np.uint8), faces)
+    assert all(is_under_cover(made, face) for face in faces)
+
+
+def test_ground_goes_on_as_it_is_around() -> None:
+    down, across = np.mgrid[0:90, 0:70]
+    ramp = np.stack([down * 2, across * 2, down + across], axis=2).astype(np.uint8)
+    spoiled = ramp.copy()
+    spoiled[10:80, 10:60] = 255
+    assert np.abs(ground(spoiled).astype(int) - ramp).max() <= 8
+
+
+@pytest.mark.parametrize("level", [0, 20, 128, 235, 255])
+def test_it_differs_from_a_flat_place(level: int) -> None:
+    crop = np.full((80, 80, 3), level, np.uint8)
+    change = muted(crop, POINTS, BOX).astype(int) - crop
+    assert np.abs(change[30:50, 30:50]).mean() >= 4
+
+
+def test_it_is_drawn_stronger_over_what_looks_like_it() -> None:
+    once = muted(scene(), POINTS, BOX)
+    twice = muted(once, POINTS, BOX)
+    change = np.abs(twice[30:50, 30:50].astype(int) - once[30:50, 30:50])
+    assert change.mean() >= 9
+
+
+@pytest.mark.parametrize("level", [0, 255])
+def test_it_stays_within_the_range_of_pixels(level: int) -> None:
+    drawn = figure(np.full((80, 80, 3), level, np.uint8), POINTS, BOX)
+    assert drawn.pixels.min() >= 0
+    assert drawn.pixels.max() <= 255
+    assert drawn.alpha.max() == 1
