@@ -42,7 +42,7 @@ DEFAULT_MARGIN: Final = 1.3
 _SLATE_BGR: Final = (60, 47, 40)
 _SEAL: Final = object()
 _CENTRAL: Final = 0.5
-_LEAST_CHANGE: Final = 11.0
+_LEAST_CHANGE: Final = 10.0
 """Of a face's box the share, about its middle, in which a patch must differ from what it hides, and
 by how much on average, grey levels: in the dark, or out of focus, faces look alike."""
 

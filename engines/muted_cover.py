@@ -28,13 +28,16 @@ __all__ = ["Figure", "figure", "ground", "muted"]
 
 _CELLS: Final = 20
 """Of a side of the ground; its outermost cells, averages of the picture, are what runs on."""
-_RELIEF: Final = (26.0, 0.26)
+_RELIEF: Final = (14.0, 0.35)
 """Amplitude of the relief: grey levels, and a share of the brightness of the face on top."""
 _LEAST_CHANGE: Final = 14.0
-_RAISED: Final = 2.0
-"""A face that differs less from what it hides, grey levels on average, is drawn so much stronger:
-faces out of focus look much like nobody's."""
+_SHIFT: Final = 16.0
+"""A face that differs less from what it hides, grey levels on average, is drawn so much lighter, or
+darker where it is light: faces in the dark, or out of focus, look much like nobody's."""
+_EDGE: Final = 0.1
+"""Share of a crop's side in which the figure ends at its edges."""
 _LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
+_MIDDLE: Final = 128.0
 
 Float32 = NDArray[np.float32]
 
@@ -96,12 +99,20 @@ def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
     middle = middle_of_box(box, height, width)
     hidden = crop[middle].astype(np.float32)
     tone = hidden.mean(axis=(0, 1))
-    depth, alpha = placed_emblem(height, width, frame, landmarks)
+    depth, oval = placed_emblem(height, width, frame, landmarks)
+    luma = float(tone @ _LUMA)
     raised = (depth - depth[middle].mean(dtype=np.float32)) * np.float32(1 / 128)
-    raised *= _RELIEF[0] + _RELIEF[1] * float(tone @ _LUMA)
+    raised *= _RELIEF[0] + _RELIEF[1] * luma
     if np.abs(_coloured(raised[middle], tone) - hidden).mean() < _LEAST_CHANGE:
-        raised *= _RAISED
+        tone += _SHIFT if luma < _MIDDLE else -_SHIFT
+    alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
     return Figure(_coloured(raised, tone), alpha, tone)
+
+
+def _to_edges(length: int) -> Float32:
+    """For each pixel of a side 1 in its middle, falling to 0 at its ends."""
+    places = (np.arange(length, dtype=np.float32) + np.float32(0.5)) / np.float32(length)
+    return np.asarray(np.clip(np.minimum(places, 1 - places) / np.float32(_EDGE), 0, 1), np.float32)
 
 
 def _coloured(raised: Float32, tone: Float32) -> Float32:
