@@ -30,6 +30,10 @@ _CELLS: Final = 20
 """Of a side of the ground; its outermost cells, averages of the picture, are what runs on."""
 _RELIEF: Final = (14.0, 0.35)
 """Amplitude of the relief: grey levels, and a share of the brightness of the face on top."""
+_SMALL: Final = (24.0, 56.0)
+_BOLDER: Final = 2.0
+"""Widths of a box, px, up to which the relief is so many times as strong, and from which it is not:
+recognisers take small soft faces for none."""
 _LEAST_CHANGE: Final = 14.0
 _SHIFT: Final = 16.0
 """A face that differs less from what it hides, grey levels on average, is drawn so much lighter, or
@@ -102,11 +106,16 @@ def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
     depth, oval = placed_emblem(height, width, frame, landmarks)
     luma = float(tone @ _LUMA)
     raised = (depth - depth[middle].mean(dtype=np.float32)) * np.float32(1 / 128)
-    raised *= _RELIEF[0] + _RELIEF[1] * luma
+    raised *= (_RELIEF[0] + _RELIEF[1] * luma) * _boldness(float(frame[2] - frame[0]))
     if np.abs(_coloured(raised[middle], tone) - hidden).mean() < _LEAST_CHANGE:
         tone += _SHIFT if luma < _MIDDLE else -_SHIFT
     alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
     return Figure(_coloured(raised, tone), alpha, tone)
+
+
+def _boldness(width: float) -> float:
+    """How many times as strong as on large faces the relief is on a box of that width, px."""
+    return float(np.interp(width, _SMALL, (_BOLDER, 1.0)))
 
 
 def _to_edges(length: int) -> Float32:
