@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.alignment import sized_region
 from engines.covers import Cover, Layers, grown_box
@@ -17,6 +18,8 @@ from engines.types import Box, Landmarks, Track
 __all__ = ["cover_faces"]
 
 _SURE_SCORE: Final = 0.5
+_FEATHER: Final = 0.08
+"""How far ground goes over into the picture beyond a cover's region, shares of its sides."""
 
 
 Window = tuple[int, int, int, int]
@@ -29,6 +32,7 @@ class _Place:
 
     Attributes:
         outer: the cover.
+        around: the cover and as far as its ground goes over into the picture.
         inner: the face's box; None where no part of it is in the picture.
         landmarks: (5, 2) px of `outer`.
         box: (4,) x0 y0 x1 y1 px of `outer`.
@@ -36,6 +40,7 @@ class _Place:
     """
 
     outer: Window
+    around: Window
     inner: Window | None
     landmarks: Landmarks
     box: Box
@@ -106,10 +111,22 @@ def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, na
             flat = np.broadcast_to(np.rint(figure.tone).astype(np.uint8), (height, width, 3))
             picture.overwrite(top, left, np.ascontiguousarray(flat))
     for place in places:
-        crop = picture.region_bgr(*place.outer)
-        picture.overwrite(*place.outer[:2], _sound(layers.ground(crop), crop, name))
+        crop = picture.region_bgr(*place.around)
+        ground = _sound(layers.ground(crop), crop, name).astype(np.float32)
+        picture.blend(*place.around[:2], ground, _feather(place))
     for place, figure in zip(places, figures, strict=True):
         picture.blend(*place.outer[:2], figure.pixels, figure.alpha)
+
+
+def _feather(place: _Place) -> NDArray[np.float32]:
+    """How opaque ground is: float32 as `around`, 1 on the cover, falling to 0 beside it."""
+    sides = []
+    for axis in (0, 1):
+        places = np.arange(place.around[axis + 2]) + place.around[axis] + 0.5
+        first, size = place.outer[axis], place.outer[axis + 2]
+        beyond = np.maximum(np.maximum(first - places, places - first - size), 0)
+        sides.append(np.clip(1 - beyond / max(_FEATHER * size, 1), 0, 1).astype(np.float32))
+    return np.asarray(np.minimum.outer(*sides), np.float32)
 
 
 def _sound(pixels: BgrImage, crop: BgrImage, name: str) -> BgrImage:
@@ -129,12 +146,16 @@ def _place(picture: Picture, track: Track, margin: float) -> _Place | None:
     box = track.face.box_px.astype(np.float64)
     if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
         raise EngineFault("a face box is not finite or empty; cover the whole frame")
-    outer = sized_region(grown_box(box, max(margin, 1.0), track.face.landmarks_px), picture)
-    if outer is None:
+    region = grown_box(box, max(margin, 1.0), track.face.landmarks_px)
+    outer = sized_region(region, picture)
+    wider = np.tile(_FEATHER * (region[2:] - region[:2]), 2) * np.array([-1, -1, 1, 1])
+    around = sized_region(region + wider, picture)
+    if outer is None or around is None:
         return None
     shift = np.array([outer[1], outer[0]], np.float32)
     return _Place(
         outer,
+        around,
         sized_region(box, picture),
         (track.face.landmarks_px - shift).astype(np.float32),
         (box - np.tile(shift, 2)).astype(np.float32),

@@ -91,6 +91,18 @@ def test_faces_of_neighbours_lie_on_the_ground_of_both() -> None:
     assert all(is_under_cover(made, face) for face in faces)
 
 
+def test_the_edge_of_a_region_is_no_step() -> None:
+    down, across = np.mgrid[0:200, 0:200]
+    stripes = (128 + 60 * np.sin(across / 6) * np.sin(down / 6)).astype(np.uint8)
+    made = covered(np.repeat(stripes[..., None], 3, axis=2), [face_at(60, 60, 80)])
+    before, after = (
+        np.abs(np.diff(image[..., 0].astype(int), axis=1))
+        for image in (np.repeat(stripes[..., None], 3, axis=2), made)
+    )
+    outside = np.r_[30:50, 150:170]
+    assert after[:, outside].max() <= before.max() + 4
+
+
 def test_ground_goes_on_as_it_is_around() -> None:
     down, across = np.mgrid[0:90, 0:70]
     ramp = np.stack([down * 2, across * 2, down + across], axis=2).astype(np.uint8)
