@@ -104,18 +104,21 @@ def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, na
         layers.figure(crop, place.landmarks, place.box)
         for crop, place in zip(crops, places, strict=True)
     ]
-    # No face is left when grounds run on from what is around them: theirs may lie on its box.
+    # Grounds run on from what is around them: where that is another's face, its colour is.
     for place, figure in zip(places, figures, strict=True):
-        if place.inner is not None:
+        others = (other.around for other in places if other is not place)
+        if place.inner and any(_meet(place.inner, other) for other in others):
             top, left, height, width = place.inner
-            flat = np.broadcast_to(np.rint(figure.tone).astype(np.uint8), (height, width, 3))
-            picture.overwrite(top, left, np.ascontiguousarray(flat))
+            picture.overwrite(top, left, np.full((height, width, 3), figure.tone, np.uint8))
     for place in places:
-        crop = picture.region_bgr(*place.around)
-        ground = _sound(layers.ground(crop), crop, name).astype(np.float32)
-        picture.blend(*place.around[:2], ground, _feather(place))
+        top, left, height, width = place.around
+        cells = picture.region_bgr(*place.around, scaled=(layers.cells, layers.cells))
+        ground = layers.ground(cells, height, width)
+        if ground.shape != (height, width, 3) or ground.dtype != np.uint8:
+            raise EngineFault(f"cover {name} gave {ground.shape} {ground.dtype}")
+        picture.blend(top, left, ground.astype(np.float32), _feather(place))
     for place, figure in zip(places, figures, strict=True):
-        picture.blend(*place.outer[:2], figure.pixels, figure.alpha)
+        picture.blend(*place.outer[:2], figure.pixels.astype(np.float32), figure.alpha)
 
 
 def _feather(place: _Place) -> NDArray[np.float32]:

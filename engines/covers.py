@@ -48,14 +48,16 @@ class Painter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """A cover of two layers; both take the crop as `Painter` does and leave it as it is.
+    """A cover of two layers.
 
     Attributes:
-        ground: fills the crop; (crop) → h×w×3 uint8 BGR.
-        figure: lies on it; (crop, landmarks, box) → what it is.
+        cells: side to which a region is scaled down for `ground`.
+        ground: fills the region; (cells×cells×3 uint8 BGR, height, width) → height×width×3.
+        figure: lies on it; takes what `Painter` does.
     """
 
-    ground: Callable[[BgrImage], BgrImage]
+    cells: int
+    ground: Callable[[BgrImage, int, int], BgrImage]
     figure: Callable[[BgrImage, Landmarks, Box], Figure]
 
 
@@ -179,7 +181,11 @@ def _pixels_only(draw: Callable[[BgrImage], BgrImage]) -> Painter:
 _PAPER: Final = "k-Same 2003, table 1"
 _ALL: Final = (
     NamedCover("solid", obscuring.solid),
-    NamedCover("muted", muted_cover.muted, layers=Layers(muted_cover.ground, muted_cover.figure)),
+    NamedCover(
+        "muted",
+        muted_cover.muted,
+        layers=Layers(muted_cover.CELLS, muted_cover.ground, muted_cover.figure),
+    ),
     NamedCover("ellipse", obscuring.ellipse, is_partial=True),
     NamedCover("blackout", _pixels_only(obscuring.blackout)),
     NamedCover(

@@ -24,9 +24,9 @@ from engines.emblem import placed_emblem
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
-__all__ = ["Figure", "figure", "ground", "muted"]
+__all__ = ["CELLS", "Figure", "figure", "ground", "muted"]
 
-_CELLS: Final = 20
+CELLS: Final = 20
 """Of a side of the ground; its outermost cells, averages of the picture, are what runs on."""
 _RELIEF: Final = (14.0, 0.35)
 """Amplitude of the relief: grey levels, and a share of the brightness of the face on top."""
@@ -51,12 +51,12 @@ class Figure:
     """Nobody's face as it lies on ground.
 
     Attributes:
-        pixels: h×w×3 float32 BGR, 0…255.
+        pixels: h×w×3 uint8 BGR.
         alpha: h×w float32, how opaque it is: 1 over the middle of the face, 0 beside it.
         tone: (3,) float32 BGR, the colour in which it is drawn.
     """
 
-    pixels: Float32
+    pixels: BgrImage
     alpha: Float32
     tone: Float32
 
@@ -69,24 +69,27 @@ def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     >>> painted[0, 0].tolist(), bool(painted[:, 20].std() > 5)
     ([110, 110, 110], True)
     """
-    above, below = figure(crop, landmarks, box), ground(crop).astype(np.float32)
+    height, width = crop.shape[:2]
+    cells = cv2.resize(crop, (CELLS, CELLS), interpolation=cv2.INTER_AREA)
+    above = figure(crop, landmarks, box)
+    below = ground(np.asarray(cells, np.uint8), height, width).astype(np.float32)
     laid = below + above.alpha[..., None] * (above.pixels - below)
     return np.asarray(np.clip(np.rint(laid), 0, 255), np.uint8)
 
 
-def ground(crop: BgrImage) -> BgrImage:
-    """The colours at the rim of a crop, run on inwards: the membrane that they span.
+def ground(cells: BgrImage, height: int, width: int) -> BgrImage:
+    """The colours at the rim of a region, run on inwards: the membrane that they span.
 
     Args:
-        crop: h×w×3 uint8 BGR; only its outermost twentieth is used.
+        cells: CELLS×CELLS×3 uint8 BGR, the region scaled down; only its outermost cells are used.
+        height: rows of the region, px.
+        width: its columns.
 
     Returns:
-        h×w×3 uint8 BGR.
+        height×width×3 uint8 BGR.
     """
-    height, width = crop.shape[:2]
-    cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
     spanned = _membrane() @ cells.reshape(-1, 3)[_rim().ravel()].astype(np.float32)
-    smooth = np.clip(np.rint(spanned), 0, 255).astype(np.uint8).reshape(_CELLS, _CELLS, 3)
+    smooth = np.clip(np.rint(spanned), 0, 255).astype(np.uint8).reshape(CELLS, CELLS, 3)
     return np.asarray(cv2.resize(smooth, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
@@ -101,16 +104,22 @@ def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
     height, width = crop.shape[:2]
     frame = np.array(finite_box(box, height, width), np.float32)
     middle = middle_of_box(box, height, width)
-    hidden = crop[middle].astype(np.float32)
-    tone = hidden.mean(axis=(0, 1))
+    tone = crop[middle].mean(axis=(0, 1), dtype=np.float32)
     depth, oval = placed_emblem(height, width, frame, landmarks)
     luma = float(tone @ _LUMA)
-    raised = (depth - depth[middle].mean(dtype=np.float32)) * np.float32(1 / 128)
-    raised *= (_RELIEF[0] + _RELIEF[1] * luma) * _boldness(float(frame[2] - frame[0]))
-    if np.abs(_coloured(raised[middle], tone) - hidden).mean() < _LEAST_CHANGE:
-        tone += _SHIFT if luma < _MIDDLE else -_SHIFT
+    raised = (_RELIEF[0] + _RELIEF[1] * luma) * _boldness(float(frame[2] - frame[0]))
+    levels = (np.arange(256, dtype=np.float32) - depth[middle].mean()) * np.float32(raised / 128)
+    drawn = _painted(depth[middle], levels, tone)
+    if cv2.norm(drawn, crop[middle], cv2.NORM_L1) < _LEAST_CHANGE * drawn.size:
+        tone = tone + np.float32(_SHIFT if luma < _MIDDLE else -_SHIFT)
     alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
-    return Figure(_coloured(raised, tone), alpha, tone)
+    return Figure(_painted(depth, levels, tone), alpha, tone)
+
+
+def _painted(depth: NDArray[np.uint8], levels: Float32, tone: Float32) -> BgrImage:
+    """A relief on one colour, h×w×3 BGR; `levels` says how much each depth is lighter, [256]."""
+    ramp = np.clip(np.rint(tone + levels[:, None]), 0, 255).astype(np.uint8)
+    return np.asarray(cv2.applyColorMap(depth, ramp[:, None]), np.uint8)
 
 
 def _boldness(width: float) -> float:
@@ -131,7 +140,7 @@ def _coloured(raised: Float32, tone: Float32) -> Float32:
 
 
 def _rim() -> NDArray[np.bool_]:
-    rim = np.ones((_CELLS, _CELLS), bool)
+    rim = np.ones((CELLS, CELLS), bool)
     rim[1:-1, 1:-1] = False
     return rim
 
@@ -139,11 +148,11 @@ def _rim() -> NDArray[np.bool_]:
 @cache
 def _membrane() -> Float32:
     """All cells of a square from those at its rim, by Laplace's equation: (cells², rim cells)."""
-    neighbours = np.eye(_CELLS, k=1) + np.eye(_CELLS, k=-1)
-    one = np.eye(_CELLS)
-    equation = 4 * np.eye(_CELLS**2) - np.kron(neighbours, one) - np.kron(one, neighbours)
+    neighbours = np.eye(CELLS, k=1) + np.eye(CELLS, k=-1)
+    one = np.eye(CELLS)
+    equation = 4 * np.eye(CELLS**2) - np.kron(neighbours, one) - np.kron(one, neighbours)
     rim = _rim().ravel()
-    spanned = np.zeros((_CELLS**2, int(rim.sum())))
+    spanned = np.zeros((CELLS**2, int(rim.sum())))
     spanned[rim] = np.eye(int(rim.sum()))
     spanned[~rim] = np.linalg.solve(equation[~rim][:, ~rim], -equation[~rim][:, rim])
     return spanned.astype(np.float32)
