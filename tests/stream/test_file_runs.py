@@ -123,6 +123,23 @@ def test_clip_comes_out_covered_with_its_report(
     assert not leftovers(tmp_path, "in.mp4", "out.mp4", "report.json")
 
 
+@pytest.mark.parametrize(("look", "is_blue"), [("muted", False), ("solid", True)])
+def test_what_cannot_be_swapped_wears_the_cover_asked_for(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector], look: str, is_blue: bool
+) -> None:
+    engines(one_face)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=12))
+    report = run(source, tmp_path / "out.mp4", flags={"method": "swap", "cover.look": look})
+    assert report.faces.covered >= 12
+    middle = (slice(35, 55), slice(41, 55))
+    before, after = (
+        decoded(path).first.to_ndarray(format="bgr24")[middle].astype(int)
+        for path in (source, tmp_path / "out.mp4")
+    )
+    assert np.abs(after - before).mean() > 8
+    assert (float((after[..., 0] - after[..., 2]).mean()) > 60) is is_blue
+
+
 def test_report_names_no_folder(
     tmp_path: Path, engines: Callable[[Answer], CountingDetector]
 ) -> None:
