@@ -2,8 +2,9 @@
 
 A crowd under covers in a colour that no scene has is safe and useless. This cover takes two
 things more from the picture than the solid one: the colours at the rim of its region, which run
-on inwards, and the mean colour of the middle of the box, in which the face is drawn. Neither tells
-people apart: any two people whose regions agree in these get the same cover, pixel for pixel.
+on inwards, and the mean colour of the middle of the box, in which the face is drawn, or a shade
+of it where the face would look much like what it hides. Whoever has the same of these gets the
+same cover, pixel for pixel; what they tell is measured in `docs/exposure.md`.
 
 It has two layers, for faces stand close together: where regions overlap, every ground lies below
 every figure, and a figure ends softly on ground.
@@ -111,7 +112,7 @@ def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
     levels = (np.arange(256, dtype=np.float32) - depth[middle].mean()) * np.float32(raised / 128)
     drawn = _painted(depth[middle], levels, tone)
     if cv2.norm(drawn, crop[middle], cv2.NORM_L1) < _LEAST_CHANGE * drawn.size:
-        tone = tone + np.float32(_SHIFT if luma < _MIDDLE else -_SHIFT)
+        tone = np.clip(tone + np.float32(_SHIFT if luma < _MIDDLE else -_SHIFT), 0, 255)
     alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
     return Figure(_painted(depth, levels, tone), alpha, tone)
 
@@ -131,12 +132,6 @@ def _to_edges(length: int) -> Float32:
     """For each pixel of a side 1 in its middle, falling to 0 at its ends."""
     places = (np.arange(length, dtype=np.float32) + np.float32(0.5)) / np.float32(length)
     return np.asarray(np.clip(np.minimum(places, 1 - places) / np.float32(_EDGE), 0, 1), np.float32)
-
-
-def _coloured(raised: Float32, tone: Float32) -> Float32:
-    """A relief on one colour: h×w×3 BGR, 0…255."""
-    channels = [np.clip(raised + value, 0, 255) for value in tone]
-    return np.asarray(cv2.merge(channels), np.float32)
 
 
 def _rim() -> NDArray[np.bool_]:
