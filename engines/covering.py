@@ -21,7 +21,6 @@ _SURE_SCORE: Final = 0.5
 _FEATHER: Final = 0.08
 """How far ground goes over into the picture beyond a cover's region, shares of its sides."""
 
-
 Window = tuple[int, int, int, int]
 """Top, left, height and width in the picture, px."""
 
@@ -76,7 +75,7 @@ def _write_painted(picture: Picture, places: Sequence[_Place], cover: Cover) -> 
     """Writes whole covers, then the boxes of those on which another cover may lie."""
     crops = [picture.region_bgr(*place.outer) for place in places]
     painted = [
-        _sound(cover.paint(crop, place.landmarks, place.box), crop, cover.name)
+        _sound(cover.paint(crop, place.landmarks, place.box), place.outer, cover.name)
         for crop, place in zip(crops, places, strict=True)
     ]
     for place, crop, pixels in zip(places, crops, painted, strict=True):
@@ -113,9 +112,7 @@ def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, na
     for place in places:
         top, left, height, width = place.around
         cells = picture.region_bgr(*place.around, scaled=(layers.cells, layers.cells))
-        ground = layers.ground(cells, height, width)
-        if ground.shape != (height, width, 3) or ground.dtype != np.uint8:
-            raise EngineFault(f"cover {name} gave {ground.shape} {ground.dtype}")
+        ground = _sound(layers.ground(cells, height, width), place.around, name)
         picture.blend(top, left, ground.astype(np.float32), _feather(place))
     for place, figure in zip(places, figures, strict=True):
         picture.blend(*place.outer[:2], figure.pixels.astype(np.float32), figure.alpha)
@@ -132,9 +129,9 @@ def _feather(place: _Place) -> NDArray[np.float32]:
     return np.asarray(np.minimum.outer(*sides), np.float32)
 
 
-def _sound(pixels: BgrImage, crop: BgrImage, name: str) -> BgrImage:
-    """What a cover gave, if it is a picture of the crop's size."""
-    if pixels.shape != crop.shape or pixels.dtype != np.uint8:
+def _sound(pixels: BgrImage, window: Window, name: str) -> BgrImage:
+    """What a cover gave, if it is a picture of the window's size."""
+    if pixels.shape != (*window[2:], 3) or pixels.dtype != np.uint8:
         raise EngineFault(f"cover {name} gave {pixels.shape} {pixels.dtype}")
     return pixels
 
