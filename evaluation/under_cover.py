@@ -22,8 +22,8 @@ _MOST_COLOUR: Final = 0.06
 """Deviation of colour over deviation of brightness; of surrogates in eight clips 0.078 and more."""
 _LEAST_LIKE: Final = 0.5
 """Correlation with the relief. With both, no synthetic face of those clips is told for a cover, nor
-are all muted covers told: of a crowd 62 %, 25 % of heads that overlap. Where figures of swapped
-faces matter, cover the others in the solid look."""
+are all muted covers told: of a crowd 62 %, 25 % of heads that overlap (tries that no command
+repeats). Where figures of swapped faces matter, cover the others in the solid look."""
 
 Float32 = NDArray[np.float32]
 
