@@ -1,11 +1,16 @@
-"""Makes a painted face look taken by the same camera: its grain and its focus.
+"""Makes a painted face look taken by the same camera, and unlike the face that it hides.
 
-They are two numbers that say something of the camera and nothing of the person. Grain is measured
+Grain and focus say something of the camera and nothing of the person. Grain is measured
 in the ring around the patch, never on the face. Focus is a matter of distance, and of movement:
 what is around a face may be out of focus where it is not, as in most portraits, and sharp where it
 is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
 number, and as those around it only where the face has no edges. It never becomes sharper than it
 was painted.
+
+A surrogate in the light of its subject may differ from it by so few grey levels that nobody can
+tell from the pixels that the face was replaced, and the compositor covers it. So where a painted
+face comes close to what it hides it is made lighter or darker, whichever leads away, by as little
+as does.
 """
 
 from __future__ import annotations
@@ -33,6 +38,15 @@ _MOST_GRAIN: Final = 10.0
 _LEAST_PIXELS: Final = 64
 _SAME_FOCUS: Final = 0.3
 _SAME_GRAIN: Final = 0.5
+_MIDDLE: Final = ((0.2, 0.8), (0.28, 0.72))
+"""Rows and columns of the kveil crop that lie on the central half of a face's box, shares."""
+_APART: Final = 12.5
+"""Mean difference, grey levels, that a painted face is to have from what it hides: more than the
+compositor asks for, which looks at every frame."""
+_LIFTS: Final = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
+"""By how much a face may be made lighter or darker for that, grey levels."""
+_TURN: Final = 12.0
+"""How many grey levels less it must be the other way before a lighter face turns darker."""
 
 Float32 = NDArray[np.float32]
 # Immerkær (1996): blind to anything linear in its place, with a gain of 6 on white noise.
@@ -49,21 +63,29 @@ class Retouch:
         blur: standard deviation of the blur to apply, px of the frame; NaN where neither the
             face nor its surroundings have an edge to tell their focus by.
         grain: standard deviation of the noise to add, grey levels.
+        lift: how much lighter it is to be, grey levels; darker where negative.
     """
 
     blur: float
     grain: float
+    lift: float = 0.0
 
     def followed_by(self, other: Retouch, share: float) -> Retouch:
         """A running mean with `share` of the new one; what is unknown changes nothing.
 
-        >>> Retouch(1.0, 2.0).followed_by(Retouch(float("nan"), 4.0), 0.5)
-        Retouch(blur=1.0, grain=3.0)
+        A face that needs more lift than it had gets it at once.
+
+        >>> Retouch(1.0, 2.0, 6.0).followed_by(Retouch(float("nan"), 4.0, 8.0), 0.5)
+        Retouch(blur=1.0, grain=3.0, lift=8.0)
         """
         blur = other.blur if np.isnan(self.blur) else self.blur
         if not np.isnan(other.blur):
             blur += share * (other.blur - blur)
-        return Retouch(blur, self.grain + share * (other.grain - self.grain))
+        grain = self.grain + share * (other.grain - self.grain)
+        lift = self.lift + share * (other.lift - self.lift)
+        if other.lift * self.lift >= 0 and abs(other.lift) > abs(self.lift):
+            lift = other.lift
+        return Retouch(blur, grain, lift)
 
 
 def sized_patch(patch: Patch) -> Patch:
@@ -89,12 +111,13 @@ def sized_patch(patch: Patch) -> Patch:
     return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
 
 
-def retouch_of(picture: Picture, patch: Patch) -> Retouch:
-    """Compares a patch with the grain around it, and the focus of what it hides.
+def retouch_of(picture: Picture, patch: Patch, lift: float = 0.0) -> Retouch:
+    """Compares a patch with the grain around it, and with what it hides.
 
     Args:
         picture: the frame as it came.
         patch: at the frame's scale, see `sized_patch`.
+        lift: by how much the face was made lighter so far.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
@@ -107,7 +130,11 @@ def retouch_of(picture: Picture, patch: Patch) -> Retouch:
     wanted = edge_width(slopes, ring) if np.isnan(face) else face
     blur = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))  # NaN stays NaN
     grain = float(np.sqrt(max(_grain(seen, ring) ** 2 - _grain(painted, hidden) ** 2, 0.0)))
-    return Retouch(blur, min(grain, _MOST_GRAIN))
+    middle = _middle(len(crop))
+    shown = _softened(patch.pixels, blur)[middle]
+    return Retouch(
+        blur, min(grain, _MOST_GRAIN), _lift(crop[middle].astype(np.float32), shown, lift)
+    )
 
 
 def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
@@ -121,14 +148,44 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     Returns:
         A patch with the alpha and the place of the old one.
     """
-    pixels, softness_px = patch.pixels, 0.0
-    if retouch.blur > _SAME_FOCUS:
-        softness_px = retouch.blur
-        pixels = np.asarray(cv2.GaussianBlur(pixels, (0, 0), retouch.blur), np.float32)
+    pixels = _softened(patch.pixels, retouch.blur)
+    softness_px = retouch.blur if retouch.blur > _SAME_FOCUS else 0.0
+    if retouch.lift:
+        level = max(float(pixels[_middle(len(pixels))].mean()), 1.0)
+        pixels = np.clip(pixels * np.float32(1 + retouch.lift / level), 0, 255)
     if retouch.grain > _SAME_GRAIN:
         noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + noise[..., None], 0, 255)
     return replace(patch, pixels=pixels, softness_px=softness_px)
+
+
+def _softened(pixels: Float32, blur: float) -> Float32:
+    """Pixels under a blur, px; as they are where it is slight or unknown."""
+    if not blur > _SAME_FOCUS:
+        return pixels
+    return np.asarray(cv2.GaussianBlur(pixels, (0, 0), blur), np.float32)
+
+
+def _middle(side: int) -> tuple[slice, slice]:
+    rows, columns = (slice(*(round(share * side) for share in shares)) for shares in _MIDDLE)
+    return rows, columns
+
+
+def _lift(hidden: Float32, shown: Float32, before: float) -> float:
+    """The least lift that sets what is shown apart from what it hides; the best if none does."""
+    level = max(float(shown.mean()), 1.0)
+
+    def change(lift: float) -> float:
+        return float(cv2.absdiff(shown * np.float32(1 + lift / level), hidden).mean())
+
+    if change(0.0) >= _APART:
+        return 0.0
+    reached = {lift: change(lift) for lift in (*_LIFTS, *(-one for one in _LIFTS))}
+    turning = {lift: abs(lift) + _TURN * (lift * before < 0) for lift in reached}
+    enough = [lift for lift in reached if reached[lift] >= _APART]
+    if enough:
+        return min(enough, key=lambda lift: turning[lift])
+    return max(reached, key=lambda lift: reached[lift])
 
 
 def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:

@@ -225,14 +225,14 @@ def _joined(steady: Sequence[Steady]) -> Control:
 
 
 def _retouched(patch: Patch, frame: Frame, track: int, memory: FaceMemory) -> Patch:
-    """The patch with the grain and focus of the picture."""
+    """The patch with the grain and focus of the picture, apart from what it hides."""
     if not np.isfinite(patch.pixels).all():
         return patch  # for the compositor to refuse
     patch = sized_patch(patch)
     patch = memory.painted.steadied(patch, frame.index, memory.control.flow)
     if memory.retouch is None or frame.index - memory.compared_frame >= _COMPARE_FRAMES:
         memory.compared_frame = frame.index
-        found = retouch_of(frame.picture, patch)
         known = memory.retouch
+        found = retouch_of(frame.picture, patch, known.lift if known else 0.0)
         memory.retouch = known.followed_by(found, _COMPARED_SHARE) if known else found
     return retouched(patch, memory.retouch, (track, frame.index))

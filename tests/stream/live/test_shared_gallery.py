@@ -112,7 +112,7 @@ def keeps_its_face_while_away(redis: LocalRedis, witness: Witness) -> bool:
     Redis comes back, for another attempt.
     """
     witness.outcomes.clear()
-    assert eventually(lambda: witness.more("swapped"), 60.0)
+    assert eventually(lambda: witness.more("swapped"), 60.0), f"{witness.outcomes}"
     redis.kill()
     witness.outcomes.clear()
     if eventually(lambda: witness.more("swapped", 20), 15.0):
@@ -146,13 +146,15 @@ def test_redis_down_covers_newcomers_keeps_the_output_up_and_swaps_again_later(
                 kept = any(keeps_its_face_while_away(redis, witness) for _ in range(_ATTEMPTS))
                 assert kept, f"{witness.outcomes} {running.live.status()}"
             undo.callback(RtspPeer(camera.port, *options).kill)
-            assert eventually(lambda: witness.more("store_unavailable"), 60.0)
+            assert eventually(lambda: witness.more("store_unavailable"), 60.0), (
+                f"{witness.outcomes}"
+            )
             assert running.live.status().output == "live"
             assert running.live.counters.latency().p50_s < MOST_LATE_S
             assert running.anonymizers.clusters().store_failures >= 1
             redis.start()
             witness.outcomes.clear()
-            assert eventually(lambda: witness.more("swapped"), 90.0)
+            assert eventually(lambda: witness.more("swapped"), 90.0), f"{witness.outcomes}"
             stuck = running.stop()
     assert not stuck
     assert witness.pictures > 50
