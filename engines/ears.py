@@ -53,6 +53,9 @@ _WIDTH: Final = (0.04, 0.055)
 """How far it reaches under the face, and beyond it at least and at most."""
 _LEANS: Final = 0.07
 """How far its lower end lies nearer to the face than its upper one, as a share of its height."""
+_LEVEL: Final = 0.4
+_LOBE_UNDER: Final = 0.04
+"""How level rays are that meet a face beside its ear; how far lobes reach under it at least."""
 _CHEEK: Final = 0.1
 """How far inside its rim a painted face is looked at for its colour: at the rim it is that of what
 is behind it."""
@@ -91,10 +94,20 @@ def ears_of(
     found[:, 1] = half - _UNDER
     found[:, 2] = np.clip(whole - half, *_WIDTH) + _UNDER
     for ear, side in zip(found, _SIDES, strict=True):
+        ear[1] = min(float(ear[1]), _beside_jaw(face, side))
         ear[0] *= rise(hairy[side & _LOW].mean(), *_HAIR)
         ear[0] *= rise(skin[side & _BESIDE].mean(), *_SKIN)
         ear[3:] = cheek[side & _BESIDE].mean(axis=0) * _RUDDY
     return found
+
+
+def _beside_jaw(face: Float32, side: NDArray[np.bool_]) -> float:
+    """Where an ear begins at most, lest its lobe hang free beside a jaw that is narrow there."""
+    at = side & (SIDE > _LEVEL)
+    below = face[at] * (DOWN - UP)[at]
+    order = np.argsort(below)
+    jaw = np.interp(_BOTTOM, below[order], (face * SIDE)[at][order])
+    return float(jaw) - _LOBE_UNDER + _LEANS * (_BOTTOM - _TOP) / 2
 
 
 def _in_sight(half: Float32) -> Float32:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from engines.ear_shape import EAR_SIZE, ear_picture
 from engines.ears import NO_EARS, draw_ears, ears_of
 from engines.hairline import Hair
-from engines.polar import CELL, GRID, RAYS, SIDE, STEPS, distances, wave
+from engines.polar import CELL, DOWN, GRID, RAYS, SIDE, STEPS, distances, wave
 from tests.engines.heads import SKIN
 
 pytestmark = pytest.mark.unit
@@ -101,6 +101,15 @@ def test_ears_lie_beside_the_face_within_the_patch_and_are_mirrored() -> None:
     assert -0.25 < (rows.min() - GRID / 2) / CELL < -0.15 < 0 < (rows.max() - GRID / 2) / CELL < 0.1
     apart = np.abs(drawn(ears) - drawn(ears)[:, ::-1])[changed]
     assert float(apart.mean()) < 0.15 * float(np.abs(drawn(ears) - 200)[changed].mean())
+
+
+@pytest.mark.parametrize("jaw", [1.0, 0.95, 0.9, 0.85, 0.8])
+def test_lobes_do_not_hang_free_beside_a_narrow_jaw(jaw: float) -> None:
+    """The planted fault: what is behind the head shone through between its cheek and its lobe."""
+    face = FACE * np.where(DOWN > 0.1, jaw, 1).astype(np.float32)
+    row = drawn(ears_of(around(), cheeks(), no_hair(), face, PATCH))[round(GRID / 2 + 0.05 * CELL)]
+    lobe = np.abs(np.flatnonzero((row != 200).any(axis=1)) + 0.5 - GRID / 2) / CELL
+    assert lobe.min() < jaw * 0.38 - 0.02
 
 
 def test_ears_are_as_soft_as_the_picture_and_as_strong_as_their_share() -> None:
