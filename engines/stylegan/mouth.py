@@ -51,9 +51,9 @@ _DARK: Final = np.array([0.16, 0.17, 0.32], np.float32)
 _TONGUE: Final = np.array([0.42, 0.38, 0.68], np.float32)
 _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
 """Colours, BGR, as a share of the skin's."""
-_WHITENESS, _WHITEST = 1.1, 225.0
+_WHITENESS, _WHITEST = 1.18, 232.0
 """How much brighter than the skin teeth are, and how bright at most."""
-_WARMTH: Final = 0.75
+_WARMTH: Final = 0.5
 """How much of the skin's hue the teeth have."""
 _SEAM_SHARE: Final = 0.75
 _SOFT_PX: Final = 1.1
