@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import sized_region
 from engines.covers import Cover, Layers, grown_box
+from engines.crop_regions import middle_of_box
 from engines.errors import EngineFault
 from engines.pictures import BgrImage, Picture
 from engines.types import Box, Landmarks, Track
@@ -20,6 +22,10 @@ __all__ = ["cover_faces"]
 _SURE_SCORE: Final = 0.5
 _FEATHER: Final = 0.08
 """How far ground goes over into the picture beyond a cover's region, shares of its sides."""
+_SMALL: Final = 1 / 20
+"""Side of a box, as a share of the picture's shorter side, below which a find is small."""
+_LEAST_CHANGE: Final = 14.0
+"""Mean difference, grey levels, from which ground alone is a cover: faces in the dark are flat."""
 
 Window = tuple[int, int, int, int]
 """Top, left, height and width in the picture, px."""
@@ -36,6 +42,7 @@ class _Place:
         landmarks: (5, 2) px of `outer`.
         box: (4,) x0 y0 x1 y1 px of `outer`.
         is_sure: the detector is rather sure of the face.
+        shows_face: its figure is shown even where ground alone would hide it.
     """
 
     outer: Window
@@ -44,6 +51,7 @@ class _Place:
     landmarks: Landmarks
     box: Box
     is_sure: bool
+    shows_face: bool
 
 
 def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin: float) -> None:
@@ -97,25 +105,41 @@ def _write_painted(picture: Picture, places: Sequence[_Place], cover: Cover) -> 
 
 
 def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, name: str) -> None:
-    """Writes every ground, each from what is around it by then, and every figure on them."""
+    """Writes every ground, each from what is around it by then, and figures on them.
+
+    Most finds that the tracker has not confirmed are lamps, hands or backs of heads, which look odd
+    with a face: they get ground alone, where that clearly differs from what it hides. Small ones do
+    not catch the eye, and to recognisers small blanks look like anybody: those keep the face.
+    """
     crops = [picture.region_bgr(*place.outer) for place in places]
-    figures = [
-        layers.figure(crop, place.landmarks, place.box)
-        for crop, place in zip(crops, places, strict=True)
-    ]
     # Grounds run on from what is around them: where that is another's face, its colour is.
-    for place, figure in zip(places, figures, strict=True):
+    for place, crop in zip(places, crops, strict=True):
         others = (other.around for other in places if other is not place)
         if place.inner and any(_meet(place.inner, other) for other in others):
             top, left, height, width = place.inner
-            picture.overwrite(top, left, np.full((height, width, 3), figure.tone, np.uint8))
-    for place in places:
+            tone = crop[middle_of_box(place.box, *crop.shape[:2])].mean(axis=(0, 1))
+            picture.overwrite(top, left, np.full((height, width, 3), tone, np.uint8))
+    shown = []
+    for place, crop in zip(places, crops, strict=True):
         top, left, height, width = place.around
         cells = picture.region_bgr(*place.around, scaled=(layers.cells, layers.cells))
         ground = _sound(layers.ground(cells, height, width), place.around, name)
         picture.blend(top, left, ground.astype(np.float32), _feather(place))
-    for place, figure in zip(places, figures, strict=True):
+        if place.shows_face or not _hides(ground, crop, place):
+            shown.append((place, crop))
+    for place, crop in shown:
+        figure = layers.figure(crop, place.landmarks, place.box)
         picture.blend(*place.outer[:2], figure.pixels.astype(np.float32), figure.alpha)
+
+
+def _hides(ground: BgrImage, crop: BgrImage, place: _Place) -> bool:
+    """Whether the middle of a box differs clearly from the ground that is laid over it."""
+    rows, columns = middle_of_box(place.box, *crop.shape[:2])
+    down, right = place.outer[0] - place.around[0], place.outer[1] - place.around[1]
+    laid = ground[
+        rows.start + down : rows.stop + down, columns.start + right : columns.stop + right
+    ]
+    return float(cv2.absdiff(laid, crop[rows, columns]).mean()) >= _LEAST_CHANGE
 
 
 def _feather(place: _Place) -> NDArray[np.float32]:
@@ -160,4 +184,5 @@ def _place(picture: Picture, track: Track, margin: float) -> _Place | None:
         (track.face.landmarks_px - shift).astype(np.float32),
         (box - np.tile(shift, 2)).astype(np.float32),
         track.face.score >= _SURE_SCORE,
+        track.is_confirmed or min(box[2:] - box[:2]) < _SMALL * min(picture.height, picture.width),
     )

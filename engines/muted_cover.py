@@ -54,12 +54,10 @@ class Figure:
     Attributes:
         pixels: h×w×3 uint8 BGR.
         alpha: h×w float32, how opaque it is: 1 over the middle of the face, 0 beside it.
-        tone: (3,) float32 BGR, the colour in which it is drawn.
     """
 
     pixels: BgrImage
     alpha: Float32
-    tone: Float32
 
 
 def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
@@ -114,7 +112,7 @@ def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
     if cv2.norm(drawn, crop[middle], cv2.NORM_L1) < _LEAST_CHANGE * drawn.size:
         tone = np.clip(tone + np.float32(_SHIFT if luma < _MIDDLE else -_SHIFT), 0, 255)
     alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
-    return Figure(_painted(depth, levels, tone), alpha, tone)
+    return Figure(_painted(depth, levels, tone), alpha)
 
 
 def _painted(depth: NDArray[np.uint8], levels: Float32, tone: Float32) -> BgrImage:

@@ -42,8 +42,13 @@ def face_at(x: float, y: float, size: float) -> Face:
     return Face(box, PARTS * np.float32(size) + box[:2], 0.9)
 
 
-def covered(image: BgrImage, faces: list[Face]) -> NDArray[np.uint8]:
-    tracks = [Track(number, face, TrackState.DETECTED, 9) for number, face in enumerate(faces)]
+def covered(
+    image: BgrImage, faces: list[Face], unconfirmed: frozenset[int] = frozenset()
+) -> NDArray[np.uint8]:
+    tracks = [
+        Track(number, face, TrackState.DETECTED, 9, number not in unconfirmed)
+        for number, face in enumerate(faces)
+    ]
     picture = picture_from_bgr(image.copy())
     cover_faces(picture, tracks, cover_named("muted"), 1.3)
     return picture.bgr()
@@ -89,6 +94,36 @@ def test_faces_of_neighbours_lie_on_the_ground_of_both() -> None:
     faces = [face_at(30, 30, 40), face_at(68, 34, 36)]
     made = covered(np.full((130, 140, 3), (90, 110, 130), np.uint8), faces)
     assert all(is_under_cover(made, face) for face in faces)
+
+
+def test_a_find_that_is_not_confirmed_gets_ground_alone() -> None:
+    image = np.full((130, 140, 3), (90, 110, 130), np.uint8)
+    faces = [face_at(30, 30, 40), face_at(68, 34, 36)]
+    for face in faces:
+        x0, y0, x1, y1 = (int(value) for value in face.box_px)
+        image[y0:y1, x0:x1] = (40, 60, 70)
+    made = covered(image, faces, frozenset({1}))
+    bare, figures = made[44:60, 80:94].astype(int), made[40:60, 40:60].astype(int)
+    assert figures.std(axis=(0, 1)).min() > 5
+    assert np.abs(bare - (90, 110, 130)).max() <= 8
+
+
+@pytest.mark.parametrize(("size", "is_shown"), [(12, True), (40, False)])
+def test_a_small_find_keeps_its_face(size: float, is_shown: bool) -> None:
+    image = np.full((300, 300, 3), (90, 110, 130), np.uint8)
+    image[100 : 100 + round(size), 100 : 100 + round(size)] = (40, 60, 70)
+    made = covered(image, [face_at(100, 100, size)], frozenset({0}))
+    middle = slice(100 + round(size / 4), 100 + round(size * 3 / 4))
+    assert bool(made[middle, middle].std(axis=(0, 1)).max() > 5) is is_shown
+
+
+@pytest.mark.parametrize("level", [0, 20, 128, 235, 255])
+def test_ground_that_looks_like_what_it_hides_gets_a_face_all_the_same(level: int) -> None:
+    """The planted fault: a dim face on its own colour would be left nearly as it was."""
+    image = np.full((120, 120, 3), level, np.uint8)
+    face = face_at(40, 40, 40)
+    change = np.abs(covered(image, [face], frozenset({0})).astype(int) - image)
+    assert change[50:70, 50:70].mean() >= 12
 
 
 def test_the_edge_of_a_region_is_no_step() -> None:
