@@ -4,9 +4,10 @@ A texture is a mean of many mouths, most of them shut, so an open one shows lips
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
 which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
 surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the
-subject has a part in it. The shares below were set beside mean pictures of mouths, sorted by width
-and gap. Everybody has the same teeth; drawn so, 0.04 % more pairs of surrogates pass for one
-person (`training.measure`).
+subject has a part in it. The shares below were set beside photographs, by width and gap of their
+mouths: beside the skin, what is between the lips is as bright in the mean as it is there. Everybody
+has the same teeth; drawn so, 0.04 % more pairs of surrogates pass for one person
+(`training.measure`).
 """
 
 from dataclasses import dataclass
@@ -34,10 +35,10 @@ _SHUT, _OPEN = 0.045, 0.09
 """Gap of the lips, as a share of the mouth's width: nothing of the inside up to the first."""
 _EDGE_ON, _IN_VIEW = 0.35, 0.6
 """Width that is seen, as a share of the true one: nothing is drawn up to the first."""
-_EARNEST, _SMILE = 0.95, 1.01
+_EARNEST, _SMILE = 0.85, 1.07
 """Width, as a share of the width in the surrogate's mean expression: teeth show least up to the
 first, most from the second."""
-_TEETH_SHOW: Final = (0.75, 0.95)
+_TEETH_SHOW: Final = (0.42, 0.95)
 _TEETH_TALL: Final = (0.09, 0.19)
 """Of the mouth's width: how far the upper teeth reach below the lip."""
 _TONGUE_TALL: Final = 0.13
@@ -194,7 +195,7 @@ def _teeth(mouth: _Mouth) -> Float32:
     turn = np.arcsin(0.98 * mouth.side) * np.float32(np.pi / _TOOTH_TURN)
     lines = np.clip(1 - 1.6 * np.abs(np.sin(turn)), 0, 1) ** 1.5
     below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
-    shade = (1 - _LINES * lines) * (0.5 + 0.5 * _arch(mouth.side)) * (0.6 + 0.4 * below_lip)
+    shade = (1 - _LINES * lines) * (0.5 + 0.5 * _arch(mouth.side)) * (0.45 + 0.55 * below_lip)
     return np.asarray(np.minimum(white * shade[..., None], _WHITEST), np.float32)
 
 
