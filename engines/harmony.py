@@ -10,7 +10,7 @@ was painted.
 A surrogate in the light of its subject may differ from it by so few grey levels that nobody can
 tell from the pixels that the face was replaced, and the compositor covers it. So where a painted
 face comes close to what it hides it is made lighter or darker, whichever leads away, by as little
-as does.
+as does: one number more, which tells how much the two look alike.
 """
 
 from __future__ import annotations
