@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +13,7 @@ from engines.alignment import sized_region
 from engines.covers import Cover, Layers, grown_box
 from engines.crop_regions import middle_of_box
 from engines.errors import EngineFault
+from engines.muted_cover import differs_clearly
 from engines.pictures import BgrImage, Picture
 from engines.types import Box, Landmarks, Track
 
@@ -24,8 +24,6 @@ _FEATHER: Final = 0.08
 """How far ground goes over into the picture beyond a cover's region, shares of its sides."""
 _SMALL: Final = 1 / 20
 """Side of a box, as a share of the picture's shorter side, below which a find is small."""
-_LEAST_CHANGE: Final = 14.0
-"""Mean difference, grey levels, from which ground alone is a cover: faces in the dark are flat."""
 
 Window = tuple[int, int, int, int]
 """Top, left, height and width in the picture, px."""
@@ -139,7 +137,7 @@ def _hides(ground: BgrImage, crop: BgrImage, place: _Place) -> bool:
     laid = ground[
         rows.start + down : rows.stop + down, columns.start + right : columns.stop + right
     ]
-    return float(cv2.absdiff(laid, crop[rows, columns]).mean()) >= _LEAST_CHANGE
+    return differs_clearly(laid, crop[rows, columns])
 
 
 def _feather(place: _Place) -> NDArray[np.float32]:

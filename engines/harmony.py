@@ -151,8 +151,8 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     pixels = _softened(patch.pixels, retouch.blur)
     softness_px = retouch.blur if retouch.blur > _SAME_FOCUS else 0.0
     if retouch.lift:
-        level = max(float(pixels[_middle(len(pixels))].mean()), 1.0)
-        pixels = np.clip(pixels * np.float32(1 + retouch.lift / level), 0, 255)
+        level = _level(pixels[_middle(len(pixels))])
+        pixels = np.clip(_lifted(pixels, level, retouch.lift), 0, 255)
     if retouch.grain > _SAME_GRAIN:
         noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + noise[..., None], 0, 255)
@@ -171,12 +171,22 @@ def _middle(side: int) -> tuple[slice, slice]:
     return rows, columns
 
 
+def _level(pixels: Float32) -> float:
+    """Mean brightness, at least a grey level: lifts are shares of it."""
+    return max(float(pixels.mean()), 1.0)
+
+
+def _lifted(pixels: Float32, level: float, lift: float) -> Float32:
+    """Pixels of that brightness made lighter or darker, as under more light or less."""
+    return pixels * np.float32(1 + lift / level)
+
+
 def _lift(hidden: Float32, shown: Float32, before: float) -> float:
     """The least lift that sets what is shown apart from what it hides; the best if none does."""
-    level = max(float(shown.mean()), 1.0)
+    level = _level(shown)
 
     def change(lift: float) -> float:
-        return float(cv2.absdiff(shown * np.float32(1 + lift / level), hidden).mean())
+        return float(cv2.absdiff(_lifted(shown, level, lift), hidden).mean())
 
     if change(0.0) >= _APART:
         return 0.0

@@ -25,7 +25,7 @@ from engines.emblem import placed_emblem
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
-__all__ = ["CELLS", "Figure", "figure", "ground", "muted"]
+__all__ = ["CELLS", "Figure", "differs_clearly", "figure", "ground", "muted"]
 
 CELLS: Final = 20
 """Of a side of the ground; its outermost cells, averages of the picture, are what runs on."""
@@ -36,9 +36,10 @@ _BOLDER: Final = 2.0
 """Widths of a box, px, up to which the relief is so many times as strong, and from which it is not:
 recognisers take small soft faces for none."""
 _LEAST_CHANGE: Final = 14.0
+"""Mean difference from what is hidden that a cover must have, grey levels."""
 _SHIFT: Final = 16.0
-"""A face that differs less from what it hides, grey levels on average, is drawn so much lighter, or
-darker where it is light: faces in the dark, or out of focus, look much like nobody's."""
+"""A face that differs less is drawn so much lighter, or darker where it is light: faces in the
+dark, or out of focus, look much like nobody's."""
 _EDGE: Final = 0.1
 """Share of a crop's side in which the figure ends at its edges."""
 _LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
@@ -109,10 +110,15 @@ def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
     raised = (_RELIEF[0] + _RELIEF[1] * luma) * _boldness(float(frame[2] - frame[0]))
     levels = (np.arange(256, dtype=np.float32) - depth[middle].mean()) * np.float32(raised / 128)
     drawn = _painted(depth[middle], levels, tone)
-    if cv2.norm(drawn, crop[middle], cv2.NORM_L1) < _LEAST_CHANGE * drawn.size:
+    if not differs_clearly(drawn, crop[middle]):
         tone = np.clip(tone + np.float32(_SHIFT if luma < _MIDDLE else -_SHIFT), 0, 255)
     alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
     return Figure(_painted(depth, levels, tone), alpha)
+
+
+def differs_clearly(drawn: BgrImage, hidden: BgrImage) -> bool:
+    """Whether what is drawn is far enough from what it hides, both h×w×3 uint8, to be a cover."""
+    return cv2.norm(drawn, hidden, cv2.NORM_L1) >= _LEAST_CHANGE * drawn.size
 
 
 def _painted(depth: NDArray[np.uint8], levels: Float32, tone: Float32) -> BgrImage:

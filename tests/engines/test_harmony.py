@@ -119,7 +119,7 @@ def change(patch: Patch, image: NDArray[np.uint8]) -> float:
 def test_face_that_looks_much_like_what_it_hides_is_moved_away_in_tone(
     tone: int, lighter: bool
 ) -> None:
-    """The planted fault: such patches were refused, and one person in ten stayed covered."""
+    """The planted fault: such patches were refused, and their people stayed covered."""
     image = cv2.GaussianBlur(np.clip(scene(), 60, 190), (0, 0), 3.0).astype(np.uint8)
     painted = image[64:192, 64:192].astype(np.float32) + tone
     patch = dataclasses.replace(patch_at(), pixels=painted)

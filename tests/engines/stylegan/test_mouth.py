@@ -114,10 +114,10 @@ def test_nothing_is_drawn_outside_the_lips() -> None:
 
 def test_it_turns_with_the_mouth() -> None:
     level, turned = (np.abs(drawn(face(0.09, turn=turn)) - SKIN).max(axis=2) for turn in (0, 0.5))
-    spread = np.cov(np.argwhere(turned > 4)[:, ::-1].T)
+    spread = np.cov(np.argwhere(turned > 20)[:, ::-1].T)
     across, down = np.linalg.eigh(spread)[1][:, -1]
     assert np.arctan(down / across) == pytest.approx(0.5, abs=0.02)
-    assert (turned > 4).sum() == pytest.approx((level > 4).sum(), rel=0.1)
+    assert (turned > 20).sum() == pytest.approx((level > 20).sum(), rel=0.1)
 
 
 def test_it_opens_bit_by_bit() -> None:
