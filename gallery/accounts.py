@@ -170,7 +170,7 @@ class Accounts:
 
     def fold(self, but: str) -> None:
         """Keep only the numbers of all windows but one, so that memory stays bounded."""
-        for window in sorted(self.windows - {but}):
+        for window in sorted({window for window, _ in self.people} - {but}):
             people = [s for (w, _), s in self.people.items() if w == window]
             self._real.update(len(s.candidates) for s in people)
             self._present.update(len(s.present) for s in people if s.present is not None)

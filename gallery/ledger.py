@@ -102,8 +102,9 @@ class Ledger:
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for line in _lines(folder):
-                self._take(line)
+            lines = list(_lines(folder))
+            _take_all(lines, self.accounts)
+            self.suspected = _suspected(lines)
             path = folder / f"releases-{os.urandom(8).hex()}.jsonl"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
             self._handle = os.open(path, flags, 0o600)
@@ -190,11 +191,6 @@ class Ledger:
         self._window = window
         self.accounts.fold(but=window)
 
-    def _take(self, line: dict[str, object]) -> None:
-        """Bring the accounts to where a line leaves them."""
-        _take(line, self.accounts)
-        self.suspected += line["kind"] == "suspect"
-
     def _write(self, line: dict[str, object], is_synced: bool = False) -> None:
         if self._handle is None:
             return
@@ -238,10 +234,8 @@ def check_folder(folder: Path) -> LedgerCheck:
         )
     k, below_k = next(iter(kinds), (0, "swap"))
     accounts = Accounts(_int(k), "cover" if below_k == "cover" else "swap")
-    # Presence counts for people already released, whichever process wrote of them first.
-    for line in sorted(lines, key=lambda line: line["kind"] != "release"):
-        _take(line, accounts)
-    return _checked(accounts, sum(line["kind"] == "suspect" for line in lines))
+    _take_all(lines, accounts)
+    return _checked(accounts, _suspected(lines))
 
 
 def purge_folder(folder: Path) -> int:
@@ -273,6 +267,19 @@ def _lines(folder: Path) -> Iterator[dict[str, object]]:
                     f"{path.name} line {number} is damaged ({error}): the record cannot be trusted"
                 ) from None
             yield value
+
+
+def _take_all(lines: Iterable[dict[str, object]], accounts: Accounts) -> None:
+    """Bring accounts to where the lines of all processes leave them.
+
+    Presence counts for people already released, whichever process wrote of them first.
+    """
+    for line in sorted(lines, key=lambda line: line["kind"] != "release"):
+        _take(line, accounts)
+
+
+def _suspected(lines: Iterable[dict[str, object]]) -> int:
+    return sum(line["kind"] == "suspect" for line in lines)
 
 
 def _take(line: dict[str, object], accounts: Accounts) -> None:

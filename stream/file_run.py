@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from config.settings import Settings
+from engines.stylegan.pack import bundled_pack, read_pack
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
 from stream.detection_setup import file_schedule, finder_for, tracker_for
@@ -28,7 +29,7 @@ from stream.methods import method_cover
 from stream.opening import RecordedSource, open_sink, open_source
 from stream.pipeline import run_pipeline
 from stream.replacement import CoverEveryFace, FaceReplacer
-from stream.report import FileIdentity, RunReport, installed_versions
+from stream.report import ClusterCounts, FileIdentity, RunReport, installed_versions
 from stream.run_progress import RunProgress
 from stream.segments import SegmentSink
 from stream.stage_clock import StageClock
@@ -103,14 +104,16 @@ def _run(
     anonymizer = recording_anonymizer(
         settings, engines, replacer, source.shape, clock, memory, is_image=job.kind == "image"
     )
-    verdict = partial(_refuse_broken_promises, replacer) if settings.privacy.strict else None
+    before = replacer.counts()
+    refuse = partial(_refuse_broken_promises, replacer, before)
+    verdict = refuse if settings.privacy.strict else None
     start = time.monotonic()
     try:
         asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance, verdict))
     finally:
         report.elapsed_s = round(time.monotonic() - start, 3)
         report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
-        report.clusters, report.stages = replacer.counts(), clock.summary()
+        report.clusters, report.stages = replacer.counts().since(before), clock.summary()
         report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
         report.warnings += source.report.warnings
         if engines.swap is not None and engines.swap.crew is not None:
@@ -132,13 +135,17 @@ def _replacer(
     return swap_by(swap, lender, settings)
 
 
-def _refuse_broken_promises(replacer: FaceReplacer) -> None:
+def _refuse_broken_promises(replacer: FaceReplacer, before: ClusterCounts) -> None:
     """Keeps an output whose people were fewer than k from being published.
+
+    Args:
+        replacer: of this output.
+        before: what its gallery had counted for others.
 
     Raises:
         PrivacyRefused: always then.
     """
-    known = replacer.counts()
+    known = replacer.counts().since(before)
     below = known.swaps_below_k + known.swaps_in_doubt
     if below:
         raise PrivacyRefused(
@@ -148,8 +155,11 @@ def _refuse_broken_promises(replacer: FaceReplacer) -> None:
 
 
 def _settings_hash(settings: Settings, engines: EngineSet, key: bytes) -> str:
-    """What a resumed output depends on besides its input."""
-    words = [settings.model_dump_json(), *(repr(choice) for choice in engines.choices)]
+    """What a resumed output depends on besides its input: also donors, thresholds, versions."""
+    packs = (read_pack(folder) for folder in (bundled_pack(), bundled_pack() / "embedder"))
+    words = [settings.model_dump_json(), repr(sorted(installed_versions().items()))]
+    words += [repr(sorted(pack.sha256.items())) for pack in packs]
+    words += [repr(choice) for choice in engines.choices]
     return hmac.new(key, "\0".join(words).encode(), "sha256").hexdigest()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from config.settings import Settings
 from engines.embedder import PersonThresholds
@@ -23,7 +24,8 @@ from stream.report import ClusterCounts
 
 __all__ = ["BinReader", "GalleryLender", "gallery_from_settings"]
 
-_RUN_WINDOW = "run"
+_WINDOW_DIGITS: Final = 32
+"""Hexadecimal digits of a window's name, see `gallery.stores.store`."""
 
 
 class BinReader(Protocol):
@@ -106,9 +108,10 @@ def gallery_from_settings(
     if run_key is not None and not url:
         ring, store = SecretRing.ephemeral(), MemoryStore()
         header = {"secret": run_key.hex(), "k": wanted.k, "below_k": wanted.below_k}
-        store.open(_RUN_WINDOW, ring.seal(json.dumps(header).encode(), "header", _RUN_WINDOW))
+        window = _window_of(run_key)
+        store.open(window, ring.seal(json.dumps(header).encode(), "header", window))
         ledger = Ledger(wanted.k, wanted.below_k, folder)
-        return Gallery(wanted, maker, store, ring, ledger, session=_RUN_WINDOW)
+        return Gallery(wanted, maker, store, ring, ledger, session=window)
     gallery = open_gallery(
         wanted,
         maker,
@@ -117,12 +120,17 @@ def gallery_from_settings(
         key_file=Path(kept.key_file) if kept.key_file else None,
         ledger_folder=folder,
         window_s=3600.0 * kept.window_h,
-        session=kept.session or (run_key.hex() if run_key else None),
+        session=kept.session or (_window_of(run_key) if run_key else None),
         timeout_s=kept.timeout_s,
     )
     with suppress(StoreUnavailable):
         gallery.probe()
     return gallery
+
+
+def _window_of(run_key: bytes) -> str:
+    """A run's name in store and ledger: its own, the same when it is resumed, telling no key."""
+    return hmac.digest(run_key, b"kveil window of a run", "sha256").hex()[:_WINDOW_DIGITS]
 
 
 def _wanted(settings: Settings, people: PersonThresholds) -> GallerySettings:

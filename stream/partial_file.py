@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from pathlib import Path
 
 from stream.errors import OutputExists, OutputNotWritable, UsageRefused, writing
 
-__all__ = ["PartialFile", "checked_output", "partial_name", "synced"]
+__all__ = ["PartialFile", "checked_output", "lock", "partial_name", "removed", "synced"]
 
 
 def partial_name(final: Path) -> Path:
@@ -57,8 +58,21 @@ def synced(path: Path) -> None:
         os.close(handle)
 
 
+def lock(handle: int, name: str) -> None:
+    """Keeps other runs away from an open file or folder for as long as the handle is open.
+
+    Raises:
+        OutputNotWritable: another run holds it.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        message = f"cannot write {name}: another run is at work on it; wait for it to end"
+        raise OutputNotWritable(message) from error
+
+
 class PartialFile:
-    """A file on its way to its final name.
+    """A file on its way to its final name, which one run at a time writes to.
 
     Args:
         final: the name it gets when complete.
@@ -75,9 +89,7 @@ class PartialFile:
         self.path = partial_name(final)
         self._overwrite = overwrite
         with writing(final.name):
-            # A leftover of a crash, or a link planted there, must not be written through.
-            self.path.unlink(missing_ok=True)
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            self._lock = _claimed(self.path, final.name)
 
     def publish(self) -> None:
         """Makes the content durable, then gives it the final name in one step.
@@ -91,11 +103,66 @@ class PartialFile:
             if self.final.exists() and not self._overwrite:
                 raise OutputExists(f"{self.final.name} appeared meanwhile; name another output")
             self.path.replace(self.final)
+            self._release()
             synced(self.final.absolute().parent)
 
     def discard(self) -> None:
         """Removes what was written; idempotent."""
-        self.path.unlink(missing_ok=True)
+        if self._lock >= 0:
+            self.path.unlink(missing_ok=True)
+            self._release()
+
+    def _release(self) -> None:
+        handle, self._lock = self._lock, -1
+        os.close(handle)
+
+
+def _claimed(path: Path, name: str) -> int:
+    """Makes a new file that no other run writes to: the handle that holds its lock.
+
+    A leftover of a crash, or a link planted there, is not written through.
+
+    Raises:
+        OutputNotWritable: another run is writing it.
+    """
+    while True:
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileExistsError:
+            _clear(path, name)
+            continue
+        if _is_locked_at(path, name, handle):
+            return handle
+
+
+def _clear(path: Path, name: str) -> None:
+    """Removes what lies at a path, unless another run is writing it."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # a link, or a file of somebody else's
+        path.unlink(missing_ok=True)
+        return
+    if _is_locked_at(path, name, handle):
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _is_locked_at(path: Path, name: str, handle: int) -> bool:
+    """Locks an open file; false, and it is closed, if it does not lie at the path any more.
+
+    Raises:
+        OutputNotWritable: another run holds it; it is closed.
+    """
+    is_kept = False
+    try:
+        lock(handle, name)
+        is_kept = os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        pass
+    finally:
+        if not is_kept:
+            os.close(handle)
+    return is_kept
 
 
 def removed(folder: Path) -> None:

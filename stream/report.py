@@ -98,6 +98,14 @@ class ClusterCounts(Part):
     store_failures: int = 0
     """Times that the shared store did not answer or could not be trusted."""
 
+    def since(self, before: ClusterCounts) -> ClusterCounts:
+        """The same with what was counted after `before` alone; clusters and people as they are."""
+        counted = {
+            name: getattr(self, name) - getattr(before, name)
+            for name in ("swaps_below_k", "swaps_in_doubt", "store_failures")
+        }
+        return self.model_copy(update=counted)
+
 
 class StageTimes(Part):
     """Time of one stage per frame, ms."""

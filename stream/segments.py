@@ -10,7 +10,6 @@ trace. The folder holds anonymized pictures and what `record` was given, nothing
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import os
@@ -32,7 +31,7 @@ from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
 from stream.errors import OutputNotWritable, writing
 from stream.file_sink import checked_composite, clock_notes
 from stream.output_file import OutputFile, shaped_for
-from stream.partial_file import checked_output, removed
+from stream.partial_file import checked_output, lock, removed
 from stream.probe import MediaProbe
 from stream.segment_files import CodedPacket, Journal, JsonValue, SegmentReader, SegmentWriter
 from stream.video_track import PictureClock, VideoTrack, track_time_base
@@ -123,8 +122,10 @@ class SegmentSink:
 
         It rests on the disk in clear until `finish`: boxes and scores may, biometrics
         (embeddings, latents, pixels) must not be given. Call it before the composite of
-        that index is written.
+        that index is written. What a finished segment holds stays as it is.
         """
+        if index < self.frames_done:
+            return
         with self._records_lock:
             self._records[index] = value
 
@@ -282,9 +283,8 @@ def _locked(folder: Path, name: str) -> int:
     """Keeps a second run out of the folder for as long as the handle is open."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        lock(handle, name)
+    except OutputNotWritable:
         os.close(handle)
-        message = f"cannot write {name}: another run is at work on it; wait for it to end"
-        raise OutputNotWritable(message) from error
+        raise
     return handle

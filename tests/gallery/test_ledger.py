@@ -102,6 +102,21 @@ def test_what_two_processes_wrote_is_checked_together(tmp_path: Path) -> None:
     assert "fell from 3 to 2" in check_folder(tmp_path).violations[0]
 
 
+def test_presence_counts_whichever_process_wrote_first_of_a_person(tmp_path: Path) -> None:
+    with Ledger(3, "swap", tmp_path) as ledger:
+        for person in FULL:
+            ledger.release(release(person))
+        ledger.period("w" * 32, [1, 2])
+    (path,) = tmp_path.glob("*.jsonl")
+    record = path.read_text().splitlines(keepends=True)
+    path.unlink()
+    (tmp_path / "releases-0.jsonl").write_text("".join(record[-1:]))
+    (tmp_path / "releases-1.jsonl").write_text("".join(record[:-1]))
+    with Ledger(3, "swap", tmp_path) as again:
+        assert again.check() == check_folder(tmp_path)
+        assert again.check().k_present_min == 2
+
+
 def test_line_cut_short_by_a_crash_is_dropped(tmp_path: Path) -> None:
     with Ledger(3, "cover", tmp_path) as ledger:
         ledger.release(release(1))

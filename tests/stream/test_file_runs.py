@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,12 +17,13 @@ from config.loading import load_settings
 from config.settings import Settings
 from engines.detectors.multiscale import DetectionPlan
 from engines.errors import EngineFault
-from engines.types import Face
-from stream import file_runs
+from engines.types import Face, Frame, Track
+from stream import file_run, file_runs
 from stream.engine_set import EngineSet
-from stream.errors import InputUnreadable, OutputNotWritable
+from stream.errors import InputUnreadable, OutputNotWritable, PrivacyRefused
 from stream.file_runs import run_files
-from stream.report import RunReport
+from stream.replacement import CoverEveryFace, Replacement
+from stream.report import ClusterCounts, RunReport
 from stream.segments import SEGMENT_FRAMES
 from tests.clips import Clip, apart, decoded, made_clip
 
@@ -231,18 +233,49 @@ def test_failed_input_does_not_stop_the_others(
     assert [one["status"] for one in runs] == ["failed", "complete"]
 
 
+class SharedGallery(CoverEveryFace):
+    """Covers faces, and counts as if the first file's were swapped with fewer than k people."""
+
+    swaps_below_k = 0
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        SharedGallery.swaps_below_k = 1
+        return super().replace(frame, tracks)
+
+    def counts(self) -> ClusterCounts:
+        return ClusterCounts(k=5, swaps_below_k=self.swaps_below_k)
+
+
+def test_strict_refuses_the_file_that_broke_the_promise_and_no_other(
+    tmp_path: Path,
+    engines: Callable[[Answer], CountingDetector],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_run, "CoverEveryFace", SharedGallery)
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    for name in ("a.mp4", "b.mp4"):
+        made_clip(folder / name, Clip(frames=3))
+    engines(one_face)
+    with pytest.raises(PrivacyRefused, match="1 tracks"):
+        run(folder, tmp_path / "out", flags={"privacy.strict": True})
+    assert leftovers(tmp_path / "out") == ["b.mp4"]
+    runs = json.loads((tmp_path / "report.json").read_text())["runs"]
+    assert [one["clusters"]["swaps_below_k"] for one in runs] == [1, 0]
+
+
+def dying_in_the_second_segment(number: int) -> tuple[Face, ...]:
+    if number > SEGMENT_FRAMES + 30:
+        raise RuntimeError("planted")
+    return one_face(number)
+
+
 def test_resumed_run_equals_an_uninterrupted_one(
     tmp_path: Path, engines: Callable[[Answer], CountingDetector]
 ) -> None:
     frames = SEGMENT_FRAMES + 60
     source = made_clip(tmp_path / "in.mp4", Clip(frames=frames))
-
-    def dying(number: int) -> tuple[Face, ...]:
-        if number > SEGMENT_FRAMES + 30:
-            raise RuntimeError("planted")
-        return one_face(number)
-
-    engines(dying)
+    engines(dying_in_the_second_segment)
     with pytest.raises(EngineFault):
         run(source, tmp_path / "out.mp4", resume=True)
     assert not (tmp_path / "out.mp4").exists()
@@ -256,3 +289,31 @@ def test_resumed_run_equals_an_uninterrupted_one(
     assert again.faces == whole.faces
     assert again.frames.written == frames
     assert not leftovers(tmp_path, "in.mp4", "whole.mp4", "out.mp4", "report.json")
+
+
+class OtherPack:
+    """A pack whose files have other hashes."""
+
+    sha256: ClassVar = {"donors.npz": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("read_pack", lambda folder: OtherPack), ("installed_versions", lambda: {"kveil": "0"})],
+)
+def test_run_with_other_donors_or_another_kveil_begins_anew(
+    name: str,
+    other: Callable[..., object],
+    tmp_path: Path,
+    engines: Callable[[Answer], CountingDetector],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frames = SEGMENT_FRAMES + 60
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=frames))
+    engines(dying_in_the_second_segment)
+    with pytest.raises(EngineFault):
+        run(source, tmp_path / "out.mp4", resume=True)
+    monkeypatch.setattr(file_run, name, other)
+    detector = engines(one_face)
+    run(source, tmp_path / "out.mp4", resume=True)
+    assert detector.calls >= frames

@@ -173,6 +173,28 @@ def test_planted_link_under_the_temporary_name_is_not_written_through(clip: Path
     assert victim.read_bytes() == b"precious"
 
 
+def test_second_run_on_one_output_is_refused_and_the_first_one_keeps_it(clip: Path) -> None:
+    target, source = clip.with_name("out.mp4"), FileSource(clip)
+    sink = FileSink(target, source.probe, EncodeSettings())
+    frames = composites(source)
+    sink.write(next(frames))
+    for _ in range(2):
+        with pytest.raises(OutputNotWritable, match="another run"):
+            FileSink(target, FileSource(clip).probe, EncodeSettings())
+    write_all(sink, frames)
+    assert decoded(target).numbers == list(range(10))
+    assert names(clip.parent) == {"a.mp4", "out.mp4"}
+
+
+def test_leftover_of_a_crash_is_replaced(clip: Path) -> None:
+    target, source = clip.with_name("out.mp4"), FileSource(clip)
+    partial_name(target).write_bytes(b"half a file")
+    sink = FileSink(target, source.probe, EncodeSettings())
+    write_all(sink, composites(source))
+    assert decoded(target).numbers == list(range(10))
+    assert names(clip.parent) == {"a.mp4", "out.mp4"}
+
+
 def test_output_that_appears_meanwhile_is_kept(clip: Path) -> None:
     file = PartialFile(clip.with_name("out.mp4"), clip, overwrite=False)
     clip.with_name("out.mp4").write_bytes(b"precious")

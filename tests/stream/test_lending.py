@@ -131,6 +131,21 @@ def test_resumed_run_on_redis_lends_the_same_face(folder: Path) -> None:
         assert len(faces) == 1
 
 
+@pytest.mark.unit
+def test_resumable_runs_with_one_ledger_count_their_people_apart(tmp_path: Path) -> None:
+    strangers = np.eye(8, dtype=np.float32)
+    for key, people in ((b"a" * 32, strangers[:3]), (b"b" * 32, strangers[:2]), (b"a" * 32, [])):
+        chosen = settings(ledger=str(tmp_path))
+        gallery = gallery_from_settings(chosen, DONORS, PEOPLE, key)
+        for track, person in enumerate(people):
+            assert gallery.assign("door", track, person, None, 0.0).surrogate is not None
+        gallery.close()
+    found = check_folder(tmp_path)
+    assert (found.windows, found.people, found.violations) == (2, 5, ())
+    record = "".join(path.read_text() for path in tmp_path.glob("*.jsonl"))
+    assert b"aaaa".hex() not in record
+
+
 class SameBin:
     def bin_of(self, frame: Frame, face: Face) -> str | None:
         return "gender=female"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from stream.digests import file_digest
 from stream.encoders import EncodeSettings
 from stream.errors import OutputNotWritable
 from stream.file_source import FileSource
+from stream.segment_files import JsonValue
 from stream.segments import SegmentSink, resume_folder
 from tests.clips import Clip, click_time_s, content_of, decoded, made_clip
 
@@ -146,6 +148,24 @@ def test_findings_come_back_with_their_segments(tmp_path: Path) -> None:
     ]
     assert again.recalled(LENGTH) is None
     again.abort()
+
+
+class Finding(list[JsonValue]):
+    """What a detector found, that tells whether somebody keeps it."""
+
+
+def test_findings_of_finished_segments_are_not_kept_in_memory(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=2 * LENGTH))
+    run(source, tmp_path / "b.mp4", stop_at=LENGTH + 1)
+    _, sink = opened(source, tmp_path / "b.mp4")
+    kept = []
+    for index in (0, LENGTH):
+        finding = Finding()
+        sink.record(index, finding)
+        kept.append(weakref.ref(finding))
+        del finding
+    sink.abort()
+    assert [one() is not None for one in kept] == [False, True]
 
 
 def test_folder_holds_nothing_but_segments_and_journal(tmp_path: Path) -> None:
