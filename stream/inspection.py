@@ -13,13 +13,14 @@ from av.sidedata.sidedata import SideData
 from av.stream import Stream
 from av.video.stream import VideoStream
 
+from engines.pictures import Layout
 from stream.errors import InputUnreadable, reading
 from stream.light import light_of
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
 
-__all__ = ["has_decoder", "opened_input", "probe_of", "video_track"]
+__all__ = ["has_decoder", "opened_input", "probe_of", "upright_format", "video_track"]
 
 # Formats that hold their own media. Playlists and scripts (hls, dash, concat, image
 # sequences, sdp) are left out: they make a file read other files or hosts.
@@ -87,10 +88,9 @@ def probe_of(
         is_upright: whether frames are to be turned upright.
     """
     matrix = _display_matrix(image)
-    turns = quarter_turns(matrix) if is_upright else 0
-    layout, bit_depth = picture_format(image.format.name)
-    if layout == "yuv422" and turns % 2:
-        layout = "yuv444"
+    layout, bit_depth, turns = upright_format(image)
+    if not is_upright:
+        (layout, bit_depth), turns = picture_format(image.format.name), 0
     # Without timestamps the demuxer's average is its own default; the codec may know better.
     known = (stream.average_rate, stream.guessed_rate)
     rates = [_sound_rate(rate) for rate in (known if has_timestamps else known[::-1])]
@@ -120,6 +120,15 @@ def probe_of(
         fields=_fields(stream, image),
         light=light_of(image),
     )
+
+
+def upright_format(image: av.VideoFrame) -> tuple[Layout, int, int]:
+    """What a decoded frame is turned upright in: layout, bits, and quarter turns anticlockwise."""
+    turns = quarter_turns(_display_matrix(image))
+    layout, bit_depth = picture_format(image.format.name)
+    if layout == "yuv422" and turns % 2:
+        layout = "yuv444"
+    return layout, bit_depth, turns
 
 
 def has_decoder(track: Stream) -> bool:

@@ -18,13 +18,14 @@ from av.video.stream import VideoStream
 
 from engines.errors import KveilError
 from engines.types import Frame
+from stream.inspection import upright_format
 from stream.live.address import Address, Gate
 from stream.live.clock import Clock
 from stream.live.errors import SourceLost
 from stream.live.sound import Hear, SoundDecoder
 from stream.live.transports import RtspTransport, Transport, transport_for
 from stream.media import StreamShape
-from stream.planes import picture_format, picture_from_frame
+from stream.planes import picture_from_frame
 
 __all__ = ["NetworkSource", "SourceOptions"]
 
@@ -101,7 +102,7 @@ class NetworkSource:
         return StreamShape(context.height, context.width, Fraction(rate), base, None)
 
     def frames(self) -> Iterator[Frame]:
-        """Decoded frames as they come; a file's are held back to real time.
+        """Decoded frames as they come, upright; a file's are held back to real time.
 
         Raises:
             SourceLost: the connection broke, fell silent, or sends what cannot be decoded.
@@ -180,7 +181,7 @@ class NetworkSource:
     def _frame(self, decoded: VideoFrame, index: int) -> Frame:
         if decoded.width * decoded.height > self._options.max_pixels:
             raise SourceLost(f"{self._address} sends pictures larger than limits.max_pixels")
-        picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
+        picture = picture_from_frame(decoded, *upright_format(decoded))
         base = decoded.time_base or self._stream.time_base or Fraction(1, 90_000)
         pts = decoded.pts if decoded.pts is not None else int(self._clock.now() / base)
         return Frame(picture, pts, base, index, is_damaged=decoded.is_corrupt)

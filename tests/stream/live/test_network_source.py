@@ -5,9 +5,11 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
+from stream.file_source import FileSource
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SourceLost
@@ -15,6 +17,7 @@ from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.transports import RtspTransport
 from stream.service.url_guard import Allowance, OpenGate, UrlGuard
+from tests.clips import Clip, made_clip
 from tests.stream.live.fakes import slate
 from tests.stream.live.redirecting_server import redirecting_server
 from tests.stream.live.rtsp_peer import burnt_ms, eventually, rtsp_peer
@@ -33,6 +36,20 @@ def test_rtsp_camera_gives_frames_within_half_a_second(transport: RtspTransport)
         source.close()
         assert source.shape.width == 320
         assert 0 <= sorted(delays)[15] < 500
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+@pytest.mark.parametrize("pixel_format", ["yuv420p", "yuv422p"])
+def test_recording_played_live_comes_upright_as_a_file_does(
+    rotation: int, pixel_format: str, tmp_path: Path
+) -> None:
+    clip = Clip(frames=3, rotation=rotation, pixel_format=pixel_format)
+    path = made_clip(tmp_path / "a.mp4", clip)
+    source = NetworkSource(address_from_text(str(path)), OpenGate(), SystemClock(), FAST)
+    for frame, expected in zip(source.frames(), FileSource(path).frames(), strict=True):
+        assert frame.picture.layout == expected.picture.layout
+        for plane, same in zip(frame.picture.planes, expected.picture.planes, strict=True):
+            assert np.array_equal(plane, same)
 
 
 def test_wrong_password_is_one_line_without_the_password() -> None:
