@@ -33,10 +33,10 @@ is not looked at."""
 _FAINT: Final = 1e-3
 _BIN: Final = 16.0
 """Width of the bins in which the most usual brightness is looked for, grey levels."""
-_MOST: Final = 0.3
+_MOST: Final = 0.2
 _SHINES: Final = 25.0
 _FINER: Final = 3.0
-_BRIGHTEST: Final = 2.0
+_BRIGHTEST: Final = 1.5
 """How much drawn strands differ at most, as a share of hair's brightness; how much brighter black
 hair counts for that, as it shines too; what its own strands add to what rays see, grey levels; and
 up to how many deviations strands are brighter than others."""
