@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engines.compositor import Composite
 from stream.encoders import EncodeSettings
-from stream.errors import InputUnreadable, OutputNotWritable, UsageRefused, writing
+from stream.errors import OutputNotWritable, UsageRefused, writing
 from stream.file_sink import checked_composite
-from stream.file_source import MAX_PIXELS
+from stream.image_source import ImageSource
 from stream.partial_file import PartialFile
-from stream.stills import IMAGE_ENDINGS, Still, decoded_still, encoded_still
+from stream.stills import IMAGE_ENDINGS, Beside, encoded_still
 
 __all__ = ["ImageSink"]
 
@@ -21,8 +22,7 @@ class ImageSink:
     Args:
         path: a file for a single image; for a folder, a folder, which is made and gets
             the input's names and folders.
-        root: the input, image or folder.
-        sources: the input's images in the order of their frames.
+        source: gives the images, and what returns beside their pixels.
         settings: quality and overwriting.
 
     Raises:
@@ -30,17 +30,16 @@ class ImageSink:
         OutputNotWritable: it exists or cannot be made.
     """
 
-    def __init__(
-        self, path: Path, root: Path, sources: tuple[Path, ...], settings: EncodeSettings
-    ) -> None:
+    def __init__(self, path: Path, source: ImageSource, settings: EncodeSettings) -> None:
         self._settings = settings
-        self._sources = sources
+        self._source = source
+        root = source.probe.path
         self._is_over = False
         self._waiting: PartialFile | None = None
         self._is_folder = root.is_dir()
         if self._is_folder:
             _check_folder(path, root)
-            self._targets = tuple(path / source.relative_to(root) for source in sources)
+            self._targets = tuple(path / image.relative_to(root) for image in source.paths)
         else:
             self._targets = (path,)
             if path.suffix.lower() not in IMAGE_ENDINGS:
@@ -57,14 +56,14 @@ class ImageSink:
         checked_composite(composite)
         if self._is_over:
             raise OutputNotWritable("the output is closed; nothing more is written")
-        source, target = self._sources[composite.index], self._targets[composite.index]
-        still = self._beside(source)
+        target = self._targets[composite.index]
+        beside = self._beside(composite)
         with writing(target.name):
-            data = encoded_still(composite.picture, still, target, self._settings.image_quality)
+            data = encoded_still(composite.picture, beside, target, self._settings.image_quality)
             if self._waiting is not None:
                 self._waiting.path.write_bytes(data)
             else:
-                self._write_into_folder(target, source, data)
+                self._write_into_folder(target, self._source.paths[composite.index], data)
 
     def finish(self) -> None:
         """Gives a single image its final name; a folder's files have theirs."""
@@ -84,14 +83,16 @@ class ImageSink:
             self._waiting.discard()
         self._is_over = True
 
-    def _beside(self, source: Path) -> Still:
-        """Opacity, profile and subsampling of the original; its pixels are let go at once."""
-        with writing(source.name):
-            try:
-                return decoded_still(source, MAX_PIXELS)
-            except InputUnreadable as error:
-                message = f"cannot write the picture of {source.name}: the input changed meanwhile"
-                raise OutputNotWritable(message) from error
+    def _beside(self, composite: Composite) -> Beside:
+        beside = self._source.beside(composite.index)
+        if beside is None:
+            name = self._targets[composite.index].name
+            raise OutputNotWritable(
+                f"cannot write {name}: its picture was not read, or was written"
+            )
+        if composite.is_fully_covered:
+            return replace(beside, cut_out=None)
+        return beside
 
     def _write_into_folder(self, target: Path, source: Path, data: bytes) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)

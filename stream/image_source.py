@@ -15,7 +15,7 @@ from stream.errors import InputUnreadable, reading
 from stream.file_source import MAX_PIXELS
 from stream.media import StreamShape
 from stream.probe import ColourTags, MediaProbe, SourceReport
-from stream.stills import IMAGE_ENDINGS, Still, decoded_still
+from stream.stills import IMAGE_ENDINGS, Beside, Still, decoded_still
 
 __all__ = ["FolderListing", "ImageSource", "folder_listing"]
 
@@ -87,6 +87,7 @@ class ImageSource:
         self._max_pixels = max_pixels
         self._lock = threading.Lock()
         self._is_closed = False
+        self._besides: dict[int, Beside] = {}
         is_folder = path.is_dir()
         self._paths = folder_listing(path).images if is_folder else (path,)
         if not self._paths:
@@ -99,8 +100,8 @@ class ImageSource:
         self._probe = MediaProbe(
             path=path,
             kind="folder" if is_folder else "image",
-            container=first.format,
-            codec=first.format.lower(),
+            container=first.beside.format,
+            codec=first.beside.format.lower(),
             pixel_format=picture.layout,
             layout=picture.layout,
             bit_depth=picture.bit_depth,
@@ -144,7 +145,18 @@ class ImageSource:
             if still is None:
                 continue
             self._report = replace(self._report, frames=self._report.frames + 1)
+            with self._lock:
+                self._besides[index] = still.beside
             yield Frame(still.picture, index, _TIME_BASE, index)
+
+    def beside(self, index: int) -> Beside | None:
+        """What must return with image `index`, once, after its frame was given; else None.
+
+        So what is written belongs to the pixels that were searched, whatever has become of the
+        file. Callable from any thread.
+        """
+        with self._lock:
+            return self._besides.pop(index, None)
 
     def close(self) -> None:
         """Stops `frames`; idempotent, callable from any thread."""

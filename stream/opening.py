@@ -68,7 +68,7 @@ def open_sink(
         OutputNotWritable: it exists, cannot be made, or no encoder works.
     """
     if isinstance(source, ImageSource):
-        return ImageSink(path, source.probe.path, source.paths, settings)
+        return ImageSink(path, source, settings)
     if path.suffix.lower() in IMAGE_ENDINGS:
         raise UsageRefused(f"{path.name} is a picture's name; a video needs one such as .mp4")
     if resume is not None:

@@ -2,7 +2,8 @@
 
 EXIF orientation is applied to the pixels, so a picture looks the same without its tags;
 everything else of EXIF, XMP, IPTC and comments (place, time, device, embedded thumbnail)
-is gone. Colour profiles stay, since without them colours would change.
+is gone. Colour profiles stay, since without them colours would change. Of the opacity stays
+what cannot show a face, see `stream.opacity`.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ import io
 import struct
 import warnings
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 
 from engines.pictures import Picture, Plane
 from stream.errors import InputUnreadable, OutputNotWritable, reading
+from stream.opacity import CutOut, searchable
 
-__all__ = ["IMAGE_ENDINGS", "Still", "decoded_still", "encoded_still"]
+__all__ = ["IMAGE_ENDINGS", "Beside", "Still", "decoded_still", "encoded_still"]
 
 IMAGE_ENDINGS: Final = frozenset(
     {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".bmp", ".avif"}
@@ -47,23 +49,35 @@ _PNG_HEADER_END: Final = 33
 
 
 @dataclass(frozen=True, slots=True)
-class Still:
-    """A decoded picture and what must return with it.
+class Beside:
+    """What must return with a picture's pixels.
 
     Attributes:
-        picture: upright pixels, `gray` or `bgr`, 8 or 16 bits.
         format: format of the file, such as `JPEG`.
-        alpha: H×W uint8 opacity, None where the picture has none.
+        cut_out: where the picture may stay transparent; None where it is opaque.
         profile: ICC colour profile, None where there is none.
         subsampling: chroma subsampling of a JPEG: 0 4:4:4, 1 4:2:2, 2 4:2:0, else -1.
+    """
+
+    format: str
+    cut_out: CutOut | None = None
+    profile: bytes | None = None
+    subsampling: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A decoded picture.
+
+    Attributes:
+        picture: upright pixels, `gray` or `bgr`, 8 or 16 bits; all that can be seen of the
+            picture is seen in them.
+        beside: what must return with them.
         dropped: what does not pass, in words without values.
     """
 
     picture: Picture
-    format: str
-    alpha: NDArray[np.uint8] | None = None
-    profile: bytes | None = None
-    subsampling: int = -1
+    beside: Beside
     dropped: tuple[str, ...] = ()
 
 
@@ -102,24 +116,39 @@ def _decoded(path: Path, data: bytes, max_pixels: int) -> Still:
         image.load()
     finally:
         Image.MAX_IMAGE_PIXELS = limit
+    return _still(image, data)
+
+
+def _still(image: Image.Image, data: bytes) -> Still:
+    """The still of a loaded picture, whose file is `data`."""
     dropped = _found(image)
     profile: bytes | None = image.info.get("icc_profile")
-    subsampling = _subsampling(image)
-    name = "JPEG" if image.format == "MPO" else str(image.format)
-    wide = _wide_colour(image, data)
+    beside = Beside(
+        "JPEG" if image.format == "MPO" else str(image.format),
+        profile=profile,
+        subsampling=_subsampling(image),
+    )
+    upright = _with_opacity(ImageOps.exif_transpose(image))
+    wide = _wide_colour(image, upright, data)
     if wide is not None:
-        return Still(wide, name, None, profile, -1, dropped)
-    image = ImageOps.exif_transpose(image)
-    if image.mode in ("CMYK", "YCCK", "LAB", "HSV"):
-        profile = None
-    alpha = image.getchannel("A") if image.has_transparency_data and _has_alpha(image) else None
-    picture = _picture(image)
-    opacity = None if alpha is None else np.array(alpha, np.uint8)
-    return Still(picture, name, opacity, profile, subsampling, dropped)
+        return Still(wide, beside, dropped)
+    if upright.mode in ("CMYK", "YCCK", "LAB", "HSV"):
+        beside = replace(beside, profile=None)
+    picture = _picture(upright)
+    if "A" not in upright.getbands():
+        return Still(picture, beside, dropped)
+    opacity = np.array(upright.getchannel("A"), np.uint8)
+    cut_out = searchable(picture, opacity)
+    if cut_out is None and opacity.min() < 255:
+        dropped += ("opacity",)
+    return Still(picture, replace(beside, cut_out=cut_out), dropped)
 
 
-def _has_alpha(image: Image.Image) -> bool:
-    return "A" in image.getbands()
+def _with_opacity(image: Image.Image) -> Image.Image:
+    """The picture with its transparent colours as a channel; 16-bit grey has none."""
+    if not image.has_transparency_data or image.mode in _GRAY_16:
+        return image
+    return image.convert("LA" if image.mode in ("1", "L", "LA", "La") else "RGBA")
 
 
 def _picture(image: Image.Image) -> Picture:
@@ -132,8 +161,8 @@ def _picture(image: Image.Image) -> Picture:
     return Picture((np.ascontiguousarray(rgb[..., ::-1]),), "bgr", 8, "bt709", True)
 
 
-def _wide_colour(image: Image.Image, data: bytes) -> Picture | None:
-    """16-bit colour, which Pillow would cut to 8 bits."""
+def _wide_colour(image: Image.Image, upright: Image.Image, data: bytes) -> Picture | None:
+    """16-bit colour, which Pillow would cut to 8 bits; None where the file has none."""
     is_png = image.format == "PNG" and data[24:25] == b"\x10" and data[25:26] == b"\x02"
     is_tiff = image.format == "TIFF" and image.mode == "RGB"
     if not is_png and not is_tiff:
@@ -141,7 +170,34 @@ def _wide_colour(image: Image.Image, data: bytes) -> Picture | None:
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None or pixels.dtype != np.uint16 or pixels.shape[2:] != (3,):
         return None
-    return Picture((np.asarray(pixels, np.uint16),), "bgr", 16, "bt709", True)
+    # A TIFF is upright by now, as both decoders turn it; of a PNG neither has turned the pixels.
+    turned = _turned(np.asarray(pixels, np.uint16), image.getexif().get(ExifTags.Base.Orientation))
+    return _agreed(turned, upright)
+
+
+def _turned(pixels: NDArray[np.uint16], orientation: int | None) -> NDArray[np.uint16]:
+    """Pixels H×W×3 as an EXIF orientation, 1…8, wants them to be seen."""
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(pixels)
+
+
+def _agreed(bgr: NDArray[np.uint16], upright: Image.Image) -> Picture | None:
+    """The 16-bit picture if its high bytes are what the other decoder sees, else None.
+
+    So it cannot lie on its side when it is searched.
+    """
+    rgb = np.asarray(upright.convert("RGB"), np.uint8)
+    if bgr.shape != rgb.shape:
+        return None
+    for row, seen in zip(bgr, rgb, strict=True):
+        if not np.array_equal(row >> 8, seen[:, ::-1]):
+            return None
+    return Picture((bgr,), "bgr", 16, "bt709", True)
 
 
 def _subsampling(image: Image.Image) -> int:
@@ -164,13 +220,12 @@ def _found(image: Image.Image) -> tuple[str, ...]:
     return tuple(found)
 
 
-def encoded_still(picture: Picture, still: Still, path: Path, quality: int) -> bytes:
+def encoded_still(picture: Picture, beside: Beside, path: Path, quality: int) -> bytes:
     """Codes a picture in the format that its new name asks for.
 
     Args:
         picture: the pixels to write.
-        still: what came with the original (opacity, profile, subsampling); its pixels are
-            not used.
+        beside: what came with the original.
         path: final name; its ending chooses the format.
         quality: 1…100 for JPEG, WebP and AVIF; larger is truer and bigger.
 
@@ -183,12 +238,12 @@ def encoded_still(picture: Picture, still: Still, path: Path, quality: int) -> b
         message = f"cannot write {path.name} as a picture; use one of: {known}"
         raise OutputNotWritable(message)
     if picture.bit_depth == 16 and picture.layout == "bgr" and kind in ("PNG", "TIFF"):
-        return _wide(picture, kind, still.profile)
+        return _wide(picture, kind, beside.profile)
     image = _image(picture, kind)
-    if still.alpha is not None and kind in ("PNG", "WEBP", "TIFF", "AVIF"):
-        image.putalpha(Image.fromarray(still.alpha))
+    if beside.cut_out is not None and kind in ("PNG", "WEBP", "TIFF", "AVIF"):
+        image.putalpha(Image.fromarray(beside.cut_out.around(picture)))
     file = io.BytesIO()
-    image.save(file, kind, **_options(kind, still, quality))
+    image.save(file, kind, **_options(kind, beside, quality))
     return file.getvalue()
 
 
@@ -202,18 +257,18 @@ def _image(picture: Picture, kind: str) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(picture.bgr()[..., ::-1]))
 
 
-def _options(kind: str, still: Still, quality: int) -> dict[str, bytes | int | str]:
+def _options(kind: str, beside: Beside, quality: int) -> dict[str, bytes | int | str]:
     chosen: dict[str, bytes | int | str] = {}
     if kind in ("JPEG", "WEBP", "AVIF"):
         chosen["quality"] = quality
     if kind == "JPEG":
-        chosen["subsampling"] = still.subsampling if still.subsampling >= 0 else 0
-    if kind == "WEBP" and still.format != "WEBP" and quality >= 100:
+        chosen["subsampling"] = beside.subsampling if beside.subsampling >= 0 else 0
+    if kind == "WEBP" and beside.format != "WEBP" and quality >= 100:
         chosen["lossless"] = 1
     if kind == "TIFF":
         chosen["compression"] = "tiff_lzw"
-    if still.profile and kind != "BMP":
-        chosen["icc_profile"] = still.profile
+    if beside.profile and kind != "BMP":
+        chosen["icc_profile"] = beside.profile
     return chosen
 
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PIL import Image, ImageCms, PngImagePlugin
+from PIL import ExifTags, Image, ImageCms, ImageOps, PngImagePlugin
 
 from engines.compositor import compose
+from stream import stills
 from stream.encoders import EncodeSettings
-from stream.errors import InputUnreadable, OutputExists, StreamError, UsageRefused
+from stream.errors import (
+    InputUnreadable,
+    OutputExists,
+    OutputNotWritable,
+    StreamError,
+    UsageRefused,
+)
 from stream.image_source import ImageSource, folder_listing
 from stream.opening import RecordedSource, open_sink, open_source
 from tests.clips import Clip, made_clip, number_in, written_number
@@ -99,13 +108,7 @@ def test_16_bit_grey_is_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(written, pixels)
 
 
-def test_opacity_and_palette_pictures_pass(tmp_path: Path) -> None:
-    opacity = np.full((65, 97, 1), 128, np.uint8)
-    opacity[:10] = 0
-    Image.fromarray(np.concatenate([colour(), opacity], axis=2)).save(tmp_path / "a.png")
-    passed_through(tmp_path / "a.png", tmp_path / "out.png")
-    written = np.array(image_at(tmp_path / "out.png"))
-    np.testing.assert_array_equal(written[..., 3:], opacity)
+def test_palette_pictures_pass_as_colours(tmp_path: Path) -> None:
     Image.fromarray(colour()).quantize(8).save(tmp_path / "p.png")
     passed_through(tmp_path / "p.png", tmp_path / "q.png")
     assert image_at(tmp_path / "q.png").mode == "RGB"
@@ -138,12 +141,73 @@ def test_exif_place_time_and_device_are_dropped_and_the_profile_kept(tmp_path: P
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_orientation_is_applied_so_that_it_looks_the_same(orientation: int, tmp_path: Path) -> None:
-    from PIL import ImageOps
-
     source = private_jpeg(tmp_path / "a.jpg", orientation)
     passed_through(source, tmp_path / "out.png")
     seen = np.array(ImageOps.exif_transpose(image_at(source)))
     np.testing.assert_array_equal(np.array(image_at(tmp_path / "out.png")), seen)
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG."""
+    body = name + content
+    return struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def turned_png(pixels: NDArray[np.uint16], orientation: int) -> bytes:
+    """16-bit pixels, BGR or grey, with an EXIF orientation."""
+    data = cv2.imencode(".png", pixels)[1].tobytes()
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    return data[:33] + chunk(b"eXIf", exif.tobytes().removeprefix(b"Exif\0\0")) + data[33:]
+
+
+def turned_tiff(pixels: NDArray[np.uint16], orientation: int) -> bytes:
+    """16-bit BGR pixels whose tag of the plane order, which is the default, became this one."""
+    data = cv2.imencode(".tiff", pixels)[1].tobytes()
+    planes = struct.pack("<HHIHH", 284, 3, 1, 1, 0)
+    assert data.count(planes) == 1
+    return data.replace(planes, struct.pack("<HHIHH", 274, 3, 1, orientation, 0))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("ending", [".png", ".tiff"])
+def test_16_bit_colour_is_searched_and_written_upright(
+    ending: str, orientation: int, tmp_path: Path
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30, 3)).astype(np.uint16)
+    make = turned_png if ending == ".png" else turned_tiff
+    source = tmp_path / f"a{ending}"
+    source.write_bytes(make(pixels, orientation))
+    with Image.open(source) as image:
+        assert image.getexif()[ExifTags.Base.Orientation] == orientation
+        upright = np.array(ImageOps.exif_transpose(image))
+    (frame,) = open_source(source).frames()
+    assert frame.picture.bit_depth == 16
+    np.testing.assert_array_equal(frame.picture.planes[0][..., ::-1] >> 8, upright)
+    passed_through(source, tmp_path / f"out{ending}")
+    with Image.open(tmp_path / f"out{ending}") as image:
+        assert image.getexif().get(ExifTags.Base.Orientation, 1) == 1
+    written = cv2.imread(str(tmp_path / f"out{ending}"), cv2.IMREAD_UNCHANGED)
+    np.testing.assert_array_equal(np.asarray(written, np.uint16)[..., ::-1] >> 8, upright)
+
+
+def test_16_bit_grey_is_searched_and_written_upright(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30)).astype(np.uint16)
+    (tmp_path / "a.png").write_bytes(turned_png(pixels, 6))
+    passed_through(tmp_path / "a.png", tmp_path / "out.png")
+    written = cv2.imread(str(tmp_path / "out.png"), cv2.IMREAD_UNCHANGED)
+    np.testing.assert_array_equal(written, np.rot90(pixels, -1))
+
+
+def test_16_bit_colour_that_decoders_see_differently_keeps_8_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30, 3)).astype(np.uint16)
+    (tmp_path / "a.png").write_bytes(turned_png(pixels, 3))
+    monkeypatch.setattr(stills, "_turned", lambda pixels, orientation: pixels)
+    (frame,) = open_source(tmp_path / "a.png").frames()
+    assert frame.picture.bit_depth == 8
+    np.testing.assert_array_equal(frame.picture.planes[0], pixels[::-1, ::-1] >> 8)
 
 
 def test_png_texts_are_dropped(tmp_path: Path) -> None:
@@ -213,6 +277,37 @@ def test_huge_picture_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     Image.new("1", (3000, 3000)).save(tmp_path / "a.png")
     with pytest.raises(InputUnreadable, match="pixels"):
         open_source(tmp_path / "a.png", max_pixels=1000 * 1000)
+
+
+def test_picture_is_written_as_it_was_read_whatever_becomes_of_its_file(tmp_path: Path) -> None:
+    source = private_jpeg(tmp_path / "a.jpg")
+    profile = image_at(source).info["icc_profile"]
+    reader = open_source(source)
+    sink = open_sink(tmp_path / "out.png", reader, EncodeSettings())
+    (frame,) = reader.frames()
+    before = frame.picture.bgr()
+    source.write_bytes(b"no picture any more")
+    composite = compose(frame, [], {})
+    sink.write(composite)
+    with pytest.raises(OutputNotWritable):
+        sink.write(composite)
+    sink.finish()
+    written = image_at(tmp_path / "out.png")
+    np.testing.assert_array_equal(np.array(written), before[..., ::-1])
+    assert written.info["icc_profile"] == profile
+
+
+def test_largest_picture_that_is_read_is_written(tmp_path: Path) -> None:
+    pixels = colour()
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    largest = pixels.shape[0] * pixels.shape[1]
+    with pytest.raises(InputUnreadable, match="pixels"):
+        open_source(tmp_path / "a.png", max_pixels=largest - 1)
+    reader = open_source(tmp_path / "a.png", max_pixels=largest)
+    sink = open_sink(tmp_path / "out.png", reader, EncodeSettings())
+    sink.write(compose(next(reader.frames()), [], {}))
+    sink.finish()
+    np.testing.assert_array_equal(np.array(image_at(tmp_path / "out.png")), pixels)
 
 
 @pytest.mark.parametrize(
