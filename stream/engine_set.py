@@ -15,7 +15,7 @@ from engines.backends.choice import BackendName, Device, choose_backend, choose_
 from engines.backends.networks import model_sha256
 from engines.catalogue import model_path
 from engines.detectors.detector import Detector
-from engines.detectors.multiscale import DetectionPlan
+from engines.detectors.multiscale import LEAST_SIDE_PX, DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
@@ -212,7 +212,7 @@ def plans_for(settings: Settings, height: int, width: int) -> dict[Scale, Detect
     """
     wanted = settings.detection
     native = max(height, width)
-    full_px = min(wanted.full_px, max(native, _enlarged_px(native)))
+    full_px = max(min(wanted.full_px, max(native, _enlarged_px(native))), LEAST_SIDE_PX)
     coarse_px = min(wanted.coarse_px, max(native, _LEAST_COARSE_PX))
     near_px = coarse_px if wanted.schedule == "every" else max(128, coarse_px * 2 // 3)
     return {

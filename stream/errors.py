@@ -7,6 +7,7 @@ KveilError                    any failure that kveil reports in one line
     ├── OutputNotWritable     no such folder, disk full, encoder refused             (exit 4)
     │   └── OutputExists      a file has that name and `overwrite` was not asked for (exit 4)
     ├── PrivacyRefused        `strict` was asked for and a promise was not kept      (exit 6)
+    ├── Defect                kveil itself is at fault                               (exit 1)
     └── MailboxClosed         nothing more will be handed over: the sender is done
         └── MailboxCancelled  the hand-off was broken off; what was in it is gone
 
@@ -19,10 +20,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from engines.errors import KveilError
 
 __all__ = [
+    "DEBUG",
+    "Defect",
     "InputUnreadable",
     "MailboxCancelled",
     "MailboxClosed",
@@ -34,6 +38,10 @@ __all__ = [
     "reading",
     "writing",
 ]
+
+
+DEBUG: Final = "KVEIL_DEBUG"
+"""Variable under which what nobody foresaw ends with its traceback."""
 
 
 class StreamError(KveilError):
@@ -68,6 +76,12 @@ class PrivacyRefused(StreamError):
     exit_code = 6
 
 
+class Defect(StreamError):
+    """What nobody foresaw: kveil itself is at fault."""
+
+    exit_code = 1
+
+
 class MailboxClosed(StreamError):
     """The sender closed the mailbox and everything in it was received."""
 
@@ -80,6 +94,8 @@ _ADVICE = {
     errno.ENOENT: "no such file; check the path",
     errno.EACCES: "permission denied; check the rights on the file and its folder",
     errno.EPERM: "permission denied; check the rights on the file and its folder",
+    errno.ENOTDIR: "a file stands where its folder should be; choose another place",
+    errno.EEXIST: "a file stands where its folder should be; choose another place",
     errno.EISDIR: "it is a folder; name a file",
     errno.ENOSPC: "the disk is full; free some space and run again",
     errno.EDQUOT: "the disk quota is used up; free some space and run again",
@@ -111,7 +127,8 @@ def reading(name: str) -> Iterator[None]:
     except KveilError:
         raise
     except _foreign() as error:
-        message = f"cannot read {name}: {_advice(error)}"
+        advice = "it is damaged, or no file of that kind" if _is_damage(error) else _advice(error)
+        message = f"cannot read {name}: {advice}"
         raise InputUnreadable(message) from error
 
 
@@ -145,6 +162,14 @@ def _foreign() -> tuple[type[Exception], ...]:
     import av
 
     return (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, SyntaxError)
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether a decoder or demuxer could make nothing of a file; its own words name paths."""
+    import av
+    from PIL import UnidentifiedImageError
+
+    return isinstance(error, av.InvalidDataError | UnidentifiedImageError)
 
 
 def _advice(error: Exception) -> str:

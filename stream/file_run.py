@@ -27,6 +27,7 @@ from stream.lending import GalleryLender
 from stream.media import Sink, StreamShape
 from stream.methods import method_cover
 from stream.opening import RecordedSource, open_sink, open_source
+from stream.partial_file import made_folder
 from stream.pipeline import run_pipeline
 from stream.replacement import CoverEveryFace, FaceReplacer
 from stream.report import ClusterCounts, FileIdentity, RunReport, installed_versions
@@ -67,7 +68,7 @@ def run_file(
     report.metadata_dropped = list(source.probe.dropped)
     with ExitStack() as ends:
         ends.callback(source.close)
-        job.target.parent.mkdir(parents=True, exist_ok=True)
+        made_folder(job.target.parent)
         words = _settings_hash(settings, engines, resume_key) if resume_key else None
         with held_back():
             sink = open_sink(job.target, source, _encoding(settings), resume=words)

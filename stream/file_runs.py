@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from config.settings import Settings
 from engines.errors import KveilError
 from gallery.gallery import Gallery
+from stream.digests import file_digest
 from stream.engine_set import EngineSet, open_engines
+from stream.errors import DEBUG, Defect
 from stream.file_run import run_file
-from stream.jobs import Job, plan_jobs
+from stream.jobs import Job, left_aside, plan_jobs
 from stream.lending import gallery_from_settings
 from stream.methods import method_warning
-from stream.report import RunReport, save_report
+from stream.report import RunReport
 from stream.resume_key import forget_key, resume_key
 from stream.run_progress import RunProgress
+from stream.run_reports import RunReports
 
-__all__ = ["BatchReport", "run_files"]
-
-
-class BatchReport(BaseModel):
-    """The reports of several runs, in the order of the inputs."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    runs: list[RunReport]
+__all__ = ["run_files"]
 
 
 def run_files(
@@ -62,14 +56,19 @@ def run_files(
     if warning:
         progress.say(f"warning: {warning}")
     jobs = plan_jobs(inputs, output, overwrite=overwrite or resume)
+    told = RunReports(jobs, report_path)
+    others = left_aside(inputs, output)
+    if others:
+        progress.say(f"{others} files are neither video nor picture; left aside")
+    wanted = jobs
     if resume and not overwrite:
-        jobs = _unfinished(jobs, progress)
-    reports: list[RunReport] = []
+        wanted = _unfinished(jobs, told, progress)
+    if not wanted:
+        return told.in_order()
     failures: list[KveilError] = []
     with open_engines(settings, is_recorded=True) as engines, _people(settings, engines) as shared:
-        for job in jobs:
-            report = RunReport(warnings=[warning] if warning else [])
-            reports.append(report)
+        for job in wanted:
+            report = told.add(job, RunReport(warnings=[warning] if warning else []))
             try:
                 _run(job, settings, engines, shared, report, resume, progress)
             except KveilError as failure:
@@ -77,11 +76,10 @@ def run_files(
                 if len(jobs) > 1:
                     progress.say(f"{job.source.name}: failed: {failure}")
             finally:
-                if report_path is not None:
-                    _save(reports, report_path, is_batch=len(jobs) > 1)
+                told.save()
     if failures:
         raise failures[0]
-    return reports
+    return told.in_order()
 
 
 @contextmanager
@@ -100,11 +98,19 @@ def _people(
         gallery.close()
 
 
-def _unfinished(jobs: Sequence[Job], progress: RunProgress) -> list[Job]:
-    finished = [job for job in jobs if job.target.exists()]
+def _unfinished(jobs: Sequence[Job], told: RunReports, progress: RunProgress) -> list[Job]:
+    """The jobs whose output no earlier run finished; a copy of the input is no output."""
+    finished = [job for job in jobs if job.target.exists() and not _is_copy(job)]
     for job in finished:
+        told.add(job, told.before(job))
         progress.say(f"{job.target.name}: already finished, skipped")
+    told.save()
     return [job for job in jobs if job not in finished]
+
+
+def _is_copy(job: Job) -> bool:
+    is_as_large = job.source.stat().st_size == job.target.stat().st_size
+    return is_as_large and file_digest(job.source) == file_digest(job.target)
 
 
 def _run(
@@ -127,10 +133,12 @@ def _run(
     except KveilError as failure:
         report.error = str(failure)
         raise
+    except Exception as defect:
+        if os.environ.get(DEBUG):
+            raise
+        kind = type(defect).__name__  # its words can hold paths and values of people
+        report.error = f"internal error ({kind}); set {DEBUG}=1 to see where"
+        raise Defect(report.error) from defect
     except (KeyboardInterrupt, SystemExit):
         report.status = "interrupted"
         raise
-
-
-def _save(reports: list[RunReport], path: Path, *, is_batch: bool) -> None:
-    save_report(BatchReport(runs=reports) if is_batch else reports[-1], path)

@@ -10,7 +10,7 @@ from stream.encoders import EncodeSettings
 from stream.errors import OutputNotWritable, UsageRefused, writing
 from stream.file_sink import checked_composite
 from stream.image_source import ImageSource
-from stream.partial_file import PartialFile
+from stream.partial_file import PartialFile, made_folder
 from stream.stills import IMAGE_ENDINGS, Beside, encoded_still
 
 __all__ = ["ImageSink"]
@@ -95,7 +95,7 @@ class ImageSink:
         return beside
 
     def _write_into_folder(self, target: Path, source: Path, data: bytes) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        made_folder(target.parent)
         file = PartialFile(target, source, overwrite=self._settings.overwrite)
         try:
             file.path.write_bytes(data)
@@ -112,4 +112,4 @@ def _check_folder(path: Path, root: Path) -> None:
     with writing(path.name):
         if path.exists() and not path.is_dir():
             raise OutputNotWritable(f"cannot write into {path.name}: it is a file; name a folder")
-        path.mkdir(parents=True, exist_ok=True)
+        made_folder(path)

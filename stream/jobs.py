@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
+from stream.containers import video_endings
 from stream.errors import InputUnreadable, OutputExists, UsageRefused
+from stream.stills import IMAGE_ENDINGS
 
-__all__ = ["IMAGE_SUFFIXES", "VIDEO_SUFFIXES", "Job", "plan_jobs"]
+__all__ = ["Job", "left_aside", "plan_jobs"]
 
-_VIDEO = (
-    "mp4 m4v mov mkv webm avi ts m2ts mts mpg mpeg flv 3gp wmv gif ogv mxf "
-    "h264 264 h265 265 hevc ivf obu mjpeg mjpg y4m"
-)
-_IMAGE = "jpg jpeg png webp tif tiff bmp"
-VIDEO_SUFFIXES = frozenset(f".{name}" for name in _VIDEO.split())
-IMAGE_SUFFIXES = frozenset(f".{name}" for name in _IMAGE.split())
+_READ_ONLY: Final = frozenset({".mpg", ".mpeg", ".wmv", ".ogv", ".mxf", ".y4m", ".obu"})
+"""Endings of videos that can be read and not written; in a folder they become the other one."""
+_WRITTEN: Final = ".mkv"
+_MEDIA: Final = IMAGE_ENDINGS | video_endings() | _READ_ONLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,8 @@ def plan_jobs(inputs: Sequence[Path], output: Path, *, overwrite: bool) -> list[
     """Pairs every input with its output and refuses what would lose something.
 
     One file goes to `output`, or into it where it is a folder. Several inputs, and
-    folders, go into the folder `output` under their own relative names.
+    folders, go into the folder `output` under their own relative names; hidden files, such as
+    those that other systems lay beside every file, are left out.
 
     Raises:
         InputUnreadable: an input is missing, or a folder holds no media.
@@ -45,8 +45,13 @@ def plan_jobs(inputs: Sequence[Path], output: Path, *, overwrite: bool) -> list[
         UsageRefused: an output is an input, or two inputs have one output.
     """
     is_folder = len(inputs) > 1 or output.is_dir() or any(path.is_dir() for path in inputs)
-    if is_folder and output.exists() and not output.is_dir():
-        raise UsageRefused(f"{output.name} is a file; several inputs need a folder after -o")
+    if is_folder and not output.is_dir():
+        if output.exists():
+            raise UsageRefused(f"{output.name} is a file; several inputs need a folder after -o")
+        if output.suffix.lower() in _MEDIA:
+            raise UsageRefused(
+                f"{output.name} is a file's name; several inputs need a folder after -o"
+            )
     pairs = [pair for path in inputs for pair in _pairs(path, output, is_folder)]
     jobs = [Job(source, target, _kind(source)) for source, target in pairs]
     _refuse_collisions(jobs)
@@ -57,26 +62,46 @@ def plan_jobs(inputs: Sequence[Path], output: Path, *, overwrite: bool) -> list[
     return jobs
 
 
+def left_aside(inputs: Sequence[Path], output: Path) -> int:
+    """How many files in the folders among the inputs are neither video nor picture."""
+    folders = [path for path in inputs if path.is_dir()]
+    return sum(not _is_media(child) for path in folders for child in _files(path, output))
+
+
 def _pairs(path: Path, output: Path, is_folder: bool) -> list[tuple[Path, Path]]:
     if not path.exists():
         raise InputUnreadable(f"{path.name}: no such file; check the path")
     if not path.is_dir():
-        return [(path, output / path.name if is_folder else output)]
-    inside = output.resolve()
-    found = sorted(
-        child
-        for child in path.rglob("*")
-        if child.is_file()
-        and child.suffix.lower() in VIDEO_SUFFIXES | IMAGE_SUFFIXES
-        and inside not in child.resolve().parents
-    )
+        return [(path, output / _written(path).name if is_folder else output)]
+    found = [child for child in _files(path, output) if _is_media(child)]
     if not found:
         raise InputUnreadable(f"{path.name}: no video or image in this folder")
-    return [(child, output / child.relative_to(path)) for child in found]
+    return [(child, output / _written(child).relative_to(path)) for child in found]
+
+
+def _files(folder: Path, output: Path) -> list[Path]:
+    """What lies in a folder, sorted; nothing hidden, and nothing of the output's folder."""
+    inside = output.resolve()
+    return sorted(
+        child
+        for child in folder.rglob("*")
+        if child.is_file()
+        and not any(part.startswith(".") for part in child.relative_to(folder).parts)
+        and inside not in child.resolve().parents
+    )
+
+
+def _is_media(path: Path) -> bool:
+    return path.suffix.lower() in _MEDIA
+
+
+def _written(path: Path) -> Path:
+    """The name under which a file of a folder is written."""
+    return path.with_suffix(_WRITTEN) if path.suffix.lower() in _READ_ONLY else path
 
 
 def _kind(path: Path) -> Literal["video", "image"]:
-    return "image" if path.suffix.lower() in IMAGE_SUFFIXES else "video"
+    return "image" if path.suffix.lower() in IMAGE_ENDINGS else "video"
 
 
 def _refuse_collisions(jobs: Sequence[Job]) -> None:

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from stream.errors import OutputExists, OutputNotWritable, UsageRefused, writing
 
-__all__ = ["PartialFile", "checked_output", "lock", "partial_name", "removed", "synced"]
+__all__ = [
+    "PartialFile",
+    "checked_output",
+    "checked_place",
+    "lock",
+    "made_folder",
+    "partial_name",
+    "removed",
+    "synced",
+]
 
 
 def partial_name(final: Path) -> Path:
@@ -34,19 +43,42 @@ def checked_output(final: Path, source: Path, *, overwrite: bool) -> None:
             raise UsageRefused(
                 f"{final.name} is the input itself; name another output, the input is never changed"
             )
-        if final.is_dir():
-            raise OutputNotWritable(f"cannot write {final.name}: it is a folder; name a file")
-        if final.exists() and not overwrite:
+        if final.exists() and not final.is_dir() and not overwrite:
             raise OutputExists(f"{final.name} exists; pass --overwrite or name another output")
-        folder = final.absolute().parent
-        if not folder.is_dir():
-            raise OutputNotWritable(
-                f"cannot write {final.name}: its folder does not exist; make it first"
-            )
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise OutputNotWritable(
-                f"cannot write {final.name}: permission denied; check the rights on its folder"
-            )
+        checked_place(final)
+
+
+def checked_place(final: Path) -> None:
+    """Refuses a file's name where no file can be made.
+
+    Raises:
+        OutputNotWritable: it is a folder, or its folder is missing or read-only.
+    """
+    if final.is_dir():
+        raise OutputNotWritable(f"cannot write {final.name}: it is a folder; name a file")
+    folder = final.absolute().parent
+    if not folder.is_dir():
+        raise OutputNotWritable(
+            f"cannot write {final.name}: its folder does not exist; make it first"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputNotWritable(
+            f"cannot write {final.name}: permission denied; check the rights on its folder"
+        )
+
+
+def made_folder(folder: Path) -> None:
+    """Makes a folder and those above it, if they are not there.
+
+    Raises:
+        OutputNotWritable: it cannot be made.
+    """
+    with writing(folder.name):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # of a file system that makes no folders
+            message = f"cannot make the folder {folder.name} there; choose another place"
+            raise OutputNotWritable(message) from error
 
 
 def synced(path: Path) -> None:

@@ -15,6 +15,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from stream.errors import writing
+
 __all__ = [
     "SCHEMA_VERSION",
     "ClusterCounts",
@@ -120,7 +122,8 @@ class RunReport(Part):
     """One run of `kveil anonymize` on one input."""
 
     schema_version: int = SCHEMA_VERSION
-    status: Literal["complete", "failed", "interrupted"] = "failed"
+    status: Literal["complete", "failed", "interrupted", "skipped"] = "failed"
+    """`skipped`: an earlier run had finished it, and its report is not at hand."""
     error: str | None = None
     input: FileIdentity | None = None
     output: FileIdentity | None = None
@@ -157,13 +160,15 @@ def save_report(report: BaseModel, path: Path) -> None:
     """Writes a report as JSON, complete or not at all.
 
     Raises:
-        OSError: the folder cannot be written.
+        OutputNotWritable: the folder cannot be written.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(report.model_dump_json(indent=2) + "\n")
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    text = report.model_dump_json(indent=2) + "\n"
+    with writing(path.name):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise

@@ -13,8 +13,10 @@ from engines.detectors.detector import Detector, areas_of, overlaps_of
 from engines.pictures import BgrImage, Picture
 from engines.types import Face
 
-__all__ = ["DetectionPlan", "detect_picture", "merged", "sizes_searched"]
+__all__ = ["LEAST_SIDE_PX", "DetectionPlan", "detect_picture", "merged", "sizes_searched"]
 
+LEAST_SIDE_PX: Final = 32
+"""Least long side at which a picture is searched."""
 _SAME_FACE: Final = 0.45
 _MOSTLY_INSIDE: Final = 0.7
 _NEAR_BORDER_PX: Final = 3.0
@@ -41,8 +43,8 @@ class DetectionPlan:
     max_upscale: float = 2.0
 
     def __post_init__(self) -> None:
-        if min((self.long_side_px, *self.also_px)) < 32:
-            raise ValueError("a picture is searched at a long side of 32 px or more")
+        if min((self.long_side_px, *self.also_px)) < LEAST_SIDE_PX:
+            raise ValueError(f"a picture is searched at a long side of {LEAST_SIDE_PX} px or more")
         if not 0 <= self.overlap_px < self.tile_px:
             raise ValueError("tiles must be larger than their overlap")
 

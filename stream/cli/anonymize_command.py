@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,15 +16,46 @@ from stream.cli.progress import progress_for
 
 __all__ = ["anonymize"]
 
+
+def _place(text: str) -> Path:
+    """A path as it was given; nothing is no place, least of all the folder one is in."""
+    if not text:
+        raise typer.BadParameter("the name is empty; give a file or a folder")
+    return Path(text)
+
+
+def _output(text: str) -> Path:
+    """The same of an output; a name that ends in a slash is a folder, made if need be."""
+    place = _place(text)
+    if text.endswith(os.sep):
+        from stream.partial_file import made_folder
+
+        made_folder(place)
+    return place
+
+
 Inputs = Annotated[
-    list[Path], typer.Argument(help="Videos, images, or folders of them.", show_default=False)
+    list[Path],
+    typer.Argument(
+        help="Videos, images, or folders of them.",
+        show_default=False,
+        metavar="INPUTS",
+        parser=_place,
+    ),
 ]
 
 
 def anonymize(
     inputs: Inputs,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File, or folder for several inputs.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="File, or folder for several inputs.",
+            metavar="PATH",
+            parser=_output,
+        ),
     ],
     method: Annotated[
         str | None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,10 +21,18 @@ from engines.errors import EngineFault
 from engines.types import Face, Frame, Track
 from stream import file_run, file_runs
 from stream.engine_set import EngineSet
-from stream.errors import InputUnreadable, OutputNotWritable, PrivacyRefused
+from stream.errors import (
+    Defect,
+    InputUnreadable,
+    OutputNotWritable,
+    PrivacyRefused,
+    UsageRefused,
+)
 from stream.file_runs import run_files
+from stream.jobs import Job
 from stream.replacement import CoverEveryFace, Replacement
 from stream.report import ClusterCounts, RunReport
+from stream.run_reports import BatchReport
 from stream.segments import SEGMENT_FRAMES
 from tests.clips import Clip, apart, decoded, made_clip
 
@@ -88,20 +97,25 @@ def run(
     *,
     resume: bool = False,
     flags: Mapping[str, object] | None = None,
+    report: Path | None = None,
+    is_batch: bool = False,
 ) -> RunReport:
     chosen = {"method": "solid", "detection.schedule": "every", **(flags or {})}
     settings = load_settings(flags=chosen, environment={})
-    report_path = target.parent / "report.json"
+    report_path = report or target.parent / "report.json"
     run_files(
         [source],
         target,
         settings,
-        overwrite=True,
+        overwrite=not resume,
         resume=resume,
         report_path=report_path,
         progress=Silence(),
     )
-    return RunReport.model_validate_json(report_path.read_text())
+    text = report_path.read_text()
+    if is_batch:
+        return BatchReport.model_validate_json(text).runs[-1]
+    return RunReport.model_validate_json(text)
 
 
 def leftovers(folder: Path, *expected: str) -> list[str]:
@@ -317,3 +331,84 @@ def test_run_with_other_donors_or_another_kveil_begins_anew(
     detector = engines(one_face)
     run(source, tmp_path / "out.mp4", resume=True)
     assert detector.calls >= frames
+
+
+def of_batch(path: Path) -> list[str]:
+    return [one["status"] for one in json.loads(path.read_text())["runs"]]
+
+
+def test_defect_in_one_input_does_not_stop_the_others(
+    tmp_path: Path,
+    engines: Callable[[Answer], CountingDetector],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    for name in ("a.mp4", "b.mp4"):
+        made_clip(folder / name, Clip(frames=3))
+    right = file_run.run_file
+
+    def failing(job: Job, *rest: Any, **named: Any) -> None:
+        if job.source.name == "a.mp4":
+            raise ValueError(f"planted: {job.source}")
+        right(job, *rest, **named)
+
+    monkeypatch.setattr(file_runs, "run_file", failing)
+    engines(one_face)
+    with pytest.raises(Defect, match=r"internal error \(ValueError\)"):
+        run(folder, tmp_path / "out")
+    assert leftovers(tmp_path / "out") == ["b.mp4"]
+    assert of_batch(tmp_path / "report.json") == ["failed", "complete"]
+    assert str(tmp_path) not in (tmp_path / "report.json").read_text()
+
+
+@pytest.mark.parametrize("victim", ["in.mp4", "out.mp4"])
+def test_report_does_not_replace_an_input_or_output(victim: str, tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    before = source.read_bytes()
+    (tmp_path / "link.json").symlink_to(tmp_path / victim)
+    for name in (victim, "link.json"):
+        with pytest.raises(UsageRefused, match=f"would replace {victim}"):
+            run(source, tmp_path / "out.mp4", report=tmp_path / name)
+    assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["missing/report.json", ""])
+def test_report_that_cannot_be_written_is_told_before_the_work(place: str, tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    with pytest.raises(OutputNotWritable):
+        run(source, tmp_path / "new" / "out.mp4", report=tmp_path / place)
+    assert leftovers(tmp_path) == ["in.mp4"]
+
+
+def test_resumed_batch_keeps_the_reports_of_what_was_finished(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    made_clip(folder / "a.mp4", Clip(frames=3))
+    broken = folder / "b.mp4"
+    broken.write_bytes(b"no video at all")
+    engines(one_face)
+    with pytest.raises(InputUnreadable):
+        run(folder, tmp_path / "out", resume=True)
+    first = json.loads((tmp_path / "report.json").read_text())["runs"][0]
+    made_clip(broken, Clip(frames=3))
+    for _ in range(2):
+        run(folder, tmp_path / "out", resume=True, is_batch=True)
+        assert of_batch(tmp_path / "report.json") == ["complete", "complete"]
+    assert json.loads((tmp_path / "report.json").read_text())["runs"][0] == first
+    (tmp_path / "report.json").unlink()
+    run(folder, tmp_path / "out", resume=True, is_batch=True)
+    assert of_batch(tmp_path / "report.json") == ["skipped", "skipped"]
+
+
+def test_copy_of_the_input_is_not_taken_for_a_finished_output(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    """The planted fault: somebody copied the originals to where results belong."""
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    shutil.copy(source, tmp_path / "out.mp4")
+    engines(one_face)
+    run(source, tmp_path / "out.mp4", resume=True)
+    assert apart(source, tmp_path / "out.mp4") > 5

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from stream.containers import video_endings
 from stream.errors import InputUnreadable, OutputExists, UsageRefused
-from stream.jobs import plan_jobs
+from stream.jobs import left_aside, plan_jobs
+from stream.stills import IMAGE_ENDINGS
 
 pytestmark = pytest.mark.unit
 
@@ -81,3 +83,38 @@ def test_folder_without_media_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     with pytest.raises(InputUnreadable, match="no video or image"):
         plan_jobs([tmp_path / "in"], tmp_path / "out", overwrite=False)
+
+
+@pytest.mark.parametrize("name", ["._a.mp4", ".trash/b.mp4"])
+def test_hidden_files_are_left_out(name: str, clips: Path, tmp_path: Path) -> None:
+    (clips / name).parent.mkdir(exist_ok=True)
+    (clips / name).write_bytes(b"x")
+    assert len(plan_jobs([clips], tmp_path / "out", overwrite=False)) == 3
+
+
+def test_every_picture_that_is_read_alone_is_read_in_a_folder(clips: Path, tmp_path: Path) -> None:
+    for ending in IMAGE_ENDINGS:
+        (clips / f"picture{ending}").write_bytes(b"x")
+    jobs = plan_jobs([clips], tmp_path / "out", overwrite=False)
+    pictures = [job.source.suffix for job in jobs if job.kind == "image"]
+    assert set(pictures) == IMAGE_ENDINGS
+
+
+def test_what_cannot_be_written_under_its_own_ending_gets_another(
+    clips: Path, tmp_path: Path
+) -> None:
+    (clips / "old.MPG").write_bytes(b"x")
+    jobs = plan_jobs([clips], tmp_path / "out", overwrite=False)
+    assert tmp_path / "out" / "old.mkv" in [job.target for job in jobs]
+    for job in jobs:
+        assert job.target.suffix.lower() in IMAGE_ENDINGS | video_endings()
+
+
+def test_files_that_are_no_media_are_counted(clips: Path, tmp_path: Path) -> None:
+    assert left_aside([clips], tmp_path / "out") == 1
+    assert left_aside([clips / "a.mp4"], tmp_path / "out") == 0
+
+
+def test_folder_with_the_name_of_a_file_is_not_made(clips: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageRefused, match="need a folder"):
+        plan_jobs([clips], tmp_path / "out.mp4", overwrite=False)
