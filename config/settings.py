@@ -99,7 +99,8 @@ class Privacy(Section):
     strict: bool = False
     """Ends with status 6 when a promise could not be kept, instead of reporting it."""
     label: bool = True
-    """Marks the output as synthetic, visibly and in its metadata (EU AI Act, Art. 50)."""
+    """Marks what goes out as synthetic (EU AI Act, Art. 50): files in their metadata, live streams
+    visibly as well. A badge drawn into a recording would stay there; who publishes it says so."""
 
 
 class Gallery(Section):

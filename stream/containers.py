@@ -28,6 +28,7 @@ class Container:
         holds_rotation: it can carry a display matrix.
         holds_early_times: decoding times before the first picture, and sound before zero,
             survive; else no B-frames are used and early sound is cut.
+        holds_mark: its metadata can tell that faces are synthetic.
     """
 
     muxer: str
@@ -36,6 +37,7 @@ class Container:
     sounds: tuple[str, ...] = ()
     holds_rotation: bool = False
     holds_early_times: bool = False
+    holds_mark: bool = False
 
 
 _MP4: Final = Container(
@@ -44,6 +46,7 @@ _MP4: Final = Container(
     "aac",
     holds_rotation=True,
     holds_early_times=True,
+    holds_mark=True,
 )
 _MOV: Final = replace(_MP4, muxer="mov", codecs=("h264", "hevc", "mjpeg"))
 _MATROSKA: Final = Container(
@@ -51,12 +54,13 @@ _MATROSKA: Final = Container(
     ("h264", "hevc", "av1", "vp9", "vp8", "mjpeg"),
     "aac",
     holds_rotation=True,
+    holds_mark=True,
 )
-_WEBM: Final = Container("webm", ("vp9", "av1", "vp8"), "libopus", holds_rotation=True)
+_WEBM: Final = replace(_MATROSKA, muxer="webm", codecs=("vp9", "av1", "vp8"), audio="libopus")
 _TS: Final = Container(
     "mpegts", ("h264", "hevc"), "aac", sounds=("aac", "mp2", "mp3", "mp3float", "ac3", "eac3")
 )
-_AVI: Final = Container("avi", ("h264", "mjpeg"), "libmp3lame")
+_AVI: Final = Container("avi", ("h264", "mjpeg"), "libmp3lame", holds_mark=True)
 
 _BY_ENDING: Final[Mapping[str, Container]] = MappingProxyType(
     {
@@ -70,7 +74,7 @@ _BY_ENDING: Final[Mapping[str, Container]] = MappingProxyType(
         ".mts": _TS,
         ".m2ts": _TS,
         ".avi": _AVI,
-        ".flv": Container("flv", ("h264",), "aac"),
+        ".flv": Container("flv", ("h264",), "aac", holds_mark=True),
         ".3gp": Container("3gp", ("h264",), "aac", holds_rotation=True, holds_early_times=True),
         ".gif": Container("gif", ("gif",)),
         ".h264": Container("h264", ("h264",)),

@@ -47,6 +47,7 @@ class EncodeSettings:
         overwrite: replace an existing output.
         image_quality: 1…100, for JPEG and WebP.
         threads: encoder threads, 0 for as many as there are processors.
+        is_marked: tell in the metadata that faces are synthetic, see `stream.marking`.
     """
 
     encoder: str = "auto"
@@ -58,6 +59,7 @@ class EncodeSettings:
     overwrite: bool = False
     image_quality: int = 95
     threads: int = 0
+    is_marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

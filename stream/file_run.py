@@ -25,7 +25,7 @@ from stream.interruption import held_back
 from stream.jobs import Job
 from stream.lending import GalleryLender
 from stream.media import Sink, StreamShape
-from stream.methods import method_cover
+from stream.methods import SWAP, method_cover
 from stream.opening import RecordedSource, open_sink, open_source
 from stream.partial_file import made_folder
 from stream.pipeline import run_pipeline
@@ -193,6 +193,7 @@ def _encoding(settings: Settings) -> EncodeSettings:
         keep_metadata=wanted.keep_metadata,
         overwrite=True,
         threads=settings.limits.threads,
+        is_marked=settings.privacy.label and settings.method == SWAP,
     )
 
 

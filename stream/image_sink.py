@@ -59,7 +59,13 @@ class ImageSink:
         target = self._targets[composite.index]
         beside = self._beside(composite)
         with writing(target.name):
-            data = encoded_still(composite.picture, beside, target, self._settings.image_quality)
+            data = encoded_still(
+                composite.picture,
+                beside,
+                target,
+                self._settings.image_quality,
+                is_marked=self._settings.is_marked and _shows_surrogates(composite),
+            )
             if self._waiting is not None:
                 self._waiting.path.write_bytes(data)
             else:
@@ -103,6 +109,10 @@ class ImageSink:
         except BaseException:
             file.discard()
             raise
+
+
+def _shows_surrogates(composite: Composite) -> bool:
+    return any(outcome.result == "swapped" for outcome in composite.outcomes)
 
 
 def _check_folder(path: Path, root: Path) -> None:

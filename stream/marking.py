@@ -1,16 +1,25 @@
 """The machine-readable mark: what a program reads to know that faces are synthetic.
 
-Two carriers. In H.264 and H.265 a user-data message (SEI, ITU-T H.264 annex D.1.7) rides on
+Three carriers. In H.264 and H.265 a user-data message (SEI, ITU-T H.264 annex D.1.7) rides on
 every key frame and so survives remuxing. In containers, the IPTC digital source type is
-written into the metadata.
+written into the metadata, and in pictures into their XMP (ISO 16684-1), as IPTC asks for.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["CONTAINER_MARK", "MARK_TEXT", "SEI_UUID", "mark_in_bitstream", "sei_nal"]
+__all__ = [
+    "CONTAINER_MARK",
+    "MARK_TEXT",
+    "SEI_UUID",
+    "XMP_MARK",
+    "mark_in_bitstream",
+    "marked",
+    "sei_nal",
+]
 
 SEI_UUID: Final = uuid.uuid5(uuid.NAMESPACE_DNS, "synthetic-faces.kveil")
 _SOURCE_TYPE: Final = (
@@ -22,6 +31,26 @@ CONTAINER_MARK: Final[dict[str, str]] = {
     "description": "Faces in this video were replaced or covered by kveil.",
 }
 """Metadata of a container, by key."""
+XMP_MARK: Final = (
+    '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
+    '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+    '<rdf:Description rdf:about="" '
+    'xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" '
+    f'Iptc4xmpExt:DigitalSourceType="{_SOURCE_TYPE}"/>'
+    '</rdf:RDF></x:xmpmeta><?xpacket end="w"?>'
+)
+"""The same of a picture; the packet's id is the one that all XMP has."""
+
+
+def marked(metadata: Mapping[str, str]) -> dict[str, str]:
+    """A container's metadata with the mark; what stands there stays, before it.
+
+    >>> marked({"comment": "Lisbon"})["comment"].split(". ")[0]
+    'Lisbon; Faces are synthetic or covered'
+    """
+    said = {key: f"{metadata[key]}; " for key in CONTAINER_MARK if metadata.get(key)}
+    return dict(metadata) | {key: said.get(key, "") + text for key, text in CONTAINER_MARK.items()}
 
 
 def sei_nal() -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
 import av
 from av.container import OutputContainer
@@ -16,12 +17,15 @@ from stream.containers import Container, muxer_options
 from stream.encoders import EncoderChoice, EncodeSettings
 from stream.errors import writing
 from stream.inspection import opened_input, video_track
+from stream.marking import marked
 from stream.metadata import copied_metadata, passing_tags
 from stream.partial_file import PartialFile
 from stream.probe import MediaProbe
 from stream.video_track import INTERLACED_ENCODERS, TrackEnd, VideoTrack, track_time_base
 
 __all__ = ["OutputFile", "shaped_for"]
+
+_UNMARKED: Final = "this kind of file cannot tell that its faces are synthetic; .mp4 or .mkv can"
 
 
 def shaped_for(container: Container, probe: MediaProbe) -> MediaProbe:
@@ -63,6 +67,8 @@ class OutputFile:
         self._sides: SideTracks | None = None
         self._output: OutputContainer | None = None
         self._picture_notes = _lost(probe, container, choice)
+        if settings.is_marked and not container.holds_mark:
+            self._picture_notes += (_UNMARKED,)
         self._end = TrackEnd(max(1, round(1 / (probe.shape.rate * time_base))))
         self.shift_s = Fraction(0)
         try:
@@ -70,6 +76,8 @@ class OutputFile:
                 self._output = _opened(self._file.path, container, time_base, settings)
                 self.video = VideoTrack(self._output, probe, container, choice, settings.threads)
                 self._add_sides(self._output, probe, container, settings)
+                if settings.is_marked:
+                    self._output.metadata.update(marked(self._output.metadata))
                 self._output.start_encoding()
         except BaseException:
             self.abort()

@@ -19,10 +19,11 @@ from typing import Final
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
 from engines.pictures import Picture, Plane
 from stream.errors import InputUnreadable, OutputNotWritable, reading
+from stream.marking import XMP_MARK
 from stream.opacity import CutOut, searchable
 
 __all__ = ["IMAGE_ENDINGS", "Beside", "Still", "decoded_still", "encoded_still"]
@@ -32,6 +33,9 @@ IMAGE_ENDINGS: Final = frozenset(
 )
 """File name endings, in lower case, that are read and written as single pictures."""
 
+_PNG_XMP: Final = "XML:com.adobe.xmp"
+_TIFF_XMP: Final = 700
+"""Where PNG and TIFF keep XMP: the keyword of a text, and the number of a tag."""
 _FORMATS: Final[tuple[str, ...]] = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
 _WRITERS: Final = {
     ".jpg": "JPEG",
@@ -220,7 +224,9 @@ def _found(image: Image.Image) -> tuple[str, ...]:
     return tuple(found)
 
 
-def encoded_still(picture: Picture, beside: Beside, path: Path, quality: int) -> bytes:
+def encoded_still(
+    picture: Picture, beside: Beside, path: Path, quality: int, *, is_marked: bool = False
+) -> bytes:
     """Codes a picture in the format that its new name asks for.
 
     Args:
@@ -228,6 +234,7 @@ def encoded_still(picture: Picture, beside: Beside, path: Path, quality: int) ->
         beside: what came with the original.
         path: final name; its ending chooses the format.
         quality: 1…100 for JPEG, WebP and AVIF; larger is truer and bigger.
+        is_marked: tell that faces are synthetic, see `stream.marking`; BMP cannot.
 
     Raises:
         OutputNotWritable: unknown ending, or the format cannot hold the picture.
@@ -238,13 +245,25 @@ def encoded_still(picture: Picture, beside: Beside, path: Path, quality: int) ->
         message = f"cannot write {path.name} as a picture; use one of: {known}"
         raise OutputNotWritable(message)
     if picture.bit_depth == 16 and picture.layout == "bgr" and kind in ("PNG", "TIFF"):
-        return _wide(picture, kind, beside.profile)
+        return _wide(picture, kind, beside.profile, is_marked=is_marked)
     image = _image(picture, kind)
     if beside.cut_out is not None and kind in ("PNG", "WEBP", "TIFF", "AVIF"):
         image.putalpha(Image.fromarray(beside.cut_out.around(picture)))
     file = io.BytesIO()
-    image.save(file, kind, **_options(kind, beside, quality))
+    mark = _mark_options(kind) if is_marked else {}
+    image.save(file, kind, **_options(kind, beside, quality), **mark)
     return file.getvalue()
+
+
+def _mark_options(kind: str) -> dict[str, object]:
+    """How a format is told to carry the mark."""
+    if kind == "PNG":
+        chunks = PngImagePlugin.PngInfo()
+        chunks.add_itxt(_PNG_XMP, XMP_MARK)
+        return {"pnginfo": chunks}
+    if kind == "TIFF":
+        return {"tiffinfo": {_TIFF_XMP: XMP_MARK.encode()}}
+    return {} if kind == "BMP" else {"xmp": XMP_MARK.encode()}
 
 
 def _image(picture: Picture, kind: str) -> Image.Image:
@@ -272,13 +291,22 @@ def _options(kind: str, beside: Beside, quality: int) -> dict[str, bytes | int |
     return chosen
 
 
-def _wide(picture: Picture, kind: str, profile: bytes | None) -> bytes:
+def _wide(picture: Picture, kind: str, profile: bytes | None, *, is_marked: bool) -> bytes:
     fits, coded = cv2.imencode(".png" if kind == "PNG" else ".tiff", picture.planes[0])
     if not fits:
         raise OutputNotWritable("the 16-bit picture could not be coded; write it as PNG")
     data = coded.tobytes()
-    if profile is None or kind != "PNG":
+    if kind != "PNG":
         return data
-    chunk = b"iCCP" + b"ICC profile\x00\x00" + zlib.compress(profile)
-    framed = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
-    return data[:_PNG_HEADER_END] + framed + data[_PNG_HEADER_END:]
+    chunks = b""
+    if profile is not None:
+        chunks += _chunk(b"iCCP", b"ICC profile\x00\x00" + zlib.compress(profile))
+    if is_marked:
+        chunks += _chunk(b"iTXt", _PNG_XMP.encode() + b"\x00" * 5 + XMP_MARK.encode())
+    return data[:_PNG_HEADER_END] + chunks + data[_PNG_HEADER_END:]
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG (ISO/IEC 15948): length, kind, content and checksum."""
+    framed = kind + content
+    return struct.pack(">I", len(content)) + framed + struct.pack(">I", zlib.crc32(framed))

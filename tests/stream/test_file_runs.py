@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -154,6 +155,28 @@ def test_what_cannot_be_swapped_wears_the_cover_asked_for(
     )
     assert np.abs(after - before).mean() > 8
     assert (float((after[..., 0] - after[..., 2]).mean()) > 60) is is_blue
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_marked"),
+    [
+        ({"method": "swap"}, True),
+        ({"method": "swap", "privacy.label": False}, False),
+        ({"method": "solid"}, False),
+    ],
+)
+def test_file_is_marked_as_synthetic_unless_told_otherwise(
+    flags: dict[str, object],
+    is_marked: bool,
+    tmp_path: Path,
+    engines: Callable[[Answer], CountingDetector],
+) -> None:
+    engines(one_face)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    for resume in (False, True):
+        run(source, tmp_path / f"{resume}.mp4", flags=flags, resume=resume)
+        with av.open(str(tmp_path / f"{resume}.mp4")) as file:
+            assert ("comment" in file.metadata) is is_marked
 
 
 def test_report_names_no_folder(

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import av
 import numpy as np
 import pytest
+from PIL import Image, ImageCms
 
-from engines.compositor import compose_slate
+from engines.compositor import compose, compose_slate
 from engines.marking import MarkStyle, mark
+from engines.pictures import Picture
+from stream.containers import container_of, video_endings
+from stream.encoders import EncodeSettings
+from stream.file_sink import FileSink
+from stream.file_source import FileSource
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
 from stream.live.timeline import Timeline
-from stream.marking import mark_in_bitstream, sei_nal
+from stream.marking import CONTAINER_MARK, XMP_MARK, mark_in_bitstream, sei_nal
+from stream.stills import IMAGE_ENDINGS, Beside, encoded_still
+from tests.clips import Clip, made_clip
 
 pytestmark = pytest.mark.unit
 
@@ -38,3 +49,40 @@ def test_key_frames_carry_the_machine_readable_mark_and_still_decode() -> None:
     packets = decoder.parse(data) + decoder.parse(None)
     decoded = [frame for packet in packets for frame in decoder.decode(packet)]
     assert len(decoded) + len(decoder.decode(None)) == 20
+
+
+@pytest.mark.parametrize("ending", sorted(video_endings() - {".ts", ".mts", ".m2ts"}))
+def test_file_tells_that_its_faces_are_synthetic_or_the_report_that_it_cannot(
+    ending: str, tmp_path: Path
+) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=3, metadata={"comment": "Lisbon"}))
+    reader = FileSource(source)
+    settings = EncodeSettings(is_marked=True, keep_metadata=True)
+    sink = FileSink(tmp_path / f"b{ending}", reader.probe, settings)
+    for frame in reader.frames():
+        sink.write(compose(frame, [], {}))
+    sink.finish()
+    with av.open(str(tmp_path / f"b{ending}")) as file:
+        told = {key.lower(): text for key, text in file.metadata.items()}
+    if container_of(Path(f"b{ending}")).holds_mark:
+        assert told["comment"].startswith("Lisbon; ")
+        assert told["comment"].endswith(CONTAINER_MARK["comment"])
+    else:
+        assert any("synthetic" in note for note in sink.notes)
+
+
+@pytest.mark.parametrize(
+    ("ending", "depth"), [(".png", 16), *((one, 8) for one in sorted(IMAGE_ENDINGS - {".bmp"}))]
+)
+def test_picture_tells_that_its_face_is_synthetic(ending: str, depth: int) -> None:
+    plane = np.zeros((16, 24, 3), np.uint16 if depth == 16 else np.uint8)
+    picture = Picture((plane,), "bgr", depth, "bt709", True)
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    beside = Beside("PNG", profile=profile)
+    for is_marked in (True, False):
+        data = encoded_still(picture, beside, Path(f"a{ending}"), 90, is_marked=is_marked)
+        with Image.open(io.BytesIO(data)) as image:
+            image.load()
+            assert image.size == (24, 16)
+            assert image.info["icc_profile"] == profile
+        assert (XMP_MARK.encode() in data) is is_marked
