@@ -2,7 +2,7 @@
 
 ConfigError          a setting, preset or file does not hold        (exit 2)
 ├── SettingInvalid   a key is unknown or its value is out of range
-└── FileInvalid      the configuration file is absent or no YAML mapping
+└── FileInvalid      the configuration file is absent, no YAML mapping, or unclear
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ class SettingInvalid(ConfigError):
 
 
 class FileInvalid(ConfigError):
-    """The configuration file is absent or no YAML mapping."""
+    """The configuration file is absent, no YAML mapping, empty, or says something twice."""

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
-from config.errors import FileInvalid, SettingInvalid
+from config.errors import SettingInvalid
 from config.presets import PRESETS, Preset
 from config.settings import Settings
+from config.yaml_reading import kind_at, mapping_from_file, value_from_text
 
 __all__ = ["ENV_PREFIX", "json_schema", "load_settings", "setting_keys"]
 
@@ -32,11 +32,11 @@ def load_settings(
         preset: named starting point.
         file: YAML mapping of sections.
         flags: values by dotted key, such as `{"detection.low_score": "0.1"}`; strings
-            are read as YAML scalars.
+            are read as YAML, but by settings that hold text themselves.
         environment: variables; `os.environ` by default.
 
     Raises:
-        FileInvalid: the file cannot be read or is no mapping.
+        FileInvalid: the file cannot be read, says something twice, or is no mapping.
         SettingInvalid: an unknown key or a value out of range, from whichever source.
 
     >>> load_settings(flags={"privacy.k": "7"}, environment={}).privacy.k
@@ -45,10 +45,10 @@ def load_settings(
     tree: Tree = {}
     _merge(tree, dict(PRESETS[preset]))
     if file is not None:
-        _merge(tree, _tree_from_file(file))
+        _merge(tree, mapping_from_file(file, "privacy"))
     _merge(tree, _tree_from_environment(os.environ if environment is None else environment))
     for key, value in (flags or {}).items():
-        _merge(tree, _nested(key.split("."), value))
+        _merge(tree, _nested(key.split("."), value, f"setting `{key}`"))
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -77,20 +77,6 @@ def json_schema() -> dict[str, object]:
     return schema
 
 
-def _tree_from_file(file: Path) -> Tree:
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileInvalid(f"cannot read configuration {file.name}: {error}") from None
-    except yaml.YAMLError:
-        raise FileInvalid(f"{file.name} is not valid YAML; check its indentation") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise FileInvalid(f"{file.name} must hold a mapping of sections, such as `privacy:`")
-    return content
-
-
 def _tree_from_environment(environment: Mapping[str, str]) -> Tree:
     known = {key.replace(".", "__").upper(): key for key in setting_keys()}
     tree: Tree = {}
@@ -99,13 +85,13 @@ def _tree_from_environment(environment: Mapping[str, str]) -> Tree:
             continue
         key = known.get(variable.removeprefix(ENV_PREFIX).upper())
         if key is not None:
-            _merge(tree, _nested(key.split("."), text))
+            _merge(tree, _nested(key.split("."), text, f"environment {variable}"))
     return tree
 
 
-def _nested(path: list[str], value: object) -> Tree:
+def _nested(path: list[str], value: object, where: str) -> Tree:
     if isinstance(value, str):
-        value = yaml.safe_load(value) if value.strip() else value
+        value = value_from_text(value, kind_at(Settings, path), where)
     for name in reversed(path):
         value = {name: value}
     assert isinstance(value, dict)

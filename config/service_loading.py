@@ -9,8 +9,9 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from config.errors import FileInvalid, SettingInvalid
+from config.errors import SettingInvalid
 from config.service import ServiceSettings
+from config.yaml_reading import kind_at, mapping_from_file, value_from_text
 
 __all__ = ["commented_yaml", "load_service", "service_schema"]
 
@@ -19,26 +20,36 @@ Node = dict[str, object] | list[object]
 
 
 def load_service(
-    file: Path | None, environment: Mapping[str, str] | None = None
+    file: Path | None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    may_be_empty: bool = True,
 ) -> ServiceSettings:
     """Merges file and environment and validates the result.
 
+    Args:
+        file: YAML mapping of sections.
+        environment: variables; `os.environ` by default.
+        may_be_empty: a file without any section stands for the defaults.
+
     Raises:
-        FileInvalid: the file cannot be read or is no mapping.
+        FileInvalid: the file cannot be read, says something twice, is no mapping, or is empty.
         SettingInvalid: an unknown key or a value out of range.
 
     >>> load_service(None, {"KVEIL_LISTEN__PORT": "9000"}).listen.port
     9000
     """
-    tree: dict[str, object] = {} if file is None else _tree_from_file(file)
+    tree: dict[str, object] = {}
+    if file is not None:
+        tree = mapping_from_file(file, "listen", may_be_empty=may_be_empty)
     for variable, text in (os.environ if environment is None else environment).items():
         path = variable.removeprefix(_PREFIX).lower().split("__")
         if not variable.startswith(_PREFIX):
             continue
         if path[0] in ServiceSettings.model_fields:
-            _put(tree, path, text)
+            _put(tree, path, text, variable)
         elif path[0] in ServiceSettings.model_fields["anonymize"].default.__class__.model_fields:
-            _put(tree, ["anonymize", *path], text)
+            _put(tree, ["anonymize", *path], text, variable)
     try:
         return ServiceSettings.model_validate(tree)
     except ValidationError as error:
@@ -87,24 +98,9 @@ def _scalar(value: object) -> str:
     return dumped.removesuffix("...").strip()
 
 
-def _tree_from_file(file: Path) -> dict[str, object]:
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise FileInvalid(f"cannot read configuration {file.name}: {reason}") from None
-    except yaml.YAMLError:
-        raise FileInvalid(f"{file.name} is not valid YAML; check its indentation") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise FileInvalid(f"{file.name} must hold a mapping of sections, such as `listen:`")
-    return {str(key): value for key, value in content.items()}
-
-
-def _put(tree: dict[str, object], path: list[str], text: str) -> None:
+def _put(tree: dict[str, object], path: list[str], text: str, variable: str) -> None:
     """Sets a value deep inside; numbers in the path are places in lists."""
-    value = yaml.safe_load(text) if text.strip() else text
+    value = value_from_text(text, kind_at(ServiceSettings, path), f"environment {variable}")
     node: Node = tree
     for step, following in zip(path, [*path[1:], ""], strict=True):
         is_last = following == ""

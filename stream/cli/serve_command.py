@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from config.service import Role
+from config.service import NAME_PATTERN, Role
+from stream.errors import UsageRefused
 
 __all__ = ["serve"]
+
+_MOST_DAYS: Final = 36_500
 
 
 def serve(
@@ -46,6 +50,9 @@ def serve(
     else:
         settings = load_service(config)
         if check:
+            from stream.service.checking import check_service
+
+            check_service(settings)
             typer.echo("the configuration holds")
             return
         from stream.cli.live_engines import running_service
@@ -56,6 +63,10 @@ def serve(
 def _print_token(name: str, role: Role, days: int | None) -> None:
     from stream.service.tokens import hash_token, new_token
 
+    if re.fullmatch(NAME_PATTERN, name) is None:
+        raise UsageRefused("--new-token takes small letters, digits, - and _, such as `front-desk`")
+    if days is not None and not 1 <= days <= _MOST_DAYS:
+        raise UsageRefused(f"--days takes 1 to {_MOST_DAYS}; leave it out for a token without end")
     token = new_token()
     typer.echo(f"token (shown once): {token}", err=True)
     typer.echo(f"- name: {name}\n  sha256: {hash_token(token)}\n  role: {role}")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
+from config.errors import ConfigError
 from engines.errors import KveilError
 from stream.live.errors import AddressRefused, OfferRefused, ViewerRefused
 from stream.service import hls_routes, stream_routes, webrtc_routes
 from stream.service.context import Context, context_of
+from stream.service.defects import Defects
 from stream.service.errors import ServiceRefusal
 from stream.service.fleet import Fleet
 from stream.service.limits import Buckets, RequestBounds
@@ -24,6 +28,8 @@ from stream.service.views import Health
 
 __all__ = ["create_app"]
 
+_LOG = structlog.get_logger("kveil.app")
+_LOOK_S: Final = 1.0
 _PAGE: Final = Path(__file__).with_name("page")
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -64,6 +70,7 @@ def create_app(context: Context) -> FastAPI:
         origins=origins,
         is_open=lambda: context.tokens.is_open,
     )
+    app.add_middleware(Defects)
     app.mount("/page", StaticFiles(directory=_PAGE), name="page")
     return app
 
@@ -71,10 +78,22 @@ def create_app(context: Context) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
+    attendance = asyncio.create_task(_attend(context))
     yield
+    attendance.cancel()
     context.closing.set()
     await context.viewers.end_all()
     await context.publishers.end_all()
+
+
+async def _attend(context: Context) -> None:
+    """Sends away whose token expires while they watch or publish."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        try:
+            await context.send_strangers_away()
+        except Exception as error:  # the next look is worth trying
+            _LOG.error("look_failed", error=type(error).__name__)
 
 
 def _add_own_routes(app: FastAPI) -> None:
@@ -129,6 +148,11 @@ def _add_refusals(app: FastAPI) -> None:
         if status == 503:
             headers["Retry-After"] = "5"
         return JSONResponse({"detail": str(error)}, status, headers)
+
+    @app.exception_handler(ConfigError)
+    async def does_not_hold(request: Request, error: Exception) -> JSONResponse:
+        del request
+        return JSONResponse({"detail": str(error)}, 422)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: Exception) -> JSONResponse:

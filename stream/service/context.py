@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fastapi import Depends, Request, params
 
 from config.service import Role, ServiceSettings
+from stream.service.limits import HOLDER
 from stream.service.tokens import Holder, TokenBook
 
 if TYPE_CHECKING:
-    from stream.live.rtc_sessions import RtcSessions
     from stream.report import EngineChoice
     from stream.service.fleet import Fleet
+    from stream.service.guests import Guests
 
 __all__ = ["Context", "allowed", "context_of"]
 
@@ -39,12 +40,22 @@ class Context:
     settings: ServiceSettings
     fleet: Fleet
     tokens: TokenBook
-    viewers: RtcSessions
-    publishers: RtcSessions
+    viewers: Guests
+    publishers: Guests
     engines: list[EngineChoice]
     reload: Callable[[], list[str]]
     previews: int = 0
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def send_away_soon(self, streams: Collection[str] = ()) -> None:
+        """Ends who watches or publishes these streams or has no right any more; any thread."""
+        for guests in (self.viewers, self.publishers):
+            guests.end_soon(streams, self.tokens)
+
+    async def send_strangers_away(self) -> None:
+        """Ends who watches or publishes by a token that is gone or has expired."""
+        for guests in (self.viewers, self.publishers):
+            await guests.end_strangers(self.tokens)
 
 
 def context_of(request: Request) -> Context:
@@ -59,7 +70,9 @@ def allowed(role: Role) -> params.Depends:
 
     def check(request: Request) -> Holder:
         tokens = context_of(request).tokens
-        return tokens.holder(request.headers.get("authorization"), role)
+        holder = tokens.holder(request.headers.get("authorization"), role)
+        setattr(request.state, HOLDER, holder.name)
+        return holder
 
     dependency: params.Depends = Depends(check)
     return dependency

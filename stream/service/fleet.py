@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 
@@ -15,6 +16,7 @@ from stream.service.errors import StreamConflict, StreamUnknown
 __all__ = ["Fleet", "Member"]
 
 _LOG = structlog.get_logger("kveil.fleet")
+_TAKEN: Final = "a stream added by REST has that name; delete that one, then reload"
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class Fleet:
         self._lock = threading.RLock()
         self._members: dict[str, Member] = {}
         self._stuck: list[str] = []
+        self._told_taken: set[str] = set()
 
     @property
     def stuck(self) -> tuple[str, ...]:
@@ -80,8 +83,20 @@ class Fleet:
             raise StreamConflict("the stream is stopped; start it first")
         return running
 
-    def add(self, spec: StreamSpec, *, is_from_file: bool = False) -> Member:
+    def has(self, running: RunningStream) -> bool:
+        """Whether that stream still runs; one of its name may have taken its place."""
+        member = self._members.get(running.spec.name)
+        return member is not None and member.running is running
+
+    def add(
+        self, spec: StreamSpec, holder: str | None = None, *, is_from_file: bool = False
+    ) -> Member:
         """Adds a stream and starts it where its entry says so.
+
+        Args:
+            spec: its entry.
+            holder: who asks, for the log; None for the configuration.
+            is_from_file: it goes with the configuration file.
 
         Raises:
             StreamConflict: the name is taken, or there are too many streams.
@@ -97,11 +112,13 @@ class Fleet:
             self._members[spec.name] = member
             if spec.start:
                 running.live.start()
-            _LOG.info("stream_added", stream=spec.name)
+            else:  # its outputs wait in threads of their own
+                running.stop()
+            _tell("stream_added", spec.name, holder)
             return member
 
-    def remove(self, name: str) -> None:
-        """Stops a stream and forgets it.
+    def remove(self, name: str, holder: str | None = None) -> None:
+        """Stops a stream and forgets it; `holder` asks, for the log.
 
         Raises:
             StreamUnknown: there is none of that name.
@@ -110,10 +127,10 @@ class Fleet:
             member = self.find(name)
             self._halt(member)
             del self._members[name]
-            _LOG.info("stream_removed", stream=name)
+            _tell("stream_removed", name, holder)
 
-    def start(self, name: str) -> Member:
-        """Starts a stopped stream; does nothing to a running one.
+    def start(self, name: str, holder: str | None = None) -> Member:
+        """Starts a stopped stream; does nothing to a running one. `holder` is for the log.
 
         Raises:
             StreamUnknown: there is none of that name.
@@ -123,17 +140,20 @@ class Fleet:
             if member.running is None:
                 member.running = self._assembly.build(member.spec)
                 member.running.live.start()
+                _tell("stream_started", name, holder)
             return member
 
-    def stop(self, name: str) -> Member:
-        """Stops a stream and keeps its entry.
+    def stop(self, name: str, holder: str | None = None) -> Member:
+        """Stops a stream and keeps its entry; `holder` asks, for the log.
 
         Raises:
             StreamUnknown: there is none of that name.
         """
         with self._lock:
             member = self.find(name)
-            self._halt(member)
+            if member.running is not None:
+                self._halt(member)
+                _tell("stream_stopped", name, holder)
             return member
 
     def apply(self, specs: Sequence[StreamSpec]) -> list[str]:
@@ -153,6 +173,7 @@ class Fleet:
                 if name not in self._members:
                     self._add_or_tell(spec)
                     touched.append(name)
+            self._tell_taken(wanted)
             return sorted(set(touched))
 
     def close(self) -> list[str]:
@@ -168,6 +189,14 @@ class Fleet:
         except Exception as error:
             _LOG.error("stream_refused", stream=spec.name, reason=str(error))
 
+    def _tell_taken(self, wanted: Collection[str]) -> None:
+        """Says once of each entry that a stream added by REST has its name."""
+        added = {name for name, member in self._members.items() if not member.is_from_file}
+        taken = added.intersection(wanted)
+        for name in sorted(taken - self._told_taken):
+            _LOG.error("stream_refused", stream=name, reason=_TAKEN)
+        self._told_taken = taken
+
     def _halt(self, member: Member) -> None:
         running, member.running = member.running, None
         if running is not None:
@@ -175,3 +204,7 @@ class Fleet:
             if stuck:
                 _LOG.error("threads_left_behind", stream=member.spec.name, threads=stuck)
             self._stuck = [*self._stuck, *stuck][-100:]
+
+
+def _tell(event: str, stream: str, holder: str | None) -> None:
+    _LOG.info(event, stream=stream, **({"holder": holder} if holder else {}))

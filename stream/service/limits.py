@@ -14,11 +14,17 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Buckets", "RequestBounds"]
+__all__ = ["HOLDER", "Buckets", "RequestBounds"]
+
+HOLDER: Final = "holder"
+"""Where a request's state keeps the name of its token, for the log."""
 
 _LOG = structlog.get_logger("kveil.http")
 _BODY_S: Final = 10.0
 _MOST_CLIENTS: Final = 4096
+_ALIVE: Final = "/healthz"
+_PROBES: Final = {_ALIVE, "/readyz"}
+"""Asked by supervisors, which share an address with whoever sends wrong tokens."""
 _LOOPBACK_HOSTS: Final = {"localhost", "127.0.0.1", "::1"}
 _SAFETY: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -77,7 +83,8 @@ class RequestBounds:
         app: what answers.
         body_bytes: largest body, also where no length is announced.
         requests: bucket of each client address.
-        failures: bucket of refused tokens; when it is empty the client is not heard.
+        failures: bucket of refused tokens; when it is empty the client is not heard. A
+            request without a token takes nothing from it.
         origins: other origins whose pages may call.
         is_open: no token is asked for: then only loopback names are answered, so that a web
             page elsewhere cannot reach the service by a name that it controls.
@@ -99,6 +106,7 @@ class RequestBounds:
         self._failures = failures
         self._origins = set(origins)
         self._is_open = is_open
+        self._tellings = Buckets(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -116,9 +124,9 @@ class RequestBounds:
         await self._bounded(scope, receive, self._counting(client, scope, _safely(send)))
 
     def _refusal(self, headers: Headers, client: str, path: str) -> tuple[int, str] | None:
-        if path != "/healthz" and not self._requests.take(client):
+        if path != _ALIVE and not self._requests.take(client):
             return 429, "too many requests; slow down"
-        if not self._failures.has_any(client):
+        if path not in _PROBES and not self._failures.has_any(client):
             return 429, "too many refused tokens; wait a minute"
         if self._is_open() and _host_of(headers.get("host", "")) not in _LOOPBACK_HOSTS:
             return 403, "without tokens only localhost is answered"
@@ -133,7 +141,10 @@ class RequestBounds:
         origin = headers.get("origin")
         if origin is None or origin in self._origins:
             return True
-        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+        try:
+            return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+        except ValueError:
+            return False
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Reads the whole body, which is small, before anything parses it."""
@@ -161,19 +172,30 @@ class RequestBounds:
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if message["status"] == 401:
-                    self._failures.take(client)
+                if message["status"] == 401 and Headers(scope=scope).get("authorization"):
+                    self._count_failure(client)
                 _log(scope, message["status"], time.monotonic() - start)
             await send(message)
 
         return counted
 
+    def _count_failure(self, client: str) -> None:
+        """Counts a wrong token; sending none is how a page finds out that it needs one."""
+        self._failures.take(client)
+        if self._tellings.take(client):  # addresses follow people, so the log does without
+            _LOG.warning("token_refused", status=401)
+
 
 def _log(scope: Scope, status: int, seconds: float) -> None:
     """Logs the route's pattern, never its values: a path may hold a session's id."""
-    route = getattr(scope.get("route"), "path", "unknown")
-    method = scope["method"]
-    _LOG.debug("request", method=method, route=route, status=status, duration_ms=seconds * 1e3)
+    told = {
+        "method": scope["method"],
+        "route": getattr(scope.get("route"), "path", "unknown"),
+        "status": status,
+        "duration_ms": seconds * 1e3,
+    }
+    holder = scope.get("state", {}).get(HOLDER)
+    _LOG.debug("request", **told, **({"holder": holder} if holder else {}))
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -12,6 +12,7 @@ from config.service import Logging
 
 __all__ = ["configure_logs", "without_secrets"]
 
+_LOG = structlog.get_logger("kveil.libraries")
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _ALLOWED: Final = frozenset(
     {
@@ -30,7 +31,8 @@ _ALLOWED: Final = frozenset(
         "threads",
         "host",
         "port",
-        "session",
+        "sink",
+        "count",
         "error",
     }
 )
@@ -48,10 +50,22 @@ def without_secrets(
     return {key: value for key, value in event.items() if key in _ALLOWED}
 
 
+class _OneLine(logging.Handler):
+    """Writes what a library says as one event: no traceback, and no values that it filled in."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes the first line of the pattern of a message, and the type of its exception."""
+        said = record.msg.strip().splitlines() if isinstance(record.msg, str) else []
+        told = {"logger": record.name, "reason": said[0] if said else type(record.msg).__name__}
+        if record.exc_info and record.exc_info[0] is not None:
+            told["error"] = record.exc_info[0].__name__
+        _LOG.error("library_error", **told)
+
+
 def configure_logs(wanted: Logging) -> None:
     """Sets the process's logging up; the media and web libraries only say errors."""
     level = _LEVELS[wanted.level]
-    logging.basicConfig(level=logging.ERROR, format="%(message)s", force=True)
+    logging.basicConfig(level=logging.ERROR, handlers=[_OneLine()], force=True)
     for name in ("aiortc", "aioice", "uvicorn.access", "libav"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     as_text: structlog.typing.Processor = (

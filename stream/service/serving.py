@@ -6,38 +6,37 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
-import uvicorn
 from aiortc import RTCIceServer
 
-from config.errors import ConfigError
-from config.service import ServiceSettings, Sources, StreamSpec, Webrtc
+from config.errors import ConfigError, SettingInvalid
+from config.service import ServiceSettings, Webrtc
 from config.service_loading import load_service
 from stream.engine_set import EngineSet
-from stream.live.address import Address, address_from_text
+from stream.live.address import Address
 from stream.live.assembly import Assembly, ReplacerMaker
 from stream.live.clock import SystemClock
-from stream.live.errors import AddressRefused
 from stream.live.rtc_sessions import RtcSessions, limit_ice_addresses
 from stream.live.turns import Turns
+from stream.service.allowances import allowance_of
 from stream.service.app import create_app
 from stream.service.certificates import check_tls
 from stream.service.context import Context
 from stream.service.fleet import Fleet
+from stream.service.guests import Guests
 from stream.service.logs import configure_logs
 from stream.service.tokens import TokenBook
-from stream.service.url_guard import Allowance, UrlGuard
+from stream.service.url_guard import UrlGuard
+from stream.service.web_server import AnnouncingServer, bound_sockets, make_server
 
-__all__ = ["Service", "allowance_of", "serve_forever"]
+__all__ = ["Service", "serve_at", "serve_forever"]
 
 _LOG = structlog.get_logger("kveil.service")
 _LOOK_S = 2.0
-_GOODBYE_S = 10
 
 
 class Service:
@@ -58,6 +57,7 @@ class Service:
         file: Path | None = None,
     ) -> None:
         self._file = file
+        self._reloading = threading.Lock()
         self._guard = UrlGuard(allowance_of(settings))
         clock = SystemClock()
         assembly = Assembly(
@@ -67,12 +67,13 @@ class Service:
         limit_ice_addresses(settings.webrtc.addresses)
         webrtc = settings.webrtc
         servers = _ice_servers(webrtc)
+        most_viewers = webrtc.max_viewers * settings.bounds.streams
         self.context = Context(
             settings,
             fleet,
             TokenBook(settings.access.tokens),
-            RtcSessions(servers, webrtc.idle_s, webrtc.max_viewers * settings.bounds.streams),
-            RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers),
+            Guests(RtcSessions(servers, webrtc.idle_s, most_viewers), "viewer"),
+            Guests(RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers), "publisher"),
             list(engines.choices),
             self.reload,
         )
@@ -89,65 +90,43 @@ class Service:
     def reload(self) -> list[str]:
         """Reads the file again and applies streams, tokens and allowed sources.
 
-        Where it listens and how the engines run needs a restart. A file that does not hold
-        changes nothing.
+        Who watches or publishes a stream that was touched, or by a token that is gone, is sent
+        away. Where it listens and how the engines run needs a restart. Blocks while streams
+        stop and start; never called on the event loop.
 
         Returns:
             Names of the streams that were touched.
+
+        Raises:
+            FileInvalid, SettingInvalid: the file does not hold, or would open the service to
+                everybody; nothing has changed.
         """
         if self._file is None:
             return []
-        settings = load_service(self._file)
-        self._guard = UrlGuard(allowance_of(settings))
-        self.context.tokens = TokenBook(settings.access.tokens)
-        touched = self.context.fleet.apply(settings.streams)
+        with self._reloading:
+            settings = load_service(self._file, may_be_empty=False)
+            self._refuse_to_open(settings)
+            self._guard = UrlGuard(allowance_of(settings))
+            self.context.tokens = TokenBook(settings.access.tokens)
+            self.context.send_away_soon()
+            touched = self.context.fleet.apply(settings.streams)
+            self.context.send_away_soon(touched)
         _LOG.info("reloaded", streams=touched)
         return touched
+
+    def _refuse_to_open(self, settings: ServiceSettings) -> None:
+        """Refuses to drop the last token: a file may be half written, and a proxy may stand before.
+
+        Where the file says to listen does not matter, as the socket stays where it was bound.
+        """
+        if not settings.access.tokens and not self.context.tokens.is_open:
+            raise SettingInvalid(
+                "access.tokens is empty now, which would let everybody in; restart for that"
+            )
 
     def close(self) -> list[str]:
         """Stops every stream; gives the names of threads that would not leave."""
         return self.context.fleet.close()
-
-
-def allowance_of(settings: ServiceSettings) -> Allowance:
-    """What may be reached: the allow-list, and what the configuration's own streams name.
-
-    The metadata addresses stay refused for those as well.
-    """
-    wanted = settings.sources
-    own = [_own_allowance(spec) for spec in settings.streams]
-    listed = _listed(wanted)
-    return replace(
-        listed,
-        endpoints=tuple(end for one in own for end in one.endpoints),
-        folders=(*listed.folders, *(folder for one in own for folder in one.folders)),
-        devices=(*listed.devices, *(device for one in own for device in one.devices)),
-    )
-
-
-def _listed(wanted: Sources) -> Allowance:
-    return Allowance(
-        hosts=wanted.hosts,
-        networks=wanted.networks,
-        schemes=wanted.schemes,
-        folders=tuple(Path(folder) for folder in wanted.folders),
-        devices=wanted.devices,
-    )
-
-
-def _own_allowance(spec: StreamSpec) -> Allowance:
-    """The addresses that one entry of the configuration file names itself."""
-    endpoints, folders, devices = [], [], []
-    for text in filter(None, (spec.source, *spec.sinks)):
-        with suppress(AddressRefused):
-            address = address_from_text(text)
-            if address.kind == "file":
-                folders.append(Path(address.path).parent)
-            elif address.kind == "camera":
-                devices.append(address.path)
-            else:
-                endpoints.append(str(address))
-    return Allowance(folders=tuple(folders), devices=tuple(devices), endpoints=tuple(endpoints))
 
 
 def _ice_servers(webrtc: Webrtc) -> list[RTCIceServer]:
@@ -178,12 +157,13 @@ def serve_forever(
         Names of threads that would not leave; empty is the proof that all have.
 
     Raises:
-        UsageRefused: the certificate or its key cannot be used.
+        UsageRefused: the certificate, its key or the port cannot be used.
     """
     configure_logs(settings.logging)
     check_tls(settings.listen)
+    sockets = bound_sockets(settings.listen)
     service = Service(settings, engines, make_replacer, file)
-    server = _server(settings, service)
+    server = make_server(settings.listen, service.app)
     ended = threading.Event()
     watcher = threading.Thread(
         target=_reload_on_change, args=(service, file, ended), name="reload", daemon=True
@@ -191,56 +171,32 @@ def serve_forever(
     try:
         service.start()
         watcher.start()
-        asyncio.run(_serve(server, service, on_listening))
+        asyncio.run(serve_at(sockets, server, service, on_listening))
     finally:
         ended.set()
+        for one in sockets:
+            one.close()
         stuck = service.close()
     watcher.join(_LOOK_S + 1)
     _LOG.info("ended", threads=stuck)
     return stuck
 
 
-class _AnnouncingServer(uvicorn.Server):
-    """Says when it listens."""
-
-    announce: Callable[[], None]
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leaves signals to the loop: a service that ends when told has not failed."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to listen."""
-        await super().startup(sockets)
-        if self.started:
-            self.announce()
-
-
-def _server(settings: ServiceSettings, service: Service) -> _AnnouncingServer:
-    listen = settings.listen
-    return _AnnouncingServer(
-        uvicorn.Config(
-            service.app,
-            host=listen.host,
-            port=listen.port,
-            ssl_certfile=listen.tls_certificate or None,
-            ssl_keyfile=listen.tls_key or None,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=10,
-            timeout_graceful_shutdown=_GOODBYE_S,
-            limit_concurrency=512,
-            h11_max_incomplete_event_size=16_384,
-        )
-    )
-
-
-async def _serve(
-    server: _AnnouncingServer, service: Service, on_listening: Callable[[str], None]
+async def serve_at(
+    sockets: list[socket.socket],
+    server: AnnouncingServer,
+    service: Service,
+    on_listening: Callable[[str], None],
 ) -> None:
+    """Serves at sockets that are bound until the server is told to exit; closes them.
+
+    Args:
+        sockets: see `bound_sockets`.
+        server: of the service's application.
+        service: reloaded by SIGHUP.
+        on_listening: told the address once it answers.
+    """
+
     def announce() -> None:
         ports = [sock.getsockname()[1] for one in server.servers for sock in one.sockets]
         scheme = "https" if server.config.is_ssl else "http"
@@ -250,10 +206,12 @@ async def _serve(
     server.announce = announce
     loop = asyncio.get_running_loop()
     with suppress(ValueError, RuntimeError):  # not in the main thread: no signals
-        loop.add_signal_handler(signal.SIGHUP, lambda: _reload_quietly(service))
+        loop.add_signal_handler(
+            signal.SIGHUP, lambda: loop.run_in_executor(None, _reload_quietly, service)
+        )
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.handle_exit, number, None)
-    await server.serve()
+    await server.serve(sockets)
 
 
 def _reload_on_change(service: Service, file: Path | None, ended: threading.Event) -> None:
@@ -270,6 +228,8 @@ def _reload_quietly(service: Service) -> None:
         service.reload()
     except ConfigError as error:
         _LOG.error("reload_refused", reason=str(error))
+    except Exception as error:  # the watcher outlives it, and the next file may do
+        _LOG.error("reload_failed", error=type(error).__name__)
 
 
 def _changed_at(file: Path | None) -> tuple[int, int]:

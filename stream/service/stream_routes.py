@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Annotated, Final
 
+import structlog
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
@@ -14,10 +16,12 @@ from stream.live.errors import ViewerRefused
 from stream.live.latest_picture import LatestPicture, jpeg_from_composite
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import StreamUnknown
+from stream.service.tokens import Holder
 from stream.service.views import ReportView, StreamView, report_of, view_of
 
 __all__ = ["router"]
 
+_LOG = structlog.get_logger("kveil.http")
 router = APIRouter(prefix="/api/v1", tags=["streams"])
 Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
 Shared = Annotated[Context, Depends(context_of)]
@@ -31,7 +35,8 @@ _REFUSALS: Final[dict[int | str, dict[str, object]]] = {
     429: {"description": "Too many requests."},
 }
 _VIEWER = [allowed("viewer")]
-_OPERATOR = [allowed("operator")]
+Viewer = Annotated[Holder, allowed("viewer")]
+Operator = Annotated[Holder, allowed("operator")]
 
 
 @router.get("/streams", dependencies=_VIEWER, responses=_REFUSALS)
@@ -40,10 +45,10 @@ def list_streams(shared: Shared) -> list[StreamView]:
     return [view_of(member) for member in shared.fleet.members()]
 
 
-@router.post("/streams", status_code=201, dependencies=_OPERATOR, responses=_REFUSALS)
-def add_stream(spec: StreamSpec, shared: Shared) -> StreamView:
+@router.post("/streams", status_code=201, responses=_REFUSALS)
+def add_stream(spec: StreamSpec, shared: Shared, holder: Operator) -> StreamView:
     """Adds a stream; the others are not touched."""
-    return view_of(shared.fleet.add(spec))
+    return view_of(shared.fleet.add(spec, holder.name))
 
 
 @router.get("/streams/{name}", dependencies=_VIEWER, responses=_REFUSALS)
@@ -52,26 +57,26 @@ def read_stream(name: Name, shared: Shared) -> StreamView:
     return view_of(shared.fleet.find(name))
 
 
-@router.delete("/streams/{name}", status_code=204, dependencies=_OPERATOR, responses=_REFUSALS)
-async def remove_stream(name: Name, shared: Shared) -> None:
+@router.delete("/streams/{name}", status_code=204, responses=_REFUSALS)
+async def remove_stream(name: Name, shared: Shared, holder: Operator) -> None:
     """Stops a stream and forgets it."""
     shared.fleet.find(name)
-    await _send_everybody_away(shared, name)
-    await asyncio.to_thread(shared.fleet.remove, name)
+    async with _without_guests(shared, name):
+        await asyncio.to_thread(shared.fleet.remove, name, holder.name)
 
 
-@router.post("/streams/{name}/start", dependencies=_OPERATOR, responses=_REFUSALS)
-def start_stream(name: Name, shared: Shared) -> StreamView:
+@router.post("/streams/{name}/start", responses=_REFUSALS)
+def start_stream(name: Name, shared: Shared, holder: Operator) -> StreamView:
     """Starts a stopped stream."""
-    return view_of(shared.fleet.start(name))
+    return view_of(shared.fleet.start(name, holder.name))
 
 
-@router.post("/streams/{name}/stop", dependencies=_OPERATOR, responses=_REFUSALS)
-async def stop_stream(name: Name, shared: Shared) -> StreamView:
+@router.post("/streams/{name}/stop", responses=_REFUSALS)
+async def stop_stream(name: Name, shared: Shared, holder: Operator) -> StreamView:
     """Stops a stream and keeps its entry."""
     shared.fleet.find(name)
-    await _send_everybody_away(shared, name)
-    return view_of(await asyncio.to_thread(shared.fleet.stop, name))
+    async with _without_guests(shared, name):
+        return view_of(await asyncio.to_thread(shared.fleet.stop, name, holder.name))
 
 
 @router.get("/streams/{name}/report", dependencies=_VIEWER, responses=_REFUSALS)
@@ -100,7 +105,6 @@ def read_snapshot(
 
 @router.get(
     "/streams/{name}/preview.mjpeg",
-    dependencies=_VIEWER,
     response_class=Response,
     responses={**_REFUSALS, 200: {"content": {"multipart/x-mixed-replace": {}}}},
 )
@@ -108,13 +112,19 @@ async def read_preview(
     name: Name,
     request: Request,
     shared: Shared,
+    holder: Viewer,
     frames: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> StreamingResponse:
     """Anonymized pictures one after the other, at most ten a second; `frames` 0 is endless."""
-    latest = shared.fleet.running(name).latest
+    running = shared.fleet.running(name)
     if shared.previews >= shared.settings.webrtc.max_viewers:
         raise ViewerRefused("every place for previews is taken; try again in a moment")
-    parts = _preview(latest, request, shared, frames)
+
+    def goes_on() -> bool:
+        is_let_in = shared.tokens.stands(holder, "viewer")
+        return is_let_in and shared.fleet.has(running) and not shared.closing.is_set()
+
+    parts = _preview(running.latest, request, shared, frames, goes_on)
     return StreamingResponse(parts, media_type="multipart/x-mixed-replace; boundary=picture")
 
 
@@ -125,10 +135,21 @@ def read_schema() -> dict[str, object]:
     return schema
 
 
-@router.post("/reload", dependencies=_OPERATOR, responses=_REFUSALS)
-async def reload_configuration(shared: Shared) -> list[str]:
+@router.post("/reload", responses={**_REFUSALS, 422: {"description": "The file does not hold."}})
+async def reload_configuration(shared: Shared, holder: Operator) -> list[str]:
     """Reads the configuration file again; gives the names of the streams touched."""
+    _LOG.info("reload_asked", holder=holder.name)
     return await asyncio.to_thread(shared.reload)
+
+
+@asynccontextmanager
+async def _without_guests(shared: Context, name: str) -> AsyncIterator[None]:
+    """Sends everybody away before the block, and after it whoever came meanwhile."""
+    await _send_everybody_away(shared, name)
+    try:
+        yield
+    finally:
+        await _send_everybody_away(shared, name)
 
 
 async def _send_everybody_away(shared: Context, name: str) -> None:
@@ -137,12 +158,16 @@ async def _send_everybody_away(shared: Context, name: str) -> None:
 
 
 async def _preview(
-    latest: LatestPicture, request: Request, shared: Context, frames: int
+    latest: LatestPicture,
+    request: Request,
+    shared: Context,
+    frames: int,
+    goes_on: Callable[[], bool],
 ) -> AsyncIterator[bytes]:
     shared.previews += 1
     seen, sent = 0, 0
     try:
-        while not shared.closing.is_set() and not await request.is_disconnected():
+        while goes_on() and not await request.is_disconnected():
             composite = latest.composite
             if composite is not None and latest.number > seen:
                 seen = latest.number

@@ -6,15 +6,18 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
+
+import structlog
 
 from config.service import Role, TokenSpec
 from stream.service.errors import RoleRefused, TokenRefused
 
 __all__ = ["Holder", "TokenBook", "hash_token", "new_token"]
 
+_LOG = structlog.get_logger("kveil.tokens")
 _RANKS: Final[dict[Role, int]] = {"viewer": 0, "publisher": 1, "operator": 2}
 _LONGEST: Final = 256
 
@@ -26,10 +29,12 @@ class Holder:
     Attributes:
         name: of the token.
         role: what it allows.
+        sha256: of the token; empty where none was asked for.
     """
 
     name: str
     role: Role
+    sha256: str = field(default="", repr=False)
 
 
 class TokenBook:
@@ -46,6 +51,7 @@ class TokenBook:
     ) -> None:
         self._tokens = tuple(tokens)
         self._wall = wall
+        self._told_expired: set[str] = set()
 
     @property
     def is_open(self) -> bool:
@@ -69,11 +75,30 @@ class TokenBook:
         digest = hash_token(token.strip())
         matching = [one for one in self._tokens if hmac.compare_digest(one.sha256, digest)]
         if not matching or self._has_expired(matching[0]):
+            self._tell_expired(matching)
             raise TokenRefused("that token is not valid, or no longer")
         found = matching[0]
         if _RANKS[found.role] < _RANKS[needed]:
             raise RoleRefused(f"this needs a token of the role {needed}")
-        return Holder(found.name, found.role)
+        return Holder(found.name, found.role, found.sha256)
+
+    def stands(self, holder: Holder, needed: Role) -> bool:
+        """Whether who was let in before would be let in now: for what lasts after its request."""
+        if self.is_open:
+            return True
+        return any(
+            one.sha256 == holder.sha256
+            and _RANKS[one.role] >= _RANKS[needed]
+            and not self._has_expired(one)
+            for one in self._tokens
+        )
+
+    def _tell_expired(self, matching: Sequence[TokenSpec]) -> None:
+        """Logs the first use of a token that has expired; its holder may not know."""
+        for one in matching[:1]:
+            if one.name not in self._told_expired:
+                self._told_expired.add(one.name)
+                _LOG.warning("token_expired", holder=one.name)
 
     def _has_expired(self, token: TokenSpec) -> bool:
         if token.expires is None:

@@ -7,11 +7,14 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Path, Request, Response
 
 from config.service import NAME_PATTERN
+from stream.live.assembly import RunningStream
 from stream.live.errors import OfferRefused, ViewerRefused
-from stream.live.rtc_sessions import RtcSession, RtcSessions
+from stream.live.rtc_sessions import RtcSession
 from stream.live.whep import codec_of_offer, send_sound_to, send_to
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import StreamConflict, StreamUnknown
+from stream.service.guests import TAKEN_AWAY, Guests
+from stream.service.tokens import Holder
 
 __all__ = ["router"]
 
@@ -19,6 +22,8 @@ router = APIRouter(tags=["webrtc"])
 Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
 SessionId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Shared = Annotated[Context, Depends(context_of)]
+Viewer = Annotated[Holder, allowed("viewer")]
+Publisher = Annotated[Holder, allowed("publisher")]
 _SDP: Final = "application/sdp"
 _OFFER: Final[dict[str, object]] = {
     "requestBody": {"required": True, "content": {_SDP: {"schema": {"type": "string"}}}}
@@ -40,30 +45,30 @@ _ANSWERS: Final[dict[int | str, dict[str, object]]] = {
 @router.post(
     "/whip/{name}",
     status_code=201,
-    dependencies=[allowed("publisher")],
     openapi_extra=_OFFER,
     responses=_ANSWERS,
     response_class=Response,
 )
-async def publish(name: Name, request: Request, shared: Shared) -> Response:
+async def publish(name: Name, request: Request, shared: Shared, holder: Publisher) -> Response:
     """Publishes a browser's camera as the source of a stream."""
-    entrance = shared.fleet.running(name).entrance
+    running = shared.fleet.running(name)
+    entrance = running.entrance
     if entrance is None:
         raise StreamConflict("this stream has a source of its own")
     offer = await _offer(request, shared)
-    session, answer = await shared.publishers.begin(name, offer, entrance.receive_from)
+    session, answer = await shared.publishers.begin(name, offer, entrance.receive_from, holder)
+    await _end_unless_runs(shared, running, shared.publishers, session)
     return _created("whip", session, answer)
 
 
 @router.post(
     "/whep/{name}",
     status_code=201,
-    dependencies=[allowed("viewer")],
     openapi_extra=_OFFER,
     responses=_ANSWERS,
     response_class=Response,
 )
-async def watch(name: Name, request: Request, shared: Shared) -> Response:
+async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) -> Response:
     """Sends the anonymized pictures of a stream to a browser."""
     running = shared.fleet.running(name)
     offer = await _offer(request, shared)
@@ -77,7 +82,8 @@ async def watch(name: Name, request: Request, shared: Shared) -> Response:
         if running.spec.audio == "pass":
             send_sound_to(session, running.live.output)
 
-    session, answer = await shared.viewers.begin(name, offer, prepare)
+    session, answer = await shared.viewers.begin(name, offer, prepare, holder)
+    await _end_unless_runs(shared, running, shared.viewers, session)
     return _created("whep", session, answer)
 
 
@@ -109,7 +115,16 @@ def _created(kind: str, session: RtcSession, answer: str) -> Response:
     return Response(answer, 201, headers, media_type=_SDP)
 
 
-async def _end(sessions: RtcSessions, name: str, session_id: str) -> None:
+async def _end_unless_runs(
+    shared: Context, running: RunningStream, guests: Guests, session: RtcSession
+) -> None:
+    """Ends a session whose stream was taken away while its offer was being answered."""
+    if not shared.fleet.has(running):
+        await guests.end(session)
+        raise StreamConflict(TAKEN_AWAY)
+
+
+async def _end(sessions: Guests, name: str, session_id: str) -> None:
     session = sessions.find(session_id)
     if session is None or session.stream != name:
         raise StreamUnknown("there is no such session")

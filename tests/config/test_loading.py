@@ -77,6 +77,18 @@ def test_schema_lists_every_section() -> None:
 
 def test_wrong_url_is_refused_without_showing_it() -> None:
     with pytest.raises(SettingInvalid) as refused:
-        load_settings(flags={"gallery.redis_url": "[redis://user:hidden@host]"}, environment={})
+        load_settings(flags={"gallery.redis_url": ["redis://user:hidden@host"]}, environment={})
     assert "gallery.redis_url" in str(refused.value)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["2024", "no", "@night", "1e5", "[a"])
+def test_setting_that_holds_text_takes_it_as_it_is(text: str) -> None:
+    given = load_settings(flags={"output.speed": text}, environment={"KVEIL_METHOD": text})
+    assert (given.output.speed, given.method) == (text, text)
+
+
+def test_value_that_is_no_yaml_is_refused_without_showing_it() -> None:
+    with pytest.raises(SettingInvalid, match=r"KVEIL_PRIVACY__K: .* not valid YAML") as refused:
+        load_settings(environment={"KVEIL_PRIVACY__K": "@s3cret"})
+    assert "s3cret" not in str(refused.value)

@@ -92,3 +92,37 @@ def test_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
 def test_schema_is_strict_about_unknown_keys() -> None:
     schema = service_schema()
     assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("text", ["@foo", "12345", "yes", "{a", "'a'", "null"])
+def test_password_of_the_environment_is_taken_as_it_is(text: str) -> None:
+    loaded = load_service(None, {"KVEIL_WEBRTC__TURN_PASSWORD": text})
+    assert loaded.webrtc.turn_password.get_secret_value() == text
+
+
+def test_names_and_addresses_in_lists_are_taken_as_they_are() -> None:
+    variables = {
+        "KVEIL_STREAMS__0__NAME": "007",
+        "KVEIL_STREAMS__0__SINKS__0": "rtsp://host/a: b",
+        "KVEIL_STREAMS__0__METHOD": "null",
+        "KVEIL_SOURCES__HOSTS": "[a.example, b.example]",
+    }
+    loaded = load_service(None, variables)
+    assert loaded.streams[0] == StreamSpec(name="007", sinks=("rtsp://host/a: b",))
+    assert loaded.sources.hosts == ("a.example", "b.example")
+
+
+def test_variable_that_is_no_yaml_is_one_line_without_its_value() -> None:
+    with pytest.raises(SettingInvalid, match=r"KVEIL_LISTEN__PORT: .* not valid YAML") as refusal:
+        load_service(None, {"KVEIL_LISTEN__PORT": "@s3cret"})
+    assert "s3cret" not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_empty_file_stands_for_the_defaults_unless_it_may_not_be_empty(tmp_path: Path) -> None:
+    file = tmp_path / "kveil.yaml"
+    for text in ("", "# nothing\n", "{}"):
+        file.write_text(text)
+        assert load_service(file, {}) == ServiceSettings()
+        with pytest.raises(FileInvalid, match=r"kveil\.yaml is empty"):
+            load_service(file, {}, may_be_empty=False)

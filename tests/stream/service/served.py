@@ -8,19 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from config.service import ServiceSettings
-from stream.service import serving
-from stream.service.serving import Service
+from stream.service.serving import Service, serve_at
+from stream.service.web_server import bound_sockets, make_server
 from tests.stream.live.rtsp_peer import eventually
 
 
 @contextmanager
 def served(service: Service, settings: ServiceSettings) -> Iterator[str]:
     """The address at which it answers; everything has left afterwards."""
+    sockets = bound_sockets(settings.listen)
     service.start()
-    server = serving._server(settings, service)
+    server = make_server(settings.listen, service.app)
     listening: list[str] = []
     thread = threading.Thread(
-        target=lambda: asyncio.run(serving._serve(server, service, listening.append)), name="web"
+        target=lambda: asyncio.run(serve_at(sockets, server, service, listening.append)), name="web"
     )
     thread.start()
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from structlog.testing import capture_logs
 
 from config.service import Access, Bounds, Listen, ServiceSettings, Sources, StreamSpec, TokenSpec
 from tests.stream.service.service_bench import (
@@ -206,14 +207,29 @@ def test_offer_of_another_media_type_is_415() -> None:
 
 def test_too_many_wrong_tokens_are_not_heard_any_more() -> None:
     bounds = Bounds(failures_per_minute=5)
+    wrong = {"Authorization": "Bearer wrong"}
 
     async def conversation(client: httpx.AsyncClient) -> None:
-        codes = [(await client.get("/api/v1/streams")).status_code for _ in range(8)]
-        assert codes == [401] * 5 + [429] * 3
+        asked = [await client.get("/api/v1/streams", headers=wrong) for _ in range(8)]
+        assert [one.status_code for one in asked] == [401] * 5 + [429] * 3
         good = await client.get("/api/v1/streams", headers=bearer("operator"))
         assert good.status_code == 429
+        for probe in ("/healthz", "/readyz"):
+            assert (await client.get(probe)).status_code == 200
 
-    with running_service(settings(bounds=bounds)) as service:
+    with running_service(settings(bounds=bounds)) as service, capture_logs() as told:
+        talk(service, conversation, role=None)
+    assert [one["event"] for one in told].count("token_refused") == 1
+
+
+def test_page_without_a_token_does_not_lock_its_neighbours_out() -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        codes = [(await client.get("/api/v1/streams")).status_code for _ in range(8)]
+        assert codes == [401] * 8
+        good = await client.get("/api/v1/streams", headers=bearer("viewer"))
+        assert good.status_code == 200
+
+    with running_service(settings(bounds=Bounds(failures_per_minute=5))) as service:
         talk(service, conversation, role=None)
 
 
@@ -237,6 +253,37 @@ def test_page_of_another_origin_is_refused() -> None:
 
     with running_service(settings()) as service:
         talk(service, conversation)
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::", "//[", "null", "\x00"])
+def test_malformed_origin_is_refused_like_any_other(origin: str) -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        for path in ("/", "/healthz", "/api/v1/streams"):
+            assert (await client.get(path, headers={"Origin": origin})).status_code == 403
+
+    with running_service(settings()) as service:
+        talk(service, conversation)
+
+
+def test_what_operators_do_is_logged_with_their_name() -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        assert (await client.post("/api/v1/streams", json={"name": "hall"})).status_code == 201
+        for action in ("start", "stop", "stop", "start"):
+            assert (await client.post(f"/api/v1/streams/hall/{action}")).status_code == 200
+        assert (await client.delete("/api/v1/streams/hall")).status_code == 204
+
+    with running_service(settings()) as service, capture_logs() as told:
+        talk(service, conversation)
+    events = [one["event"] for one in told if one.get("stream") == "hall"]
+    assert events == ["stream_added", "stream_stopped", "stream_started", "stream_removed"]
+    assert {one["holder"] for one in told if one.get("stream") == "hall"} == {"operator"}
+
+
+def test_stream_that_is_not_to_start_leaves_no_thread() -> None:
+    spec = StreamSpec(name="desk", start=False, sinks=("rtsp://10.0.0.1/out",))
+    local = Sources(networks=("10.0.0.0/8",))
+    with running_service(settings(streams=(spec,), sources=local)):
+        pass  # the service looks for threads that were left
 
 
 def test_service_without_tokens_answers_loopback_names_alone() -> None:

@@ -1,0 +1,106 @@
+"""Who watches or publishes by WebRTC, and by whose token: nobody stays who would not be let in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+import structlog
+
+from config.service import Role
+from stream.live.rtc_sessions import Prepare, RtcSession, RtcSessions
+from stream.service.errors import StreamConflict
+from stream.service.tokens import Holder, TokenBook
+
+__all__ = ["TAKEN_AWAY", "Guests"]
+
+TAKEN_AWAY: Final = "the stream was stopped or exchanged meanwhile; try again"
+_LOG = structlog.get_logger("kveil.guests")
+
+
+class Guests:
+    """The sessions of one kind and their holders; lives on one event loop.
+
+    Args:
+        sessions: of the viewers or of the publishers.
+        role: what their tokens have to allow; names them in logs.
+    """
+
+    def __init__(self, sessions: RtcSessions, role: Role) -> None:
+        self._sessions = sessions
+        self._role = role
+        self._present: dict[str, tuple[RtcSession, Holder]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def count(self, stream: str | None = None) -> int:
+        """Sessions of a stream, or of all."""
+        return self._sessions.count(stream)
+
+    def find(self, session_id: str) -> RtcSession | None:
+        """The session of that id."""
+        return self._sessions.find(session_id)
+
+    async def begin(
+        self, stream: str, offer: str, prepare: Prepare, holder: Holder
+    ) -> tuple[RtcSession, str]:
+        """Takes an offer and gives the session and its answer; see `RtcSessions.begin`.
+
+        Raises:
+            OfferRefused: malformed, or nothing in common.
+            ViewerRefused: every place is taken.
+            StreamConflict: the stream was taken away meanwhile.
+        """
+        self._loop = asyncio.get_running_loop()
+        session, answer = await self._sessions.begin(stream, offer, prepare)
+        if session.is_ended:
+            raise StreamConflict(TAKEN_AWAY)
+        self._register(session, holder)
+        return session, answer
+
+    async def end(self, session: RtcSession) -> None:
+        """Ends a session; idempotent."""
+        await self._sessions.end(session)
+
+    async def end_all(self, stream: str | None = None) -> None:
+        """Ends the sessions of a stream, or all."""
+        await self._sessions.end_all(stream)
+
+    async def end_strangers(self, tokens: TokenBook) -> None:
+        """Ends the sessions whose token is gone, has expired, or allows less than before."""
+        strangers = [
+            session
+            for session, holder in self._present.values()
+            if not tokens.stands(holder, self._role)
+        ]
+        await asyncio.gather(*(self.end(session) for session in strangers))
+
+    def end_soon(self, streams: Collection[str], tokens: TokenBook) -> None:
+        """Ends the sessions of those streams, and the strangers; from any thread, not waited for.
+
+        Args:
+            streams: names of streams that were taken away.
+            tokens: in force.
+        """
+        if self._loop is not None and self._loop.is_running():
+            asyncio.run_coroutine_threadsafe(self._end_touched(streams, tokens), self._loop)
+
+    async def _end_touched(self, streams: Collection[str], tokens: TokenBook) -> None:
+        await self.end_strangers(tokens)
+        await asyncio.gather(*(self.end_all(name) for name in streams))
+
+    def _register(self, session: RtcSession, holder: Holder) -> None:
+        before = session.on_end
+
+        def end() -> None:
+            self._present.pop(session.id, None)
+            before()
+            self._tell("left", session.stream, holder)
+
+        session.on_end = end
+        self._present[session.id] = (session, holder)
+        self._tell("joined", session.stream, holder)
+
+    def _tell(self, what: str, stream: str, holder: Holder) -> None:
+        count = self._sessions.count(stream)
+        _LOG.info(f"{self._role}_{what}", stream=stream, holder=holder.name, count=count)

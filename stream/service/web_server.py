@@ -1,0 +1,95 @@
+"""The web server: its sockets, bound before anything else is started, and its bounds."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from config.service import Listen
+from stream.errors import UsageRefused
+
+__all__ = ["AnnouncingServer", "bound_sockets", "make_server"]
+
+_GOODBYE_S: Final = 10
+_BACKLOG: Final = 512
+_ADVICE: Final = {
+    errno.EADDRINUSE: "something listens there already; end it, or choose another listen.port",
+    errno.EADDRNOTAVAIL: "this machine has no such address; change listen.host",
+    errno.EACCES: "permission denied; choose a listen.port above 1023",
+}
+
+
+def bound_sockets(listen: Listen) -> list[socket.socket]:
+    """Sockets that listen at every address of the host; the caller closes them.
+
+    Raises:
+        UsageRefused: the host does not resolve, or the port cannot be had.
+    """
+    opened: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(
+            listen.host or None, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, where in dict.fromkeys((entry[0], entry[4]) for entry in found):
+            opened.append(socket.socket(family, socket.SOCK_STREAM))
+            opened[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:  # IPv4 has a socket of its own
+                opened[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            opened[-1].bind(where)
+            opened[-1].listen(_BACKLOG)
+    except (OSError, UnicodeError) as error:
+        for one in opened:
+            one.close()
+        raise UsageRefused(_told(listen, error)) from None
+    return opened
+
+
+def _told(listen: Listen, error: OSError | UnicodeError) -> str:
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return f"listen.host {listen.host} does not resolve; give an address of this machine"
+    reason = _ADVICE.get(error.errno or 0, (error.strerror or type(error).__name__).lower())
+    return f"cannot listen at {listen.host}, port {listen.port}: {reason}"
+
+
+class AnnouncingServer(uvicorn.Server):
+    """Says when it listens."""
+
+    announce: Callable[[], None]
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the loop: a service that ends when told has not failed."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to listen."""
+        await super().startup(sockets)
+        if self.started:
+            self.announce()
+
+
+def make_server(listen: Listen, app: ASGIApp) -> AnnouncingServer:
+    """The server of an application; `serve` takes the sockets that `bound_sockets` gave."""
+    return AnnouncingServer(
+        uvicorn.Config(
+            app,
+            host=listen.host,
+            port=listen.port,
+            ssl_certfile=listen.tls_certificate or None,
+            ssl_keyfile=listen.tls_key or None,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=10,
+            timeout_graceful_shutdown=_GOODBYE_S,
+            limit_concurrency=512,
+            h11_max_incomplete_event_size=16_384,
+        )
+    )
