@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,6 +18,8 @@ from config.yaml_reading import kind_at, mapping_from_file, value_from_text
 __all__ = ["ENV_PREFIX", "json_schema", "load_settings", "setting_keys"]
 
 ENV_PREFIX = "KVEIL_"
+_NEARLY: Final = 0.85
+"""How alike two names of variables are, from 0 to 1, for one to be a slip of the other."""
 Tree = dict[str, object]
 
 
@@ -83,10 +87,25 @@ def _tree_from_environment(environment: Mapping[str, str]) -> Tree:
     for variable, text in environment.items():
         if not variable.startswith(ENV_PREFIX):
             continue
-        key = known.get(variable.removeprefix(ENV_PREFIX).upper())
-        if key is not None:
-            _merge(tree, _nested(key.split("."), text, f"environment {variable}"))
+        name = variable.removeprefix(ENV_PREFIX).upper()
+        if name in known:
+            _merge(tree, _nested(known[name].split("."), text, f"environment {variable}"))
+        else:
+            _refuse_misspelt(variable, name, known)
     return tree
+
+
+def _refuse_misspelt(variable: str, name: str, known: Collection[str]) -> None:
+    """Refuses a variable that means a setting and names none; others are somebody else's.
+
+    Raises:
+        SettingInvalid: it is in a section of ours, or nearly a setting of ours.
+    """
+    section, has_key, _ = name.partition("__")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEARLY)
+    if near or (has_key and section in {key.partition("__")[0] for key in known}):
+        told = f"did you mean {ENV_PREFIX}{near[0]}?" if near else "`kveil config keys` lists all"
+        raise SettingInvalid(f"environment {variable} is no setting; {told}")
 
 
 def _nested(path: list[str], value: object, where: str) -> Tree:

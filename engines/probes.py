@@ -47,15 +47,13 @@ def _probe(spec: TensorSpec, pack: Pack) -> Float32:
         return np.full((1,), 0.7, np.float32)
     if spec.name == "latents":
         return _latents(shape, pack)
-    if len(shape) == 4 and shape[1] == 3:
-        return _faces(shape[0], shape[2], shape[3])
     if len(shape) == 4 and shape[1] == 2:
         return np.repeat(_places(shape[2], shape[3])[None], shape[0], axis=0)
     if len(shape) == 4 and shape[3] == 2:
         places = 2 * _places(shape[1], shape[2]).transpose(1, 2, 0) - 1
         return np.repeat(places[None], shape[0], axis=0)
     if len(shape) == 4:
-        return np.zeros(shape, np.float32)
+        return _pictures(shape)
     return _normal(shape)
 
 
@@ -70,6 +68,16 @@ def _latents(shape: tuple[int, ...], pack: Pack) -> Float32:
 
 def _normal(shape: tuple[int, ...]) -> Float32:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def _pictures(shape: tuple[int, ...]) -> Float32:
+    """Drawn faces of any number of channels, of which the first three are RGB, or one grey."""
+    count, channels, height, width = shape
+    faces = _faces(count, height, width)
+    grey = faces.mean(axis=1, keepdims=True)
+    if channels < 3:
+        return np.repeat(grey, channels, axis=1)
+    return np.concatenate([faces, np.repeat(grey, channels - 3, axis=1)], axis=1)
 
 
 def _faces(count: int, height: int, width: int) -> Float32:

@@ -92,3 +92,25 @@ def test_value_that_is_no_yaml_is_refused_without_showing_it() -> None:
     with pytest.raises(SettingInvalid, match=r"KVEIL_PRIVACY__K: .* not valid YAML") as refused:
         load_settings(environment={"KVEIL_PRIVACY__K": "@s3cret"})
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("KVEIL_PRIVACY__KK", "KVEIL_PRIVACY__K"),
+        ("KVEIL_METHD", "KVEIL_METHOD"),
+        ("KVEIL_PRIVCY__BELOW_K", "KVEIL_PRIVACY__BELOW_K"),
+        ("KVEIL_PRIVACY__NOTHING_LIKE_IT", "config keys"),
+    ],
+)
+def test_misspelt_variable_is_refused_and_not_passed_over(variable: str, meant: str) -> None:
+    with pytest.raises(SettingInvalid, match=rf"{variable} is no setting; .*{meant}"):
+        load_settings(environment={variable: "50"})
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["KVEIL_DEBUG", "KVEIL_MODELS", "KVEIL_GALLERY_KEYS", "KVEIL_LISTEN__PORT", "KVEIL_TARGET"],
+)
+def test_variables_of_others_are_left_alone(variable: str) -> None:
+    assert load_settings(environment={variable: "1"}) == load_settings(environment={})

@@ -135,7 +135,15 @@ def test_every_probe_is_another_person(tmp_path: Path) -> None:
         TensorSpec("image", (None, 3, 64, 64), floats),
         TensorSpec("latents", (None, 4, 16), floats),
         TensorSpec("shape", (None, 16), floats),
+        TensorSpec("eyes", (None, 1, 32, 48), floats),
+        TensorSpec("around", (None, 4, 96, 96), floats),
     ]
     for values in probes_for(specs, pack).values():
         assert len(values) == PROBES
         assert len(np.unique(values.reshape(PROBES, -1), axis=0)) == PROBES
+
+
+def test_bundled_networks_pass() -> None:
+    for listed in catalogue():
+        if listed.origin == "bundled":
+            assert {one.name: one.fault for one in verified(listed) if one.fault} == {}
