@@ -1,5 +1,8 @@
 "use strict";
 
+const PATIENCE_MS = 10000;
+const SILENT = "the service does not answer; check that it runs and that this device reaches it";
+
 /** Calls to the service with the token of this tab. */
 class Api {
   constructor() {
@@ -16,16 +19,26 @@ class Api {
     return this.token ? { Authorization: `Bearer ${this.token}`, ...more } : more;
   }
 
-  async call(method, path, body) {
-    const options = { method, headers: this.headers() };
+  async call(method, path, body, signal) {
+    const options = { method, signal, headers: this.headers() };
     if (body !== undefined) {
       options.headers = this.headers({ "Content-Type": "application/json" });
       options.body = JSON.stringify(body);
     }
-    const answer = await fetch(`/api/v1${path}`, options);
-    if (!answer.ok) throw await refusal(answer);
-    return answer.status === 204 ? null : answer.json();
+    const answer = await this.ask(`/api/v1${path}`, options);
+    return answer.status === 204 ? null : answer.json().catch(silence);
   }
+
+  /** An answer that is no refusal. */
+  async ask(path, options) {
+    const answer = await fetch(path, options).catch(silence);
+    if (!answer.ok) throw await refusal(answer);
+    return answer;
+  }
+}
+
+function silence() {
+  throw new Error(SILENT);
 }
 
 /** An error that says what the service said. */

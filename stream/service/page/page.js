@@ -1,130 +1,38 @@
 "use strict";
 
 const LOOK_MS = 1000;
-const AGAIN_MS = 3000;
 const api = new Api();
 const cards = new Map();
 const published = new Map();
-const $ = (selector, root = document) => root.querySelector(selector);
+let asked = 0;
+let heard = 0;
+let isLooking = false;
 
-/** One stream on the page. */
-class Card {
-  constructor(name) {
-    this.name = name;
-    this.session = null;
-    this.isWatching = false;
-    this.again = 0;
-    this.element = $("#card").content.firstElementChild.cloneNode(true);
-    this.element.dataset.stream = name;
-    this.video = $("video", this.element);
-    $("h2", this.element).textContent = name;
-    $(".toggle", this.element).onclick = () => this.act(this.isOff ? "start" : "stop");
-    $(".remove", this.element).onclick = () => this.remove();
-    $(".unpublish", this.element).onclick = () => endPublishing(name);
-    $(".sound", this.element).onclick = () => this.mute(!this.video.muted);
-    this.video.onplaying = () => this.curtain("");
+/** Shows what the service says; answers that have been overtaken are not heard. */
+async function look() {
+  const turn = ++asked;
+  const token = api.token;
+  let views = null;
+  let problem = null;
+  try {
+    views = await api.call("GET", "/streams", undefined, AbortSignal.timeout(PATIENCE_MS));
+  } catch (error) {
+    problem = error;
   }
-
-  show(view) {
-    this.isOff = view.state === "stopped";
-    this.hasSound = view.audio === "pass";
-    $(".sound", this.element).hidden = this.isOff || !this.hasSound;
-    const state = this.isOff ? "stopped" : view.output === "slate" ? "slate" : view.state;
-    const badge = $(".badge", this.element);
-    badge.textContent = { live: "live", slate: "no video, slate shown", lost: "lost",
-      waiting_for_video: "waiting for video" }[state] || state;
-    badge.className = `badge ${state}`;
-    const counts = view.counts;
-    const dropped = (counts.dropped_input || 0) + (counts.dropped_output || 0);
-    this.text(".source", view.source === "whip" ? "published by a browser" : view.source);
-    this.text(".fps-in", `${view.fps_in.toFixed(1)} fps`);
-    this.text(".fps-out", `${view.fps_out.toFixed(1)} fps`);
-    const latency = Math.round(view.latency.p95_ms);
-    this.text(".latency", latency ? `${latency} ms` : "–");
-    this.text(".dropped", String(dropped));
-    this.text(".viewers", String(view.viewers));
-    this.text(".effort", view.effort);
-    const troubles = Object.entries(view.sinks).filter(([, text]) => text !== "ok")
-      .map(([sink, text]) => (text.includes(sink) ? text : `${sink}: ${text}`));
-    this.text(".trouble", [view.trouble, ...troubles].filter(Boolean).join("; "));
-    this.text(".toggle", this.isOff ? "Start" : "Stop");
-    $(".unpublish", this.element).hidden = !published.has(this.name);
-    if (this.isOff) this.leave("stopped");
-    else this.watch();
-  }
-
-  text(selector, text) {
-    const element = $(selector, this.element);
-    if (element.textContent !== text) element.textContent = text;
-  }
-
-  mute(isMuted) {
-    this.video.muted = isMuted;
-    const button = $(".sound", this.element);
-    button.textContent = isMuted ? "Sound on" : "Sound off";
-    button.setAttribute("aria-pressed", String(!isMuted));
-  }
-
-  curtain(text) {
-    const curtain = $(".curtain", this.element);
-    curtain.textContent = text;
-    curtain.hidden = !text;
-  }
-
-  async watch() {
-    if (this.isWatching || Date.now() < this.again) return;
-    this.isWatching = true;
-    this.curtain("connecting…");
-    try {
-      this.session = await watch(api, this.name, this.video, this.hasSound);
-      this.session.onlost = () => this.leave("connection lost; trying again");
-    } catch (error) {
-      this.leave(error.message);
-    }
-  }
-
-  leave(text) {
-    if (this.session) this.session.end();
-    this.session = null;
-    this.isWatching = false;
-    this.again = Date.now() + AGAIN_MS;
-    this.video.srcObject = null;
-    this.curtain(text);
-  }
-
-  async act(action) {
-    try {
-      this.show(await api.call("POST", `/streams/${this.name}/${action}`));
-    } catch (error) {
-      this.text(".trouble", error.message);
-    }
-  }
-
-  async remove() {
-    if (!confirm(`Remove the stream ${this.name}?`)) return;
-    try {
-      await api.call("DELETE", `/streams/${this.name}`);
-      await look();
-    } catch (error) {
-      this.text(".trouble", error.message);
-    }
-  }
+  if (turn < heard || token !== api.token) return;
+  heard = turn;
+  if (views) showAll(views);
+  else if (problem.status === 401) askForToken(token ? problem.message : "");
+  else showNothing(problem.message, true);
 }
 
-async function look() {
-  let views;
-  try {
-    views = await api.call("GET", "/streams");
-  } catch (error) {
-    $("#summary").textContent = error.message;
-    if (error.status === 401) askForToken(api.token ? error.message : "");
-    return;
-  }
+function showAll(views) {
+  $("#sign-in").close();
   $("#sign-out").hidden = !api.token;
   const live = views.filter((view) => view.state === "live").length;
-  $("#summary").textContent = `${live} of ${views.length} streams live`;
+  say(`${live} of ${views.length} streams live`, false);
   $("#empty").hidden = views.length > 0;
-  for (const view of views) cardOf(view.name).show(view);
+  for (const view of views) cardOf(view.name).show(view, published.has(view.name));
   for (const [name, card] of cards) {
     if (!views.some((view) => view.name === name)) {
       card.leave("");
@@ -134,9 +42,30 @@ async function look() {
   }
 }
 
+/** Nothing is known: no figure stays that may be wrong. */
+function showNothing(text, isProblem) {
+  say(text, isProblem);
+  $("#empty").hidden = true;
+  cards.forEach((card) => card.forget());
+}
+
+function say(text, isProblem) {
+  const summary = $("#summary");
+  if (summary.textContent !== text) summary.textContent = text;
+  summary.classList.toggle("problem", isProblem);
+}
+
+/** What an action has changed is looked at anew. */
+function lookAgain() {
+  heard = asked + 1;
+  return look();
+}
+
 function cardOf(name) {
   if (!cards.has(name)) {
-    const card = new Card(name);
+    const card = new Card(name, api);
+    card.onchange = lookAgain;
+    card.onunpublish = () => endPublishing(name);
     cards.set(name, card);
     $("#grid").append(card.element);
   }
@@ -144,6 +73,8 @@ function cardOf(name) {
 }
 
 function askForToken(problem) {
+  endAll(false);
+  showNothing("sign in to see the streams", false);
   const dialog = $("#sign-in");
   if (dialog.open) return;
   $(".problem", dialog).textContent = problem;
@@ -160,7 +91,7 @@ async function addStream(form) {
     audio: form.elements.audio.checked ? "pass" : "drop",
   });
   form.reset();
-  await look();
+  await lookAgain();
 }
 
 async function publishCamera(form) {
@@ -171,14 +102,21 @@ async function publishCamera(form) {
   const session = await publish(api, name, hasSound);
   session.onlost = () => endPublishing(name);
   published.set(name, session);
-  await look();
+  await lookAgain();
 }
 
 function endPublishing(name) {
   const session = published.get(name);
   published.delete(name);
   if (session) session.end();
-  look();
+  lookAgain();
+}
+
+/** Ends every video, seen or sent; `isTold` as for one session. */
+function endAll(isTold) {
+  cards.forEach((card) => card.leave("", isTold));
+  published.forEach((session) => session.end(isTold));
+  published.clear();
 }
 
 /** Opens a dialog whose form is sent by `work`; what goes wrong is said in the dialog. */
@@ -187,18 +125,19 @@ function wire(opener, dialog, work) {
     $(".problem", dialog).textContent = "";
     dialog.showModal();
   };
+  $("button.cancel", dialog).onclick = () => dialog.close();
   const form = $("form", dialog);
   form.onsubmit = async (event) => {
-    if (event.submitter.value === "cancel") return;
     event.preventDefault();
-    event.submitter.disabled = true;
+    const button = $("button.primary", form);
+    button.disabled = true;
     try {
       await work(form);
       dialog.close();
     } catch (error) {
       $(".problem", dialog).textContent = error.message;
     } finally {
-      event.submitter.disabled = false;
+      button.disabled = false;
     }
   };
 }
@@ -211,14 +150,20 @@ $("#sign-in form").onsubmit = () => {
   look();
 };
 $("#sign-out").onclick = () => {
+  endAll(true);
   api.keep("");
   location.reload();
 };
-addEventListener("pagehide", () => {
-  cards.forEach((card) => card.session && card.session.end());
-  published.forEach((session) => session.end());
-});
-look();
-setInterval(() => {
-  if (!document.hidden) look();
-}, LOOK_MS);
+addEventListener("pagehide", () => endAll(true));
+
+async function tick() {
+  if (document.hidden) return;
+  cards.forEach((card) => card.check());
+  // Each request without a valid token brings this address nearer to being locked out.
+  if (isLooking || $("#sign-in").open) return;
+  isLooking = true;
+  await look().finally(() => { isLooking = false; });
+}
+
+tick();
+setInterval(tick, LOOK_MS);

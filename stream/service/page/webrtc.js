@@ -18,21 +18,28 @@ class Session {
   async begin() {
     await this.peer.setLocalDescription(await this.peer.createOffer());
     await gathered(this.peer);
-    const answer = await fetch(this.path, {
+    const answer = await this.api.ask(this.path, {
       method: "POST",
       headers: this.api.headers({ "Content-Type": "application/sdp" }),
       body: this.peer.localDescription.sdp,
     });
-    if (!answer.ok) throw await refusal(answer);
     this.location = answer.headers.get("Location");
     await this.peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
   }
 
-  end() {
+  /** How many frames of video the browser has decoded. */
+  async frames() {
+    const stats = [...(await this.peer.getStats()).values()];
+    const video = stats.find((one) => one.type === "inbound-rtp" && one.kind === "video");
+    return (video && video.framesDecoded) || 0;
+  }
+
+  /** Ends it; `isTold` says whether the service hears so by HTTP too. */
+  end(isTold = true) {
     this.onlost = () => {};
     this.peer.getSenders().forEach((sender) => sender.track && sender.track.stop());
     this.peer.close();
-    if (this.location) {
+    if (this.location && isTold) {
       fetch(this.location, { method: "DELETE", headers: this.api.headers(), keepalive: true })
         .catch(() => {});
     }

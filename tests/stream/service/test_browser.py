@@ -19,15 +19,24 @@ from evaluation.exposure import BARE_GREY_LEVELS, central_difference
 from stream.engine_set import open_engines
 from stream.replacement import CoverEveryFace
 from stream.service.serving import Service
+from stream.service.tokens import TokenBook
 from tests.stream.live.rtsp_peer import eventually
 from tests.stream.service.served import served
-from tests.stream.service.service_bench import engines
-from tests.stream.service.web_driver import Browser, browser, need_browser
+from tests.stream.service.service_bench import TOKENS, engines, tokens
+from tests.stream.service.web_driver import ENTER, ESCAPE, Browser, browser, need_browser
 
 pytestmark = pytest.mark.browser
 LOOPBACK = Webrtc(addresses=("127.0.0.1",))
 SHOTS = Path(__file__).resolve().parents[3] / "runs" / "page"
 Image = NDArray[np.uint8]
+NOTE_CURTAINS = """
+    window.curtains = [];
+    const curtain = document.querySelector('.curtain');
+    const note = () => {
+      if (curtains.at(-1) !== curtain.textContent) curtains.push(curtain.textContent);
+    };
+    new MutationObserver(note).observe(curtain, { childList: true, characterData: true });
+"""
 
 
 def settings_of(*streams: StreamSpec, **more: object) -> ServiceSettings:
@@ -52,7 +61,7 @@ def write_camera(clip: Path, target: Path) -> list[Image]:
 
 def publish_webcam(page: Browser) -> None:
     page.run("document.querySelector('#open-publish').click()")
-    page.run("document.querySelector('#publish button.primary').click()")
+    page.type("#publish [name=name]", ENTER)
 
 
 def is_playing(page: Browser, stream: str) -> bool:
@@ -128,15 +137,24 @@ def test_page_adds_stops_and_removes_a_stream(tmp_path: Path, shared_data: Path)
         const form = document.querySelector('#add form');
         form.elements.name.value = arguments[0];
         form.elements.source.value = arguments[1];
-        form.querySelector('button.primary').click();
     """
+    is_open = "return document.querySelector('#add').open"
     with served(service, settings) as address, browser(tmp_path / "profile") as page:
         page.open(address)
         page.run(fill, "hall", "file:///etc/passwd")
+        page.type("#add [name=name]", ESCAPE)
+        assert not page.run(is_open)
+        page.run(fill, "hall", "file:///etc/passwd")
+        page.run("document.querySelector('#add .cancel').click()")
+        assert not page.run(is_open)
+        page.run(fill, "hall", "file:///etc/passwd")
+        page.type("#add [name=source]", ENTER)
         problem = "return document.querySelector('#add .problem').textContent"
         assert eventually(lambda: "scheme" in str(page.run(problem)))
+        assert not service.context.fleet.members()
         page.run("document.querySelector('#add').close()")
         page.run(fill, "hall", str(shared_data / "video" / "s13.mp4"))
+        page.type("#add [name=name]", ENTER)
         assert eventually(lambda: is_playing(page, "hall"), 30.0)
         page.run("document.querySelector('[data-stream=hall] .toggle').click()")
         badge = "return document.querySelector('[data-stream=hall] .badge').textContent"
@@ -171,7 +189,7 @@ def test_sound_published_by_whip_comes_back_by_whep(tmp_path: Path) -> None:
         assert silent < 1e-4
 
 
-def test_viewer_that_vanishes_frees_its_place(
+def test_viewer_follows_a_replaced_stream_and_frees_its_place_when_it_vanishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_browser()
@@ -181,12 +199,92 @@ def test_viewer_that_vanishes_frees_its_place(
     with served(service, settings) as address, browser(tmp_path / "profile") as page:
         page.open(address)
         assert eventually(lambda: is_playing(page, "desk"), 30.0)
+        assert service.context.fleet.running("desk").viewers == 1
+        page.run(NOTE_CURTAINS)
+        service.context.fleet.apply([StreamSpec(name="desk", label=False)])
         running = service.context.fleet.running("desk")
-        assert running.viewers == 1
+        assert eventually(lambda: running.viewers == 1, 30.0), "the picture froze for ever"
+        assert eventually(lambda: is_playing(page, "desk"), 30.0)
+        assert page.run("return [curtains[0], curtains.at(-1)]") == ["reconnecting…", ""]
+        assert eventually(lambda: service.context.viewers.count("desk") == 1)
         page.vanish()
         assert eventually(lambda: running.viewers == 0, 30.0)
         out = running.live.counters.counts()["slates"]
         assert eventually(lambda: running.live.counters.counts()["slates"] > out + 5)
+
+
+def text_of(page: Browser, selector: str) -> str:
+    return str(page.run("return document.querySelector(arguments[0]).textContent", selector))
+
+
+def test_page_without_a_valid_token_asks_once_and_shows_no_video(tmp_path: Path) -> None:
+    need_browser()
+    settings = settings_of(StreamSpec(name="desk"), access=tokens())
+    service = Service(settings, engines(), lambda chosen, name: CoverEveryFace())
+    is_asked = "return document.querySelector('#sign-in').open"
+    late_refusal = """
+        window.calls = 0;
+        const straight = window.fetch;
+        const held = new Promise((resolve) => { window.release = resolve; });
+        window.fetch = async (path, options) => {
+          calls += 1;
+          const answer = await straight(path, options);
+          await (options.headers.Authorization ? window.late : held);
+          return answer;
+        };
+    """
+    calls_meanwhile = "return new Promise((later) => setTimeout(() => later(calls), 1500))"
+    with served(service, settings) as address, browser(tmp_path / "profile") as page:
+        page.open(address)
+        assert eventually(lambda: bool(page.run(is_asked)))
+        page.run(late_refusal)
+        assert page.run(calls_meanwhile) == 0, "it asked in vain"
+        page.run("window.late = look()")
+        page.type("#token", TOKENS["viewer"] + ENTER)
+        asked_again = f"release(); return late.then(() => {{ {is_asked} }})"
+        assert not page.run(asked_again), "a refusal from before the sign-in was heard"
+        assert eventually(lambda: is_playing(page, "desk"), 30.0)
+
+        page.run("document.querySelector('.toggle').click()")
+        refusal = "this needs a token of the role operator"
+        assert eventually(lambda: text_of(page, "[role=alert].failure") == refusal)
+        page.run("return look()")
+        assert text_of(page, ".failure") == refusal, "it went before anyone could read it"
+
+        running = service.context.fleet.running("desk")
+        assert running.viewers == 1
+        service.context.tokens = TokenBook([one for one in tokens().tokens if one.role != "viewer"])
+        assert eventually(lambda: bool(page.run(is_asked)))
+        assert page.run("return document.querySelector('video').srcObject") is None
+        assert eventually(lambda: running.viewers == 0)
+        page.type("#token", TOKENS["operator"] + ENTER)
+        assert eventually(lambda: running.viewers == 1)
+        page.run("document.querySelector('.toggle').click()")
+        assert eventually(lambda: text_of(page, ".badge") == "stopped")
+        assert text_of(page, ".failure") == ""
+
+
+def test_service_that_goes_away_is_shown_as_unknown_until_it_comes_back(tmp_path: Path) -> None:
+    need_browser()
+    settings = settings_of(StreamSpec(name="desk"), live={"hold_s": 0.2})
+
+    def service() -> Service:
+        return Service(settings, engines(), lambda chosen, name: CoverEveryFace())
+
+    with browser(tmp_path / "profile") as page:
+        with served(service(), settings) as address:
+            page.open(address)
+            assert eventually(lambda: is_playing(page, "desk"), 30.0)
+            assert eventually(lambda: text_of(page, ".viewers") == "1")
+        assert eventually(lambda: text_of(page, ".badge") == "unknown")
+        assert "the service does not answer" in text_of(page, "#summary")
+        assert text_of(page, ".viewers") == text_of(page, ".fps-out") == "–"
+        port = int(address.rpartition(":")[2])
+        again = settings.model_copy(update={"listen": Listen(port=port)})
+        with served(service(), again):
+            assert eventually(lambda: text_of(page, ".viewers") == "1")
+            assert eventually(lambda: is_playing(page, "desk"), 30.0)
+            assert text_of(page, "#summary") == "0 of 1 streams live"
 
 
 def test_storm_of_fifty_viewers_fills_the_places_and_harms_nobody(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ _FLAGS = (
     "--disable-features=WebRtcHideLocalIpsWithMdns",
 )
 Json = dict[str, object]
+ENTER, ESCAPE = "\ue007", "\ue00c"
 
 
 def need_browser() -> tuple[str, str]:
@@ -68,6 +69,12 @@ class Browser:
         """Runs JavaScript; a promise is waited for."""
         body: Json = {"script": script, "args": list(arguments)}
         return self._ask("POST", "/execute/sync", body)
+
+    def type(self, selector: str, keys: str) -> None:
+        """Presses keys in an element, as a person does."""
+        found = self._ask("POST", "/element", {"using": "css selector", "value": selector})
+        assert isinstance(found, dict)
+        self._ask("POST", f"/element/{next(iter(found.values()))}/value", {"text": keys})
 
     def screenshot(self, path: Path) -> None:
         data = self._ask("GET", "/screenshot")
