@@ -136,7 +136,7 @@ def choose_encoder(
     wanted = "no encoder" if asked == "same" else f"{asked} does not work here, and nothing else"
     raise OutputNotWritable(
         f"{wanted} can write {width}×{height} {probe.pixel_format} into {container.muxer}; "
-        "choose another file ending or --encoder auto"
+        "choose another file ending, or --set output.encoder=auto"
     )
 
 

@@ -149,7 +149,8 @@ def read_checkpoint(path: Path) -> object:
     except ModelRejected:
         raise
     except Exception as error:  # a hostile pickle can raise whatever it likes
-        raise ModelRejected(f"{path.name} is damaged or no network: {error}") from error
+        reason = str(error) or type(error).__name__
+        raise ModelRejected(f"{path.name} is damaged or no network: {reason}") from error
 
 
 def tensors_of(module: object, prefix: str = "") -> dict[str, Array]:

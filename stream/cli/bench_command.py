@@ -14,7 +14,10 @@ __all__ = ["bench"]
 
 def bench(
     clips: Annotated[
-        list[Path] | None, typer.Argument(help="Clips; the demo clip where none is named.")
+        list[Path] | None,
+        typer.Argument(
+            help="Clips; the demo clip where none is named.", exists=True, dir_okay=False
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
@@ -24,7 +27,7 @@ def bench(
         ),
     ] = None,
     deface: Annotated[bool, typer.Option(help="Run deface on the same clips too.")] = True,
-    rounds: Annotated[int, typer.Option(help="Runs of each tool; medians are shown.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs of each tool; medians are shown.")] = 1,
     faces: Annotated[
         bool, typer.Option("--faces", help="Only what one swapped face costs, by step.")
     ] = False,
@@ -49,7 +52,10 @@ def bench(
     import tempfile
 
     from stream.demo_clip import write_demo_clip
+    from stream.methods import method_cover
 
+    for one in method or []:
+        method_cover(one)
     if faces:
         _faces(as_service)
         return
