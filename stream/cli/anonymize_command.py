@@ -11,6 +11,7 @@ import typer
 from config.loading import load_settings
 from config.presets import Preset
 from config.settings import Settings
+from stream.cli.exits import on_leaving
 from stream.cli.pairs import flags_from_pairs
 from stream.cli.progress import progress_for
 
@@ -107,6 +108,9 @@ def anonymize(
         "output.keep_metadata": keep_metadata or None,
         "privacy.strict": strict or None,
     }
+    kept = "what was finished stays, nothing unfinished has its final name"
+    kept += "; the same command goes on with it" if resume else ""
+    on_leaving(lambda: kept)
     chosen = _settings(preset, config, flags, settings or [])
     with progress_for(quiet) as progress:
         run_files(

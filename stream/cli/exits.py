@@ -5,17 +5,37 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 from config.errors import ConfigError
 from engines.errors import KveilError
+from stream.errors import DEBUG
 
-__all__ = ["INTERRUPTED", "ending"]
+__all__ = ["INTERRUPTED", "ending", "on_leaving"]
 
 INTERRUPTED = 130
-_DEBUG = "KVEIL_DEBUG"
+
+
+def _no_file() -> str:
+    return "nothing was published under the final name"
+
+
+_LEFT: ContextVar[Callable[[], str]] = ContextVar("left_behind", default=_no_file)
+
+
+def on_leaving(told: Callable[[], str]) -> None:
+    """Says in other words what is left behind if the command is broken off.
+
+    Commands that write files need not call this: without it, it is said that no output has its
+    final name.
+
+    Args:
+        told: asked at the end, after the command has tidied up.
+    """
+    _LEFT.set(told)
 
 
 @contextmanager
@@ -38,19 +58,17 @@ def ending() -> Iterator[None]:
             _interrupted()
         raise
     except Exception as defect:  # a traceback can hold paths and values of people
-        if os.environ.get(_DEBUG):
+        if os.environ.get(DEBUG):
             raise
-        _say(
-            f"internal error ({type(defect).__name__}); nothing was published under the final "
-            f"name; set {_DEBUG}=1 to see where"
-        )
+        kind = type(defect).__name__
+        _say(f"internal error ({kind}); {_LEFT.get()()}; set {DEBUG}=1 to see where")
         _leave(1)
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
 def _interrupted() -> None:
-    _say("interrupted; nothing was published under the final name")
+    _say(f"interrupted; {_LEFT.get()()}")
     _leave(INTERRUPTED)
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from config.service import ServiceSettings, StreamSpec
+from config.settings import Settings
 from engines.errors import EngineFault
 from stream.allocator import keep_memory_flat
+from stream.cli.exits import on_leaving
+from stream.cli.log_lines import say_logs
+from stream.cli.stream_end import account_of, raise_failure
 from stream.engine_set import open_engines
-from stream.errors import InputUnreadable
+from stream.interruption import held_back
 from stream.live.assembly import Assembly, RunningStream
 from stream.live.clock import SystemClock
 from stream.live.replacers import open_replacers
 from stream.live.turns import Turns
+from stream.methods import method_cover
 from stream.service.url_guard import OpenGate
 
 __all__ = ["running_service", "running_stream"]
@@ -30,11 +36,14 @@ def running_service(
     """Runs the service until it is told to end.
 
     Raises:
+        UsageRefused: there is no such method.
         EngineFault: threads would not leave at the end.
         ModelMissing, ModelRejected, BackendMissing: the engines cannot be had.
     """
     from stream.service.serving import serve_forever
 
+    on_leaving(lambda: "every stream has ended; what was recorded stays")
+    _check_method(settings.anonymize)
     keep_memory_flat()
     with (
         open_engines(settings.anonymize) as engines,
@@ -50,10 +59,15 @@ def running_stream(
     """Runs one stream until its source ends, the time is up, or Ctrl-C.
 
     Raises:
+        UsageRefused: there is no such method.
         InputUnreadable: the source never gave a picture.
+        SinkLost: the output never took a picture, or was lost at the end.
         EngineFault: threads would not leave at the end.
         ModelMissing, ModelRejected, BackendMissing: the engines cannot be had.
     """
+    on_leaving(lambda: "nothing was published")
+    say_logs(say)
+    _check_method(settings.anonymize)
     keep_memory_flat()
     clock = SystemClock()
     with (
@@ -62,15 +76,22 @@ def running_stream(
     ):
         assembly = Assembly(settings, engines, replacers, OpenGate(), Turns(1), clock)
         running = assembly.build(spec)
-        running.live.start()
+        account = partial(account_of, running, settings.recording.folder)
+        on_leaving(account)
         try:
+            running.live.start()
             _wait(running, seconds, say)
         finally:
-            stuck = running.stop()
+            with held_back():  # a second Ctrl-C would leave a recording without its name
+                stuck = running.stop()
     _complain_about(stuck)
-    status = running.live.status()
-    if not status.counts.get("frames_in"):
-        raise InputUnreadable(status.trouble or "the source gave no picture")
+    raise_failure(running.live.status())
+    say(account())
+
+
+def _check_method(settings: Settings) -> None:
+    """Refuses an unknown method before the engines are opened, which takes a while."""
+    method_cover(settings.method, settings.cover.look)
 
 
 def _wait(running: RunningStream, seconds: float | None, say: Callable[[str], None]) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 from engines.compositor import Composite, compose_unknown
 from engines.types import Frame
 
-__all__ = ["AnonymizerFactory", "CoverEverything", "FrameAnonymizer"]
+__all__ = ["AnonymizerFactory", "CoverEverything", "FrameAnonymizer", "FrameCover"]
 
 
 class FrameAnonymizer(Protocol):
@@ -26,6 +26,8 @@ class FrameAnonymizer(Protocol):
 
 AnonymizerFactory = Callable[[], FrameAnonymizer]
 """Makes the anonymizer of one uninterrupted run of frames of one size; engines are shared."""
+FrameCover = Callable[[Frame, str], Composite]
+"""Covers a frame in full; the text says why, in a few words without personal data."""
 
 
 class CoverEverything:

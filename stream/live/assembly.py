@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
+
+import structlog
 
 from config.service import ServiceSettings, StreamSpec
 from config.settings import Settings
@@ -35,14 +38,19 @@ from stream.live.turns import Turns
 from stream.live.viewer_encoder import ViewerEncoder
 from stream.live.whip import WhipEntrance
 from stream.media import Sink, Source
+from stream.methods import method_warning
 from stream.replacement import CoverEveryFace, FaceReplacer
 
-__all__ = ["Assembly", "ReplacerMaker", "RunningStream"]
+__all__ = ["RECORDING", "Assembly", "ReplacerMaker", "RunningStream"]
+
+RECORDING: Final = "recording"
+"""Name of the output that writes recordings."""
 
 ReplacerMaker = Callable[[Settings, str], FaceReplacer]
 """Makes the surrogates' side for the settings and the name of a stream."""
 _Connect = Callable[[Hear | None], Source]
 """Opens a source that gives its sound to whoever is named."""
+_LOG = structlog.get_logger("kveil.assembly")
 _NEVER_S = 1e9
 _MOST_HUNG = 4
 """Searches that may hang before no more are begun."""
@@ -161,7 +169,7 @@ class Assembly:
 
         Raises:
             AddressRefused: its source or a sink may not be reached.
-            UsageRefused: it asks for what the service does not have.
+            UsageRefused: it asks for what the service does not have, such as an unknown method.
             InputUnreadable: the file to play is not there.
         """
         counters = Counters()
@@ -178,6 +186,7 @@ class Assembly:
             self._bounds(),
             counters,
             has_sound=spec.audio == "pass",
+            cover=anonymizers.cover,
         )
         running = RunningStream(
             spec,
@@ -189,13 +198,22 @@ class Assembly:
             is_marked=self.settings.anonymize.privacy.label,
         )
         for name, open_sink in self._ways_out(spec):
-            live.add_lane(self._lane(name, open_sink, counters))
+            live.add_lane(self._lane(spec, name, open_sink, counters))
+        self._warn_of_method(spec)
         return running
 
+    def _method(self, spec: StreamSpec) -> str:
+        return self.settings.anonymize.method if spec.method is None else spec.method
+
+    def _warn_of_method(self, spec: StreamSpec) -> None:
+        method = self._method(spec)
+        warning = method_warning(method)
+        if warning:
+            _LOG.warning("method_unsafe", stream=spec.name, method=method, reason=warning)
+
     def _anonymizers(self, spec: StreamSpec, counters: Counters) -> LiveAnonymizers:
-        live, chosen = self.settings.live, self.settings.anonymize
-        if spec.method is not None:
-            chosen = chosen.model_copy(update={"method": spec.method})
+        live = self.settings.live
+        chosen = self.settings.anonymize.model_copy(update={"method": self._method(spec)})
         is_labelled = chosen.privacy.label if spec.label is None else spec.label
         style = MarkStyle(live.label_text, live.label_corner) if is_labelled else None
         return LiveAnonymizers(
@@ -255,13 +273,17 @@ class Assembly:
                 is_marked=is_marked,
                 has_sound=has_sound,
             )
-            ways.append(("recording", record))
+            ways.append((RECORDING, record))
         return ways
 
-    def _lane(self, name: str, open_sink: Callable[[], Sink], counters: Counters) -> SinkLane:
+    def _lane(
+        self, spec: StreamSpec, name: str, open_sink: Callable[[], Sink], counters: Counters
+    ) -> SinkLane:
         live = self.settings.live
         backoff = Backoff(live.reconnect_first_s, live.reconnect_longest_s)
-        return SinkLane(name, open_sink, live.outbox_frames, backoff, self.clock, counters)
+        return SinkLane(
+            name, open_sink, live.outbox_frames, backoff, self.clock, counters, stream=spec.name
+        )
 
     def _retention(self) -> Retention:
         wanted = self.settings.recording

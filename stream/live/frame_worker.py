@@ -12,7 +12,7 @@ from fractions import Fraction
 from engines.compositor import Composite, compose_unknown
 from engines.types import Frame
 from stream.errors import MailboxClosed
-from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
+from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.turns import Turns
@@ -47,6 +47,8 @@ class FrameWorker:
         turns: shares the engines fairly with other streams.
         clock: time.
         counters: gets faults and changes of shape.
+        cover: covers a frame in full, and says why, where the anonymizer fails.
+        on_fault: told of each failure.
     """
 
     def __init__(
@@ -58,6 +60,9 @@ class FrameWorker:
         turns: Turns,
         clock: Clock,
         counters: Counters,
+        *,
+        cover: FrameCover = compose_unknown,
+        on_fault: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._name = name
         self._inbox = inbox
@@ -66,6 +71,8 @@ class FrameWorker:
         self._turns = turns
         self._clock = clock
         self._counters = counters
+        self._cover = cover
+        self._on_fault = on_fault
         self._anonymizer: FrameAnonymizer | None = None
         self._shape: tuple[object, ...] = ()
         self._next_index = 0
@@ -116,10 +123,18 @@ class FrameWorker:
                     return anonymizer.push(frame)
                 finally:
                     self._busy_since = None
-        except Exception:  # the frame is covered, whatever went wrong
-            self._counters.add("engine_faults")
+        except Exception as error:  # the frame is covered, whatever went wrong
+            self._note(error)
             self._drop_anonymizer()
-            return (compose_unknown(frame, "anonymizer_fault"),)
+            return self._covered(frame)
+
+    def _covered(self, frame: Frame) -> Sequence[Composite]:
+        """The frame covered in full, or nothing at all where even that fails."""
+        try:
+            return (self._cover(frame, "anonymizer_fault"),)
+        except Exception as error:
+            self._note(error)
+            return ()
 
     def _start_run_if_shape_changed(self, frame: Frame) -> None:
         picture = frame.picture
@@ -138,11 +153,15 @@ class FrameWorker:
             self._busy_since = self._clock.now()
             for composite in anonymizer.flush():
                 self._emit(composite)
-        except Exception:  # what was inside is dropped, which leaks nothing
-            self._counters.add("engine_faults")
+        except Exception as error:  # what was inside is dropped, which leaks nothing
+            self._note(error)
         finally:
             self._busy_since = None
             self._drop_anonymizer()
+
+    def _note(self, error: Exception) -> None:
+        self._counters.add("engine_faults")
+        self._on_fault(error)
 
     def _drop_anonymizer(self) -> None:
         anonymizer, self._anonymizer, self._next_index = self._anonymizer, None, 0

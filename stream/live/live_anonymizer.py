@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from config.settings import Settings
-from engines.compositor import Composite, compose_slate
+from engines.compositor import Composite, compose_slate, compose_unknown
 from engines.marking import MarkStyle, mark
 from engines.types import Frame
 from stream.anonymizer import Anonymizer
@@ -141,10 +141,14 @@ class Marked:
 
     def _marked(self, composites: Sequence[Composite]) -> Sequence[Composite]:
         for composite in composites:
-            self._tally.add(composite)
-            if self._style is not None:
-                mark(composite, self._style)
+            _count_and_mark(composite, self._tally, self._style)
         return composites
+
+
+def _count_and_mark(composite: Composite, tally: FaceTally, style: MarkStyle | None) -> None:
+    tally.add(composite)
+    if style is not None:
+        mark(composite, style)
 
 
 def _covered(composite: Composite) -> Composite:
@@ -173,6 +177,9 @@ class LiveAnonymizers:
         style: of the visible mark; None for no mark.
         sheds_load: whether to do less under overload.
         now: monotonic seconds.
+
+    Raises:
+        UsageRefused: there is no such method.
     """
 
     def __init__(
@@ -187,6 +194,7 @@ class LiveAnonymizers:
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
+        self._face_cover = method_cover(settings.method, settings.cover.look)
         self._make_replacer = make_replacer
         self._counters = counters
         self._style = style
@@ -202,6 +210,12 @@ class LiveAnonymizers:
     def factory(self) -> AnonymizerFactory:
         """Makes one anonymizer."""
         return self._make
+
+    def cover(self, frame: Frame, cause: str) -> Composite:
+        """Covers a frame in full that no anonymizer of this stream could make fit to leave."""
+        composite = compose_unknown(frame, cause)
+        _count_and_mark(composite, self.tally, self._style)
+        return composite
 
     def clusters(self) -> ClusterCounts:
         """Clusters of the present run."""
@@ -225,7 +239,7 @@ class LiveAnonymizers:
             schedule,
             tracker,
             self._replacer,
-            method_cover(settings.method, settings.cover.look),
+            self._face_cover,
             settings.cover.margin,
             self.stages,
         )

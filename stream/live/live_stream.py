@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from engines.compositor import compose_unknown
 from engines.types import Frame
-from stream.live.anonymizing import AnonymizerFactory
+from stream.live.anonymizing import AnonymizerFactory, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters, Event, Latency
+from stream.live.engine_trouble import EngineTrouble
 from stream.live.frame_worker import Arrival, FrameWorker
 from stream.live.output import Outlet, Output, SlateMaker
 from stream.live.sink_lane import SinkLane
@@ -54,7 +56,14 @@ class Liveliness:
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """What can be told of a stream at one moment; nothing in it is personal or secret."""
+    """What can be told of a stream at one moment; nothing in it is personal or secret.
+
+    Attributes:
+        trouble: what is wrong with the source and the engines; empty if nothing.
+        sinks: what is wrong with each output; `ok` if nothing.
+        taken: pictures that have certainly arrived at each output; a few late.
+        hung_calls: into the engines.
+    """
 
     name: str
     source: SourceState
@@ -65,6 +74,7 @@ class StreamStatus:
     latency: Latency
     counts: dict[Event, int]
     sinks: dict[str, str]
+    taken: dict[str, int]
     hung_calls: int
 
 
@@ -82,6 +92,7 @@ class LiveStream:
         bounds: sizes and times.
         counters: of this stream; a fresh one by default.
         has_sound: the sound that `hear` is given goes to the outputs.
+        cover: covers a frame in full where the anonymizer fails.
     """
 
     def __init__(
@@ -97,12 +108,15 @@ class LiveStream:
         counters: Counters | None = None,
         *,
         has_sound: bool = False,
+        cover: FrameCover = compose_unknown,
     ) -> None:
         self.name = name
         self._shelf = SoundShelf() if has_sound else None
         self.counters = counters or Counters()
         self._bounds = bounds or Liveliness()
         self._make_anonymizer = make_anonymizer
+        self._cover = cover
+        self._engine_trouble = EngineTrouble(name, clock)
         self._turns = turns
         self._clock = clock
         self._timeline = Timeline(self._bounds.jump_s)
@@ -125,6 +139,7 @@ class LiveStream:
             persistence or Persistence(),
             clock,
             self.counters,
+            stream=name,
         )
         self._worker = self._new_worker()
         self._hung: list[threading.Thread] = []
@@ -197,12 +212,13 @@ class LiveStream:
             name=self.name,
             source=self._keeper.state,
             output="slate" if self.output.is_on_slate else "live",
-            trouble=self._keeper.trouble,
+            trouble="; ".join(filter(None, (self._keeper.trouble, self._engine_trouble.text))),
             fps_in=round(fps_in, 2),
             fps_out=round(fps_out, 2),
             latency=self.counters.latency(),
             counts=self.counters.counts(),
             sinks={lane.name: lane.trouble or "ok" for lane in self._lanes},
+            taken={lane.name: lane.taken for lane in self._lanes},
             hung_calls=sum(thread.is_alive() for thread in self._hung),
         )
 
@@ -211,6 +227,7 @@ class LiveStream:
         self._keeper.check()
         self._replace_hung_worker()
         self.output.tick()
+        self._engine_trouble.check()
         self._count_bounded_losses()
 
     def _supervise(self) -> None:
@@ -244,6 +261,8 @@ class LiveStream:
             self._turns,
             self._clock,
             self.counters,
+            cover=self._cover,
+            on_fault=self._engine_trouble.note,
         )
 
     def _replace_hung_worker(self) -> None:

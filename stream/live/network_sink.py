@@ -9,6 +9,7 @@ from engines.compositor import Composite
 from engines.errors import KveilError
 from stream.live.address import Address, Gate
 from stream.live.errors import SinkLost
+from stream.live.library_errors import reason_of
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
 from stream.live.publishing import Outgoing, outgoing_to
 from stream.live.sound import Sound, SoundLine
@@ -86,13 +87,13 @@ class NetworkSink:
         """Says goodbye to the server; idempotent.
 
         Raises:
-            SinkLost: the server did not answer.
+            SinkLost: the server did not answer, or had not taken what it was sent.
         """
         outgoing, self._outgoing = self._outgoing, None
         if outgoing is None:
             return
         try:
-            with self._telling():
+            with self._telling(outgoing):
                 outgoing.finish()
         finally:
             outgoing.cut()
@@ -105,24 +106,20 @@ class NetworkSink:
             outgoing.cut()
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Turns whatever the media library raises into one line about the sink."""
+    def _telling(self, leaving: Outgoing | None = None) -> Iterator[None]:
+        """Turns whatever the media library raises into one line about the sink.
+
+        Args:
+            leaving: the connection that is said goodbye to; the present one if left out.
+        """
         try:
             yield
         except KveilError:
             raise
         except Exception as error:
-            reason = ""
-            if self._outgoing is not None:
+            reason, outgoing = "", leaving or self._outgoing
+            if outgoing is not None:
                 with suppress(OSError, ValueError):
-                    reason = self._outgoing.failure
-            raise SinkLost(
-                f"cannot publish to {self._address}: {reason or _reason(error)}"
-            ) from None
-
-
-def _reason(error: Exception) -> str:
-    """The library's own text is left out: it repeats the URL."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return f"it broke off ({type(error).__name__})"
+                    reason = outgoing.failure
+            reason = reason or reason_of(error) or f"it broke off ({type(error).__name__})"
+            raise SinkLost(f"cannot publish to {self._address}: {reason}") from None

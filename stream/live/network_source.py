@@ -22,6 +22,7 @@ from stream.inspection import upright_format
 from stream.live.address import Address, Gate
 from stream.live.clock import Clock
 from stream.live.errors import SourceLost
+from stream.live.library_errors import reason_of
 from stream.live.sound import Hear, SoundDecoder
 from stream.live.transports import RtspTransport, Transport, transport_for
 from stream.media import StreamShape
@@ -214,10 +215,4 @@ def _decoded_or_none(decode: Callable[[], Sequence[object]]) -> Sequence[VideoFr
 def _reason(error: Exception) -> str:
     if isinstance(error, av.error.ExitError):
         return "it is silent; check the camera and the network"
-    if isinstance(error, av.error.HTTPUnauthorizedError):
-        return "it wants other credentials"
-    if isinstance(error, av.error.HTTPError):
-        return "it refuses; check the path of the address"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return f"the stream broke off ({type(error).__name__})"
+    return reason_of(error) or f"the stream broke off ({type(error).__name__})"

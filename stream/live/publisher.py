@@ -21,6 +21,7 @@ from typing import BinaryIO
 import av
 from av.container import OutputContainer
 
+from stream.live.library_errors import reason_of
 from stream.live.packet_muxer import PacketMuxer
 
 __all__ = ["HEADER", "SOUND", "main", "publish"]
@@ -59,8 +60,7 @@ def main() -> int:
     try:
         publish(sys.stdin.buffer)
     except Exception as error:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else ""
-        sys.stdout.write((text or type(error).__name__).lower() + "\n")
+        sys.stdout.write((reason_of(error) or type(error).__name__.lower()) + "\n")
         sys.stdout.flush()
         return 1
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -52,7 +53,11 @@ class Outgoing(Protocol):
         """Sends sound, if the connection has any; see `PacketMuxer.write_sound`."""
 
     def finish(self) -> None:
-        """Says goodbye and waits until that is done."""
+        """Says goodbye and waits until that is done.
+
+        Raises:
+            OSError: the other end had not taken what it was sent.
+        """
 
     def cut(self) -> None:
         """Breaks off at once; idempotent, callable from any thread."""
@@ -128,10 +133,7 @@ class _Published:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-        try:
-            self._process.wait(_GOODBYE_S)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError("the server does not answer") from None
+        _wait_for_success(self._process)
 
     def cut(self) -> None:
         end_process(self._process)
@@ -171,9 +173,10 @@ class _Bridged:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GOODBYE_S)
-        self.cut()
+        try:
+            _wait_for_success(self._process)
+        finally:
+            self.cut()
 
     def cut(self) -> None:
         end_process(self._process)
@@ -186,6 +189,16 @@ class _Bridged:
         )
         container.metadata.update(self._metadata)
         return container
+
+
+def _wait_for_success(process: subprocess.Popen[bytes]) -> None:
+    """Waits until all is sent: a pipe takes pictures also while nobody takes them out."""
+    try:
+        status = process.wait(_GOODBYE_S)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(errno.ETIMEDOUT, "the server does not answer") from None
+    if status != 0:
+        raise ConnectionError(errno.ECONNABORTED, "the connection broke off")
 
 
 class _Unseekable:

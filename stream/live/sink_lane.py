@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
+
+import structlog
 
 from engines.compositor import Composite
 from engines.errors import KveilError
@@ -18,6 +21,10 @@ from stream.mailbox import Mailbox
 from stream.media import Sink
 
 __all__ = ["SinkLane"]
+
+_LOG = structlog.get_logger("kveil.sink")
+_PROOF_PICTURES: Final = 50
+"""So many show that a connection holds; fewer may have gone into its buffers alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,11 @@ class SinkLane:
         backoff: pauses between attempts.
         clock: time.
         counters: gets losses and drops.
+        stream: name of the stream, for the log.
+
+    Attributes:
+        trouble: one line on what is wrong, until a connection holds or has ended well.
+        taken: pictures that such connections took.
     """
 
     def __init__(
@@ -50,9 +62,15 @@ class SinkLane:
         backoff: Backoff,
         clock: Clock,
         counters: Counters,
+        *,
+        stream: str = "",
     ) -> None:
         self.name = name
         self.trouble = ""
+        self.taken = 0
+        self._stream = stream
+        self._unproved = 0
+        self._lost_s = 0.0
         self._open = open_sink
         self._mailbox = Mailbox[_Moment](capacity, on_full="drop_oldest")
         self._backoff = backoff
@@ -109,14 +127,14 @@ class SinkLane:
     def _write_one_connection(self) -> None:
         first = self._mailbox.receive()
         sink = self._sink = self._open()
-        _write(sink, first)
-        self.trouble = ""
-        written = 1
+        self._unproved, moment = 0, first
         while True:
-            _write(sink, self._mailbox.receive())
-            written += 1
-            if written == 50:
+            _write(sink, moment)
+            self._unproved += 1
+            if self._unproved == _PROOF_PICTURES:
                 self._backoff.proved()
+                self._holds()
+            moment = self._mailbox.receive()
 
     def _end_gracefully(self) -> None:
         sink, self._sink = self._sink, None
@@ -125,16 +143,33 @@ class SinkLane:
         try:
             sink.finish()
         except Exception as error:  # told in the status
-            self.trouble = _told(error)
+            self._tell_lost(error)
             sink.abort()
+        else:
+            self._holds()
 
     def _lost(self, error: Exception) -> None:
         self._abort_sink()
+        self._tell_lost(error)
         if self._stopped.is_set():
             return
-        self.trouble = _told(error)
         self._counters.add("sink_losses")
         self._clock.wait(self._stopped, self._backoff.next_s())
+
+    def _tell_lost(self, error: Exception) -> None:
+        """Logs the first failure alone: attempts go on for as long as the sink is away."""
+        was_well, self.trouble = not self.trouble, _told(error)
+        if was_well:
+            self._lost_s = self._clock.now()
+            _LOG.info("sink_lost", stream=self._stream, sink=self.name, reason=self.trouble)
+
+    def _holds(self) -> None:
+        """What the connection was given by now has arrived."""
+        self.taken, self._unproved = self.taken + self._unproved, 0
+        if self.trouble:
+            self.trouble = ""
+            duration_ms = round((self._clock.now() - self._lost_s) * 1e3)
+            _LOG.info("sink_back", stream=self._stream, sink=self.name, duration_ms=duration_ms)
 
     def _abort_sink(self) -> None:
         sink, self._sink = self._sink, None

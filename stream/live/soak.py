@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+import structlog
 
 from config.service import Live, ServiceSettings, StreamSpec
 from config.settings import Settings
@@ -258,6 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sink", default="", help="an address instead of HLS in a folder")
     parser.add_argument("--samples", type=Path, help="file to append each sample to, as JSON")
     options = parser.parse_args(arguments)
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     keep_memory_flat()
     with tempfile.TemporaryDirectory() as folder:
         verdict = _Soak(options, Path(folder)).run()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import structlog
+
 from engines.errors import KveilError
 from engines.types import Frame
 from stream.live.backoff import Backoff
@@ -17,6 +19,7 @@ from stream.media import Source
 __all__ = ["Persistence", "SourceKeeper", "SourceState"]
 
 SourceState = Literal["connecting", "waiting_for_video", "live", "lost", "ended", "stopped"]
+_LOG = structlog.get_logger("kveil.source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class SourceKeeper:
         persistence: how hard to try.
         clock: time.
         counters: gets connects, reconnects, stalls.
+        stream: name of the stream, for the log.
     """
 
     def __init__(
@@ -60,6 +64,8 @@ class SourceKeeper:
         persistence: Persistence,
         clock: Clock,
         counters: Counters,
+        *,
+        stream: str = "",
     ) -> None:
         self._connect = connect
         self._deliver = deliver
@@ -71,6 +77,8 @@ class SourceKeeper:
         self._lock = threading.Lock()
         self._source: Source | None = None
         self._heard_s = clock.now()
+        self._lost_s: float | None = None
+        self._stream = stream
         self._was_live = False
         self._was_cut = False
         self.state: SourceState = "connecting"
@@ -97,6 +105,7 @@ class SourceKeeper:
             if self._stopped.is_set():
                 break
             self.state = "lost"
+            self._tell_lost()
             self._clock.wait(self._stopped, self._backoff.next_s())
         self.state = "stopped"
 
@@ -160,4 +169,19 @@ class SourceKeeper:
             self.state, self.trouble, self._was_live = "live", "", True
             if number == self._persistence.proof_frames:
                 self._backoff.proved()
+                self._tell_back()
             self._deliver(frame)
+
+    def _tell_lost(self) -> None:
+        """Logs the first failure alone: attempts go on for as long as the source is away."""
+        if self._lost_s is None:
+            self._lost_s = self._clock.now()
+            reason = self.trouble or "it gave no video"
+            _LOG.info("source_lost", stream=self._stream, reason=reason)
+
+    def _tell_back(self) -> None:
+        """Logs that video has proved stable; a short burst of it is no news."""
+        if self._lost_s is not None:
+            duration_ms = round((self._clock.now() - self._lost_s) * 1e3)
+            self._lost_s = None
+            _LOG.info("source_back", stream=self._stream, duration_ms=duration_ms)

@@ -14,6 +14,7 @@ import pytest
 
 from stream.demo_clip import write_demo_clip
 from stream.report import RunReport
+from tests.stream.live.rtsp_peer import eventually
 
 pytestmark = pytest.mark.unit
 
@@ -145,3 +146,45 @@ def test_small_matrices_keep_no_threads_waiting(asked: str | None, kept: str) ->
         [sys.executable, "-c", told], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == kept
+
+
+def test_stream_that_reaches_no_server_is_an_error_without_the_key(clip: Path) -> None:
+    target = "rtmp://127.0.0.1:1/live/KEY"
+    done = kveil("stream", clip, target, "--method", "solid", "-q", "--repeat", "--seconds", "2")
+    assert_one_line(done, 4, "cannot publish to rtmp://127.0.0.1:1: connection refused")
+    assert "KEY" not in done.stderr
+
+
+def test_stream_by_a_method_that_is_not_there_is_refused(clip: Path, tmp_path: Path) -> None:
+    done = kveil("stream", clip, tmp_path / "out", "--method", "nosuch")
+    assert_one_line(done, 2, "kveil methods")
+    assert not (tmp_path / "out").exists()
+
+
+def test_stream_by_an_unsafe_method_warns_once_and_says_where_it_recorded(
+    clip: Path, tmp_path: Path
+) -> None:
+    done = kveil("stream", clip, tmp_path / "out", "--method", "blur")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("blur does not stop recognition") == 1
+    assert f"pictures were recorded in {tmp_path / 'out'}" in done.stderr
+    assert len(list((tmp_path / "out").rglob("*.mp4"))) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_stream_says_what_it_leaves(
+    clip: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "stream.cli.main", "stream", str(clip), str(folder)]
+    command += ["--method", "solid", "--repeat", "-q"]
+    env = CLEAN | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+    assert eventually(lambda: any(folder.rglob("*.partial")) or process.poll() is not None, 60.0)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert f"pictures were recorded in {folder}" in said
+    assert "nothing was published" not in said
+    assert [path.suffix for path in folder.rglob("*.*")] == [".mp4"]

@@ -82,7 +82,7 @@ def test_settings_reach_the_encoder() -> None:
 def test_encoder_that_does_not_work_is_refused_when_asked_for(asked: str) -> None:
     if hardware_encoders().get(asked):
         pytest.skip("this machine has it")
-    with pytest.raises(OutputNotWritable, match="--encoder auto"):
+    with pytest.raises(OutputNotWritable, match="output.encoder=auto"):
         choose_encoder(probe(), container_of(Path("a.mov")), EncodeSettings(encoder=asked))
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from engines.compositor import Composite
+from engines.compositor import Composite, compose_unknown
+from engines.types import Frame
 from stream.live.anonymizing import FrameAnonymizer
 from stream.live.counters import Counters
 from stream.live.frame_worker import Arrival, FrameWorker
@@ -22,6 +23,8 @@ class Bench:
         self.inbox = Mailbox[Arrival](4, on_full="drop_oldest")
         self.out: list[Composite] = []
         self.latencies: list[float] = []
+        self.faults: list[Exception] = []
+        self.can_cover = True
         self._spare = list(anonymizers)
         self.worker = FrameWorker(
             "cam",
@@ -31,12 +34,19 @@ class Bench:
             Turns(1, self.clock.now),
             self.clock,
             self.counters,
+            cover=self.cover,
+            on_fault=self.faults.append,
         )
 
     def make(self) -> FrameAnonymizer:
         if not self._spare:
             raise RuntimeError("no engine")
         return self._spare.pop(0)
+
+    def cover(self, frame: Frame, cause: str) -> Composite:
+        if not self.can_cover:
+            raise MemoryError
+        return compose_unknown(frame, cause)
 
     def put(self, composite: Composite, latency_s: float) -> None:
         self.out.append(composite)
@@ -108,3 +118,13 @@ def test_closed_inbox_flushes_what_waits() -> None:
     bench.inbox.close()
     bench.worker.run()
     assert len(bench.out) == 1
+
+
+def test_frame_that_cannot_even_be_covered_does_not_leave_and_the_worker_goes_on() -> None:
+    bench = Bench(LookAhead(0, fail_at=0), LookAhead(0))
+    bench.can_cover = False
+    bench.arrive(0)
+    bench.arrive(1)
+    assert [item.pts for item in bench.out] == [6000]
+    assert [type(fault) for fault in bench.faults] == [RuntimeError, MemoryError]
+    assert bench.counters.counts()["engine_faults"] == 2

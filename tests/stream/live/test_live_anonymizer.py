@@ -12,6 +12,7 @@ from engines.detectors.multiscale import DetectionPlan
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face, Frame
 from stream.engine_set import EngineSet
+from stream.errors import UsageRefused
 from stream.finding import Scale
 from stream.live.counters import Counters
 from stream.live.live_anonymizer import LiveAnonymizers
@@ -51,8 +52,8 @@ def frame_with_face(index: int, fps: int, first: int) -> Frame:
     return Frame(picture_from_bgr(image), index * 90_000 // fps, Fraction(1, 90_000), index)
 
 
-def made(effort: Effort, lookahead: int) -> LiveAnonymizers:
-    settings = Settings(method="solid", tracking=Tracking(lookahead_live_frames=lookahead))
+def made(effort: Effort, lookahead: int, method: str = "solid") -> LiveAnonymizers:
+    settings = Settings(method=method, tracking=Tracking(lookahead_live_frames=lookahead))
     engines = EngineSet(SeesSmallFacesAtFullScaleAlone(), lambda height, width: PLANS, 1, ())
     live = LiveAnonymizers(
         settings, engines, CoverEveryFace, Counters(), None, sheds_load=False, now=lambda: 0.0
@@ -106,3 +107,16 @@ def test_no_look_ahead_searches_every_frame_thoroughly() -> None:
         finished += anonymizer.push(frame_with_face(index, 25, 7))
     anonymizer.close()
     assert bare(finished) == []
+
+
+def test_unknown_method_is_refused_before_the_first_frame() -> None:
+    with pytest.raises(UsageRefused, match="nosuch"):
+        made(Effort.FULL, LOOKAHEAD, method="nosuch")
+
+
+def test_frame_covered_for_want_of_an_anonymizer_is_counted() -> None:
+    live = made(Effort.FULL, LOOKAHEAD)
+    composite = live.cover(frame_with_face(0, 25, 0), "anonymizer_fault")
+    assert bare([composite]) == []
+    frames = live.tally.frames(1, 0)
+    assert (frames.written, frames.covered_fully) == (1, 1)

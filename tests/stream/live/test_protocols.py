@@ -22,6 +22,7 @@ from stream.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import slate
 from tests.stream.live.publishing import publishing
+from tests.stream.live.redirecting_server import redirecting_server
 from tests.stream.live.rtmp_server import rtmp_server
 from tests.stream.live.rtsp_peer import eventually, free_port
 
@@ -162,3 +163,41 @@ def test_output_that_cannot_be_is_refused() -> None:
     sink = NetworkSink(address_from_text("http://127.0.0.1/x"), OpenGate())
     with pytest.raises(AddressRefused):
         sink.write(slate(90, 160, 0))
+
+
+def test_goodbye_to_a_server_that_never_took_anything_fails() -> None:
+    address = address_from_text("rtmp://user:s3cret@127.0.0.1:9/app/key")
+    sink = NetworkSink(address, OpenGate(), timeout_s=2.0)
+    sink.write(slate(90, 160, 0))
+    with pytest.raises(SinkLost, match="refused") as lost:
+        sink.finish()
+    assert "s3cret" not in str(lost.value)
+    assert "key" not in str(lost.value)
+
+
+def test_goodbye_to_an_srt_peer_that_is_not_there_fails() -> None:
+    if srt_library() is None:
+        pytest.skip("needs SRT: apt-get install libsrt1.5-gnutls")
+    address = address_from_text(f"srt://127.0.0.1:{free_port()}?conntimeo=300")
+    sink = NetworkSink(address, OpenGate())
+    sink.write(slate(90, 160, 0))
+    with pytest.raises(SinkLost, match="nobody answers"):
+        sink.finish()
+
+
+def test_path_that_a_camera_does_not_have_is_told_as_such() -> None:
+    with redirecting_server("RTSP/1.0 404 Not Found\r\nCSeq: {cseq}") as server:
+        address = f"rtsp://me:s3cret@127.0.0.1:{server.port}/none"
+        with pytest.raises(SourceLost, match="check the path") as lost:
+            frames_of(address, 1)
+    assert "s3cret" not in str(lost.value)
+    assert "none" not in str(lost.value)
+
+
+def test_path_that_a_server_does_not_take_is_told_as_such() -> None:
+    with redirecting_server("RTSP/1.0 404 Not Found\r\nCSeq: {cseq}") as server:
+        address = address_from_text(f"rtsp://127.0.0.1:{server.port}/none")
+        sink = NetworkSink(address, OpenGate(), timeout_s=2.0)
+        sink.write(slate(90, 160, 0))
+        with pytest.raises(SinkLost, match="check the path"):
+            sink.finish()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from stream.media import Source
 from tests.stream.live.fakes import FakeClock, ScriptedSource, lost
 
 pytestmark = pytest.mark.unit
+Logged = Sequence[MutableMapping[str, Any]]
 
 
 def keeper_of(
@@ -27,7 +29,14 @@ def keeper_of(
             raise lost("script over")
         return attempt()
 
-    keeper = SourceKeeper(connect, delivered.append, persistence or Persistence(), clock, counters)
+    keeper = SourceKeeper(
+        connect,
+        delivered.append,
+        persistence or Persistence(),
+        clock,
+        counters,
+        stream="cam",
+    )
     return keeper, delivered, counters
 
 
@@ -118,3 +127,42 @@ def test_unexpected_exception_is_told_without_its_text() -> None:
     clock.on_wait = lambda: seen.append(keeper.trouble)
     keeper.run()
     assert seen[0] == "the source failed unexpectedly (RuntimeError)"
+
+
+def test_camera_that_is_away_is_logged_once_and_once_when_it_is_back(logged: Logged) -> None:
+    clock = FakeClock()
+    stable = lambda: ScriptedSource(clock, [n / 10 for n in range(12)])  # noqa: E731
+    keeper, _, _ = keeper_of(
+        clock, [failing, failing, failing, stable], Persistence(first_pause_s=1.0)
+    )
+    keeper.run()
+    assert [(one["event"], one["stream"]) for one in logged] == [
+        ("source_lost", "cam"),
+        ("source_back", "cam"),
+    ]
+    assert logged[0]["reason"] == "the camera is gone"
+    assert logged[1]["duration_ms"] == 8000  # pauses of 1, 2 and 4 s and ten frames
+
+
+def test_camera_with_short_bursts_of_video_is_logged_as_lost_once(logged: Logged) -> None:
+    clock = FakeClock()
+    burst = lambda: ScriptedSource(clock, [0.0, 0.1], then=lost())  # noqa: E731
+    keeper, _, _ = keeper_of(clock, [burst] * 5)
+    keeper.run()
+    assert [one["event"] for one in logged] == ["source_lost"]
+
+
+def test_camera_that_never_fails_logs_nothing(logged: Logged) -> None:
+    clock = FakeClock()
+    keeper, _, _ = keeper_of(clock, [lambda: ScriptedSource(clock, [n / 10 for n in range(99)])])
+    keeper.run()
+    assert not logged
+
+
+def test_log_of_an_unexpected_failure_holds_no_secret(logged: Logged) -> None:
+    clock = FakeClock()
+    secret = RuntimeError("rtsp://user:secret@host")
+    keeper, _, _ = keeper_of(clock, [lambda: ScriptedSource(clock, [], then=secret)])
+    keeper.run()
+    assert len(logged) == 1
+    assert "secret" not in str(logged)
