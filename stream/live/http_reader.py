@@ -47,7 +47,8 @@ class HttpReader:
 class HttpOpener:
     """Opens URLs for the media library.
 
-    Credentials go only to the host that the first URL names.
+    Credentials go only to the scheme, host and port that the first URL names: another port is
+    another service, and plain HTTP shows them to everybody on the way.
 
     Args:
         address: the first URL.
@@ -116,7 +117,7 @@ class HttpOpener:
         self, connection: http.client.HTTPConnection, address: Address
     ) -> http.client.HTTPResponse:
         headers = {"User-Agent": "kveil", "Accept": "*/*"}
-        if address.host == self._address.host and self._address.username:
+        if self._address.username and _end(address) == _end(self._address):
             headers["Authorization"] = _basic(self._address)
         target = urlsplit(address.url())
         try:
@@ -138,6 +139,10 @@ class HttpOpener:
             old.close()
         self._readers = [*self._readers[-7:], reader]
         return reader
+
+
+def _end(address: Address) -> tuple[str, str, int]:
+    return address.scheme, address.host, address.port
 
 
 def _query(query: str) -> str:

@@ -2,7 +2,8 @@
 
 The media library connects to the relay, the relay to an IP address that the gate has
 admitted. So a read or write that is stuck ends when the relay is closed, certificates are
-checked against the true name, and a server cannot send the library elsewhere.
+checked against the true name, and a server cannot send the library elsewhere: replies of RTSP
+servers that say so, or may be read so, do not reach it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from stream.live.address import Address
 __all__ = ["Relay"]
 
 _CHUNK = 65536
-_REDIRECT = re.compile(rb"RTSP/\d\.\d 3\d\d")
-_OVERLAP = 16
+_BLANKS = b" \t"
+_PACKET_HEAD = 3  # channel and length, after the dollar sign
+_LONGEST_LINE = 4095  # the library drops what comes after
+_STATUS = re.compile(rb"RTSP/[^ \t]*[ \t]+[1245]\d\d(?!\d)")
+_LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,7})(?!\d)", re.IGNORECASE)
+_MALFORMED = "it redirects elsewhere or answers in a malformed way, which is not allowed"
 
 
 class Relay:
@@ -108,19 +113,14 @@ class Relay:
         return secured
 
     def _carry(self, source: socket.socket, target: socket.socket, is_watched: bool) -> None:
-        """Passes bytes on through one buffer, whose front keeps the end of what went before."""
-        buffer = bytearray(_OVERLAP + _CHUNK)
-        fresh, begin = memoryview(buffer)[_OVERLAP:], _OVERLAP
+        buffer = bytearray(_CHUNK)
+        view, replies = memoryview(buffer), _Replies()
         try:
-            while size := source.recv_into(fresh):
-                end = _OVERLAP + size
-                if is_watched and _REDIRECT.search(buffer, begin, end):
-                    self.failure = "it redirects elsewhere, which is not allowed"
+            while size := source.recv_into(view):
+                if is_watched and not replies.admit(buffer, size):
+                    self.failure = _MALFORMED
                     break
-                target.sendall(fresh[:size])
-                kept = min(_OVERLAP, end - begin)
-                begin = _OVERLAP - kept
-                buffer[begin:_OVERLAP] = buffer[end - kept : end]
+                target.sendall(view[:size])
         except OSError:
             pass
         finally:
@@ -139,6 +139,78 @@ class Relay:
         with self._lock:
             self._open.discard(end)
         _hang_up(end)
+
+
+class _Replies:
+    """Finds the replies of an RTSP server where the media library finds them.
+
+    The library follows a redirect while it connects. This reads as it does then: carriage
+    returns count nowhere, a NUL ends a line, a line without anything ends the head, and a dollar
+    sign at the start of any line begins a packet of media. Of the many ways to write a status
+    that the library takes, only plain ones pass.
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._packet_head: bytearray | None = None
+        self._to_skip = 0
+        self._is_first = True
+        self._body_size = 0
+
+    def admit(self, data: bytearray, size: int) -> bool:
+        """Whether the library may get the next bytes.
+
+        Args:
+            data: holds them at its start; not kept.
+            size: how many.
+        """
+        at = 0
+        while at < size:
+            if self._to_skip:
+                skipped = min(self._to_skip, size - at)
+                self._to_skip -= skipped
+                at += skipped
+            elif self._packet_head is not None:
+                at = self._read_packet_head(data, at, size)
+            elif not self._line and data[at : at + 1] == b"$":
+                self._packet_head = bytearray()
+                at += 1
+            elif not self._line and data[at : at + 1] == b"\r":
+                at += 1
+            else:
+                end = data.find(b"\n", at, size)
+                self._keep(data[at : end if end >= 0 else size])
+                at = end + 1 if end >= 0 else size
+                if end >= 0 and not self._end_line():
+                    return False
+        return True
+
+    def _read_packet_head(self, data: bytearray, at: int, size: int) -> int:
+        assert self._packet_head is not None
+        end = min(size, at + _PACKET_HEAD - len(self._packet_head))
+        self._packet_head += data[at:end]
+        if len(self._packet_head) == _PACKET_HEAD:
+            self._to_skip = int.from_bytes(self._packet_head[1:], "big")
+            self._packet_head = None
+        return end
+
+    def _keep(self, piece: bytearray) -> None:
+        self._line += piece.replace(b"\r", b"")
+        del self._line[_LONGEST_LINE:]
+
+    def _end_line(self) -> bool:
+        line, self._line = self._line.split(b"\0")[0], bytearray()
+        if not line:
+            self._to_skip, self._body_size, self._is_first = self._body_size, 0, True
+            return True
+        is_first, self._is_first = self._is_first, False
+        if line.lstrip(_BLANKS).startswith(b"RTSP/"):
+            return _STATUS.match(line.lstrip(_BLANKS)) is not None
+        if is_first or not line.lower().startswith(b"content-length:"):
+            return True
+        found = _LENGTH.match(line)
+        self._body_size = int(found[1]) if found else 0
+        return found is not None
 
 
 def _hang_up(end: socket.socket) -> None:

@@ -3,7 +3,8 @@
 Standard input: one line of JSON (`host`, an IP address; `port`; `goes_out`; `query`, the options
 of the URL), then the bytes to send. The passphrase comes this way because arguments and
 environment can be read by others on the machine. Standard output: the bytes received. The
-process ends when its standard input does. It imports nothing of ours, so that it stays small.
+process ends when its standard input or its parent does. It imports nothing of ours, so that it
+stays small.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import ctypes
 import ipaddress
 import json
 import os
+import select
 import socket
 import struct
 import sys
@@ -59,6 +61,8 @@ _REJECTED: Final = 1002
 _PACKET: Final = 1316  # seven packets of MPEG-TS, the library's own payload
 _LARGEST: Final = 1456
 _TS: Final = 188
+_LOOK_S: Final = 0.25
+_LOOKS: Final = 40  # longer than kveil waits for the last bytes to leave
 
 
 class _Failed(Exception):
@@ -201,6 +205,24 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
+def _end_if_left(parent: int, has_peer: threading.Event) -> None:
+    """Ends the process where kveil ends before a peer has come: a listener would keep the port.
+
+    Closed input alone does not say so: kveil closes it as well when it has no more to send, and
+    the peer is then waited for a little.
+
+    Args:
+        parent: id of the process that started this one.
+        has_peer: set once there is a peer; from then on the end of the input is noticed.
+    """
+    hang_up, closed = select.poll(), 0
+    hang_up.register(0, select.POLLHUP)
+    while not has_peer.wait(_LOOK_S):
+        closed += bool(hang_up.poll(0))
+        if os.getppid() != parent or closed > _LOOKS:
+            os._exit(5)
+
+
 def _read_line() -> bytes:
     """The first line of standard input, and not a byte more."""
     line = b""
@@ -211,14 +233,18 @@ def _read_line() -> bytes:
 
 def main() -> int:
     """Entry of the process; see `FAILURES` for what its status says."""
+    parent, has_peer = os.getppid(), threading.Event()
     order = json.loads(_read_line())
     library = srt_library()
     if library is None:
         return 3
-    if not order["goes_out"]:
+    if order["goes_out"]:
+        threading.Thread(target=_end_if_left, args=(parent, has_peer), daemon=True).start()
+    else:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         connection = _Connection(library, order["host"], order["port"], options_of(order["query"]))
+        has_peer.set()
         (_send_all if order["goes_out"] else _receive_all)(connection)
         connection.close()
     except _Failed as failed:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Final, cast
 
-from aiortc import MediaStreamTrack, RTCRtpReceiver
+from aiortc import MediaStreamTrack, RTCPeerConnection, RTCRtpReceiver, RTCRtpSender
 from aiortc.mediastreams import MediaStreamError
 from av.audio.frame import AudioFrame
 from av.packet import Packet
@@ -18,6 +18,7 @@ from av.video.stream import VideoStream
 from stream.live.errors import OfferRefused
 from stream.live.live_encoder import LiveCodec
 from stream.live.output import Output
+from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import FRAME_BYTES, RATE, Sound, SoundLine
 from stream.live.viewer_encoder import Viewer, ViewerEncoder
@@ -142,12 +143,20 @@ def codec_of_offer(offer: str) -> LiveCodec:
 
 
 async def send_to(session: RtcSession, encoder: ViewerEncoder, codec: LiveCodec) -> None:
-    """Sends a stream's pictures on the session's first video transceiver."""
-    viewer = Viewer(asyncio.get_running_loop())
-    transceivers = [t for t in session.connection.getTransceivers() if t.kind == "video"]
+    """Sends a stream's pictures on the session's first video transceiver, and receives nothing.
+
+    Raises:
+        OfferRefused: there is nothing to send on, or the viewer wants to send data.
+    """
+    connection = session.connection
+    transceivers = [t for t in connection.getTransceivers() if t.kind == "video"]
     if not transceivers:
         raise OfferRefused("the offer has no video section to send on")
-    sender = session.connection.addTrack(EncodedTrack(viewer))
+    if connection.sctp is not None:
+        raise OfferRefused("the offer has a data channel; leave it out")
+    viewer = Viewer(asyncio.get_running_loop())
+    sender = connection.addTrack(EncodedTrack(viewer))
+    _receive_nothing(connection, sender)
     capable = RTCRtpReceiver.getCapabilities("video")
     assert capable is not None
     wanted = [one for one in capable.codecs if one.mimeType in (_MIME[codec], "video/rtx")]
@@ -158,8 +167,15 @@ async def send_to(session: RtcSession, encoder: ViewerEncoder, codec: LiveCodec)
     encoder.add(viewer)
 
 
+def _receive_nothing(connection: RTCPeerConnection, sender: RTCRtpSender) -> None:
+    """Answers that nothing is taken from a viewer, who may send all the same."""
+    for transceiver in connection.getTransceivers():
+        transceiver.direction = "sendonly" if transceiver.sender is sender else "inactive"
+    bound_queues(connection, lambda: None)
+
+
 def send_sound_to(session: RtcSession, output: Output) -> None:
-    """Sends a stream's sound, where the offer takes any; after `send_to`."""
+    """Sends a stream's sound, where the offer takes any; after `send_to`, which turns sound off."""
     if not any(one.kind == "audio" for one in session.connection.getTransceivers()):
         return
     track = HeardTrack(asyncio.get_running_loop())

@@ -97,7 +97,7 @@ class WhipEntrance:
 
         Raises:
             ViewerRefused: somebody else publishes already.
-            OfferRefused: there is no video in the offer.
+            OfferRefused: there is no video in the offer, or there is a data channel.
         """
         if self._session is not None and not self._session.is_ended:
             raise ViewerRefused("somebody publishes this stream already")
@@ -105,6 +105,8 @@ class WhipEntrance:
         tracks = [t.receiver.track for t in transceivers if t.kind == "video"]
         if not tracks:
             raise OfferRefused("the offer sends no video")
+        if session.connection.sctp is not None:  # the library keeps unfinished messages for ever
+            raise OfferRefused("the offer has a data channel; leave it out")
         self._session, self._seen = session, None
         heard = [t.receiver.track for t in transceivers if t.kind == "audio"][:1]
         bound_queues(session.connection, lambda: self._counters.add("dropped_input"))

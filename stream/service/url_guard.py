@@ -33,8 +33,8 @@ class Allowance:
     """What may be reached.
 
     Attributes:
-        hosts: host names, `*` standing for any part, such as `*.cameras.example`; one
-            written out in full may lead to a private address.
+        hosts: host names, `*` standing for any part, such as `*.cameras.example`; they admit
+            public addresses alone.
         networks: address ranges such as `10.20.0.0/16`; every address of a host must lie in
             one of them, unless its name matches `hosts` and the address is a public one.
         schemes: URL schemes.
@@ -94,12 +94,12 @@ class UrlGuard:
         inner = _unwrapped(ip)
         if any(inner in network for network in _METADATA) or inner.is_multicast:
             raise AddressRefused(f"{address} leads to a link-local or metadata address")
-        if inner.is_unspecified or inner.is_reserved:
+        # The library calls IPv6's loopback reserved, too.
+        if inner.is_unspecified or (inner.is_reserved and not inner.is_loopback):
             raise AddressRefused(f"{address} leads to an address that no camera has")
         is_listed = any(inner in network for network in self._networks)
         is_listed = is_listed or str(address) in self._allowance.endpoints
-        is_exact = address.host in self._allowance.hosts
-        if not is_listed and not (is_named and inner.is_global) and not is_exact:
+        if not is_listed and not (is_named and _is_public(inner)):
             raise AddressRefused(
                 f"{address} is not allowed; add its name to sources.hosts and, where its "
                 "address is private, its network to sources.networks"
@@ -145,6 +145,11 @@ def resolve(host: str, port: int) -> Sequence[str]:
     except (OSError, UnicodeError):
         return []
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _is_public(ip: Ip) -> bool:
+    is_site_local = isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local
+    return ip.is_global and not is_site_local
 
 
 def _unwrapped(ip: Ip) -> Ip:

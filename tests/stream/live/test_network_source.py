@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import itertools
+import ssl
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,7 @@ from stream.file_source import FileSource
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SourceLost
+from stream.live.http_reader import HttpOpener
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.transports import RtspTransport
@@ -21,6 +26,7 @@ from tests.clips import Clip, made_clip
 from tests.stream.live.fakes import slate
 from tests.stream.live.redirecting_server import redirecting_server
 from tests.stream.live.rtsp_peer import burnt_ms, eventually, rtsp_peer
+from tests.stream.service.test_tls import write_certificate
 
 pytestmark = pytest.mark.rtsp
 FAST = SourceOptions(timeout_s=2.0)
@@ -165,3 +171,80 @@ def test_published_stream_can_be_watched_and_says_goodbye() -> None:
         writer.join()
         sink.finish()
         assert seen == [320] * 10
+
+
+@pytest.mark.parametrize("blanks", ["  ", "\t", " 0"])
+def test_rtsp_redirect_in_an_odd_form_is_not_followed(blanks: str) -> None:
+    reply = f"RTSP/1.0{blanks}302 Found\r\nCSeq: {{cseq}}\r\nLocation: {{elsewhere}}"
+    with redirecting_server(reply) as trap:
+        guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+        address = address_from_text(f"rtsp://127.0.0.1:{trap.port}/cam")
+        with pytest.raises(SourceLost, match="redirects"):
+            NetworkSource(address, guard, SystemClock(), FAST)
+        assert trap.visits_elsewhere == 0
+
+
+@contextmanager
+def web_server(seen: list[str], reply: str, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Notes what credentials come with each request; gives its port."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization", ""))
+            self.wfile.write(f"{reply}\r\nContent-Length: 0\r\n\r\n".encode())
+
+        def log_message(self, *told: object) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def asked_of(url: str) -> None:
+    """Opens a URL with credentials, as the media library does."""
+    guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+    opener = HttpOpener(address_from_text(url), guard, 5.0)
+    opener(url)
+    opener.close()
+
+
+def test_credentials_stay_behind_where_another_port_of_the_host_takes_over() -> None:
+    first: list[str] = []
+    second: list[str] = []
+    with web_server(second, "HTTP/1.0 200 OK") as port:
+        moved = f"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:{port}/live.ts"
+        with web_server(first, moved) as own:
+            asked_of(f"http://me:secret@127.0.0.1:{own}/live")
+    assert first == ["Basic bWU6c2VjcmV0"]
+    assert second == [""]
+
+
+def test_credentials_do_not_leave_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listen = write_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", listen.tls_certificate)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(listen.tls_certificate, listen.tls_key)
+    hidden: list[str] = []
+    shown: list[str] = []
+    with web_server(shown, "HTTP/1.0 200 OK") as port:
+        moved = f"HTTP/1.0 302 Found\r\nLocation: http://127.0.0.1:{port}/live.ts"
+        with web_server(hidden, moved, tls) as own:
+            asked_of(f"https://me:secret@127.0.0.1:{own}/live")
+    assert hidden == ["Basic bWU6c2VjcmV0"]
+    assert shown == [""]
+
+
+def test_credentials_come_with_a_redirect_within_one_server() -> None:
+    seen: list[str] = []
+    moved = "HTTP/1.0 302 Found\r\nLocation: /other"
+    with web_server(seen, moved) as port, pytest.raises(SourceLost, match="too often"):
+        asked_of(f"http://me:secret@127.0.0.1:{port}/live")
+    assert seen == ["Basic bWU6c2VjcmV0"] * 4

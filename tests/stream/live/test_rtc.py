@@ -7,14 +7,18 @@ from aiortc import RTCPeerConnection
 
 from stream.live.clock import SystemClock
 from stream.live.counters import Counters
+from stream.live.errors import OfferRefused
 from stream.live.live_encoder import EncodedPicture, EncoderOptions
 from stream.live.rtc_queues import NewestQueue, SheddingQueue, bound_queues
-from stream.live.rtc_sessions import RtcSessions
+from stream.live.rtc_sessions import RtcSession, RtcSessions
 from stream.live.viewer_encoder import Viewer, ViewerEncoder
+from stream.live.whep import send_to
+from stream.live.whip import WhipEntrance
 from tests.stream.live.fakes import slate
 from tests.stream.live.rtsp_peer import eventually
 
 pytestmark = pytest.mark.unit
+DIRECTIONS = {"a=sendrecv", "a=sendonly", "a=recvonly", "a=inactive"}
 
 
 def picture(number: int, is_key: bool = False) -> EncodedPicture:
@@ -130,3 +134,56 @@ def test_session_that_never_connects_is_ended_and_frees_its_place() -> None:
 
     asyncio.run(abandon())
     assert eventually(lambda: True)
+
+
+async def offered(session: RtcSession, *, has_data: bool = False) -> None:
+    """Sets the offer of a browser that wants to send as well as to watch."""
+    browser = RTCPeerConnection()
+    browser.addTransceiver("audio", direction="sendrecv")
+    browser.addTransceiver("video", direction="sendrecv")
+    browser.addTransceiver("video", direction="sendonly")
+    if has_data:
+        browser.createDataChannel("any")
+    await browser.setLocalDescription(await browser.createOffer())
+    await session.connection.setRemoteDescription(browser.localDescription)
+    await browser.close()
+
+
+def viewer_encoder() -> ViewerEncoder:
+    return ViewerEncoder("desk", "vp8", EncoderOptions(), SystemClock(), Counters())
+
+
+def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None:
+    async def watch() -> None:
+        session = RtcSession("id", "desk", RTCPeerConnection())
+        await offered(session)
+        encoder = viewer_encoder()
+        await send_to(session, encoder, "vp8")
+        connection = session.connection
+        await connection.setLocalDescription(await connection.createAnswer())
+        lines = connection.localDescription.sdp.splitlines()
+        directions = [line[2:] for line in lines if line in DIRECTIONS]
+        assert directions == ["inactive", "sendonly", "inactive"]
+        for receiver in connection.getReceivers():
+            assert not receiver._enabled
+            assert isinstance(vars(receiver)["_RTCRtpReceiver__decoder_queue"], SheddingQueue)
+            assert isinstance(vars(receiver.track)["_queue"], NewestQueue)
+        session.on_end()
+        await connection.close()
+        assert encoder.close()
+
+    asyncio.run(watch())
+
+
+def test_data_channel_is_refused_to_viewers_and_publishers() -> None:
+    async def ask() -> None:
+        encoder, entrance = viewer_encoder(), WhipEntrance(Counters(), 2, 10**6, SystemClock())
+        for answer in (lambda one: send_to(one, encoder, "vp8"), entrance.receive_from):
+            session = RtcSession("id", "desk", RTCPeerConnection())
+            await offered(session, has_data=True)
+            with pytest.raises(OfferRefused, match="data channel"):
+                await answer(session)
+            await session.connection.close()
+        assert encoder.close()
+
+    asyncio.run(ask())

@@ -3,6 +3,8 @@ from __future__ import annotations
 import itertools
 import shutil
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import av
@@ -15,10 +17,11 @@ from stream.live.errors import AddressRefused, SinkLost, SourceLost
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.srt_bridge import options_of, srt_library
+from stream.live.transports import ROOT, end_process, srt_bridge
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import slate
 from tests.stream.live.publishing import publishing
-from tests.stream.live.rtsp_peer import free_port
+from tests.stream.live.rtsp_peer import eventually, free_port
 
 pytestmark = pytest.mark.unit
 SECRET = "correct-horse-battery"
@@ -97,6 +100,66 @@ def test_another_programs_listener_takes_what_we_send() -> None:
         with av.open(peer.stdout, "r", format="mpegts") as received:
             sizes = {frame.width for frame in itertools.islice(received.decode(video=0), 5)}
     assert sizes == {160}
+
+
+KVEIL_WITH_A_LISTENER = """
+import sys
+from stream.live.address import address_from_text
+from stream.live.transports import srt_bridge
+bridge = srt_bridge(address_from_text(sys.argv[1]), "127.0.0.1", goes_out=True)
+print(bridge.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def runs(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def holds_port(pid: int, port: int) -> bool:
+    return port in {one.laddr.port for one in psutil.Process(pid).net_connections("udp")}
+
+
+@needs_srt
+@pytest.mark.parametrize("is_listening", [True, False])
+def test_listener_without_a_peer_ends_with_a_kveil_that_is_killed(is_listening: bool) -> None:
+    port = free_port()
+    url = f"srt://127.0.0.1:{port}?mode=listener"
+    kveil = subprocess.Popen(
+        [sys.executable, "-c", KVEIL_WITH_A_LISTENER, url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    with kveil:
+        assert kveil.stdout is not None
+        bridge = int(kveil.stdout.readline())
+        if is_listening:
+            assert eventually(lambda: holds_port(bridge, port))
+        kveil.kill()
+    try:
+        assert eventually(lambda: not runs(bridge), 20.0)
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(bridge).kill()
+
+
+@needs_srt
+def test_listener_whose_input_is_closed_still_waits_a_little_for_its_peer() -> None:
+    port = free_port()
+    address = address_from_text(f"srt://127.0.0.1:{port}?mode=listener")
+    bridge = srt_bridge(address, "127.0.0.1", goes_out=True)
+    assert bridge.stdin is not None
+    bridge.stdin.write(bytes(188))
+    bridge.stdin.close()
+    assert eventually(lambda: holds_port(bridge.pid, port))
+    caller = address_from_text(f"srt://127.0.0.1:{port}")
+    receiver = srt_bridge(caller, "127.0.0.1", goes_out=False)
+    assert bridge.wait(20.0) == 0
+    end_process(receiver)
 
 
 @needs_srt

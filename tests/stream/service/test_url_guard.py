@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,24 @@ def test_named_host_with_a_public_address_passes() -> None:
         "224.0.0.1",
         "100.100.100.200",
         "240.0.0.1",
+        "fec0::1",
     ],
 )
 def test_allowed_name_that_leads_inside_is_refused(answer: str) -> None:
     with pytest.raises(AddressRefused):
         admitted(Allowance(hosts=("*",)), "http://innocent.example/x", [answer])
+
+
+@pytest.mark.parametrize("answer", ["127.0.0.1", "10.0.0.5", "::1", "fd12::1"])
+def test_name_written_out_in_full_leads_inside_where_its_network_is_listed_alone(
+    answer: str,
+) -> None:
+    named = Allowance(hosts=("camera.example",))
+    with pytest.raises(AddressRefused, match=r"sources\.networks"):
+        admitted(named, "rtsp://camera.example/x", [answer])
+    listed = replace(named, networks=(answer,))
+    assert admitted(listed, "rtsp://camera.example/x", [answer]) == (answer,)
+    assert admitted(named, "rtsp://camera.example/x", ["93.184.216.34"]) == ("93.184.216.34",)
 
 
 def test_one_bad_address_among_good_ones_is_refused() -> None:
