@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face
 
-__all__ = ["ChainLinker", "overlap"]
+__all__ = ["LONGEST_GAP", "ChainLinker", "overlap"]
+
+LONGEST_GAP: Final = 5
+"""Looks in a row without a detection that a chain survives."""
 
 
 def overlap(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
@@ -38,11 +42,12 @@ class ChainLinker:
     Attributes:
         least_overlap: intersection over union that links two boxes; larger breaks chains
             more often, smaller joins neighbours.
-        longest_gap: frames without a detection that a chain survives.
+        longest_gap: frames without a detection that a chain survives; where not every frame
+            is looked at, `LONGEST_GAP` times the step, or each look is a chain of its own.
     """
 
     least_overlap: float = 0.3
-    longest_gap: int = 5
+    longest_gap: int = LONGEST_GAP
     _last: dict[int, tuple[int, NDArray[np.float32]]] = field(default_factory=dict)
     _count: int = 0
 

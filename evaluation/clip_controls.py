@@ -149,8 +149,10 @@ def run_clip_controls(
         floors: of the whole clip, which know more pairs than these few frames.
     """
     sampled = list(islice((pair for pair in pairs if pair.index % every == 0), _MOST_FRAMES))
-    leak = measure_exposure(_leaking(sampled), finder, judges, least_px=least_px)
-    cover = measure_exposure(_covered(sampled), finder, judges, least_px=least_px)
+    leak, cover = (
+        measure_exposure(shown(sampled), finder, judges, every=every, least_px=least_px)
+        for shown in (_leaking, _covered)
+    )
     if floors is not None:
         leak.floors = cover.floors = dict(floors)
     return ClipControls(leak, cover)

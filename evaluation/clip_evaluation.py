@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
+import math
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from evaluation.clip_controls import run_clip_controls, run_quality_controls
 from evaluation.clip_goals import goals_record
 from evaluation.clip_quality import ClipQuality
 from evaluation.clips import FramePair, paired
 from evaluation.errors import ClipsDiffer
-from evaluation.exposure import FaceFinder, Keep, Sighting, measure_exposure
+from evaluation.exposure import Exposure, FaceFinder, Keep, Sighting, measure_exposure
 from evaluation.face_geometry import GeometryProbe
+from evaluation.metrics.intervals import Z95
 from evaluation.recognisers import Recogniser
 from evaluation.reports.clip_record import CLIP_SCHEMA, Record, exposure_record
+from evaluation.run_journal import file_hash
 
-__all__ = ["MOST_RECOGNISABLE", "evaluate_clips", "file_record"]
+__all__ = ["MOST_RECOGNISABLE", "evaluate_clips", "file_record", "gate"]
 
 MOST_RECOGNISABLE = 0.005
 """Share of face-frames that the worst recogniser may still match beyond the footage's floor."""
+_LEAST_CHAINS: Final = math.ceil(Z95**2 * (1 - MOST_RECOGNISABLE) / MOST_RECOGNISABLE)
+"""Followed faces of equal length without any match whose upper bound is within that share."""
 
 
 def evaluate_clips(
@@ -47,8 +52,10 @@ def evaluate_clips(
         geometry: networks of pose and landmarks; without them neither is measured.
 
     Returns:
-        The record, ready for JSON. Where the clips differ in frames, size or time it holds
-        `verdict: failed` and the reason, and no figures: they would be of other moments.
+        The record, ready for JSON. Its verdict is `failed` where something was found,
+        `incomplete` where nothing was, among too few people to promise it of others, and
+        `passed` where there were enough. Where the clips differ in frames, size or time it
+        is `failed` with the reason, without figures: they would be of other moments.
 
     Raises:
         FacesUnreadable: one of them is no clip.
@@ -87,28 +94,44 @@ def evaluate_clips(
     blind = not run_quality_controls(same, finder, judges, probe, least_px=least_px).hold()
     figures["quality"] = left.as_dict() | {"controls_hold": not blind}
     record["goals"] = goals_record(left)
-    reasons = []
+    failed = []
     if blind:
-        reasons.append("the controls of quality do not hold: its figures say nothing")
+        failed.append("the controls of quality do not hold: its figures say nothing")
     if not controls.hold(judges):
-        reasons.append("the controls do not hold: the figures say nothing")
+        failed.append("the controls do not hold: the figures say nothing")
+    found, untold = gate(exposure, judges)
+    verdict = "failed" if failed or found else "incomplete" if untold else "passed"
+    return record | {"verdict": verdict, "reasons": failed + found + untold}
+
+
+def gate(exposure: Exposure, judges: Sequence[Recogniser]) -> tuple[list[str], list[str]]:
+    """What was found that must not be, and what too few people leave open; in words.
+
+    The upper bound must be within the limit. Where only the rate is, the clip shows no
+    fault, yet too few people for a promise about others.
+    """
+    found, untold = [], []
     bare = exposure.bare()
     if bare.hits:
-        reasons.append(f"{bare.hits} of {bare.probes} face-frames are bare")
-    worst = exposure.identified(str(figures["worst_recogniser"]))
+        found.append(f"{bare.hits} of {bare.probes} face-frames are bare")
+    identified = {judge.name: exposure.identified(judge.name) for judge in judges}
+    name = max(identified, key=lambda one: (identified[one].rate, identified[one].upper))
+    worst = identified[name]
     if worst.rate > MOST_RECOGNISABLE:
-        reasons.append(
+        found.append(
             f"{worst.hits} of {worst.probes} face-frames are identified by "
-            f"{figures['worst_recogniser']} ({worst.rate:.2%}, more than {MOST_RECOGNISABLE:.1%})"
+            f"{name} ({worst.rate:.2%}, more than {MOST_RECOGNISABLE:.1%})"
         )
-    verdict = "failed" if reasons else "passed"
-    return record | {"verdict": verdict, "reasons": reasons}
+    elif worst.upper > MOST_RECOGNISABLE:
+        untold.append(
+            f"too few people to tell: {worst.hits} of {worst.probes} face-frames of "
+            f"{worst.groups} followed faces are identified by {name}, which allows up to "
+            f"{worst.upper:.1%} of all, and {MOST_RECOGNISABLE:.1%} are wanted: none of "
+            f"{_LEAST_CHAINS} would show that"
+        )
+    return found, untold
 
 
 def file_record(path: Path) -> Record:
     """Name, size and SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return {"name": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": file_hash(path)}

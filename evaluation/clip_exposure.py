@@ -192,7 +192,7 @@ def measure_clip_exposure(
         EngineFault: a network failed.
     """
     pairs = (pair for pair in paired(original, anonymized) if pair.index % every == 0)
-    exposure = measure_exposure(pairs, finder, judges, keep=keep)
+    exposure = measure_exposure(pairs, finder, judges, every=every, keep=keep)
     same = paired(original, original)
     controls = run_clip_controls(same, finder, judges, floors=exposure.floors)
     return ClipExposure(

@@ -80,7 +80,7 @@ def evaluate(
     from evaluation.protocol import Plan
 
     _require_extra()
-    check_inputs(source, anonymized, report, labels)
+    check_inputs(source, anonymized, report, labels, sheet, recogniser or [])
     judges = _judges(recogniser or [], models)
     frames, portraits = _finders(models)
     if anonymized is not None:
@@ -95,8 +95,12 @@ def evaluate(
     typer.echo(f"{record['verdict']}: {report} and {report.with_suffix('.html')}")
     for line in _figures(record):
         typer.echo(f"  {line}")
-    for reason in _reasons(record):
-        typer.echo(f"  {reason}")
+    reasons = _lines(record, "reasons")
+    not_made = [
+        line for line in _lines(record, "not_made") if not any(line in one for one in reasons)
+    ]
+    for line in [*reasons, *not_made]:
+        typer.echo(f"  {line}")
     if strict and record["verdict"] != "passed":
         raise typer.Exit(_FAILED_GATE)
 
@@ -155,12 +159,17 @@ def _require_extra() -> None:
 def _judges(names: list[str], models: Path | None) -> list[Recogniser]:
     from engines.backends.openvino import OpenVino
     from evaluation.dlib_recogniser import DLIB, dlib_recogniser
-    from evaluation.recognisers import models_folder, recognisers_from_names
+    from evaluation.recognisers import (
+        models_folder,
+        recognisers_from_names,
+        refuse_equal_names,
+    )
 
     judges: list[Recogniser] = [dlib_recogniser()] if DLIB in names else []
     others = [name for name in names if name != DLIB]
     if others or not judges:
         judges = [*recognisers_from_names(others, OpenVino(), models_folder(models)), *judges]
+    refuse_equal_names([judge.name for judge in judges])
     return judges
 
 
@@ -268,6 +277,6 @@ def _write(record: Record, report: Path) -> None:
         beside.replace(path)
 
 
-def _reasons(record: Record) -> list[str]:
-    reasons = record.get("reasons", [])
-    return [str(reason) for reason in reasons] if isinstance(reasons, list) else []
+def _lines(record: Record, name: str) -> list[str]:
+    lines = record.get(name, [])
+    return [str(line) for line in lines] if isinstance(lines, list) else []

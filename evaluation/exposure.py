@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face
-from evaluation.chains import ChainLinker, overlap
+from evaluation.chains import LONGEST_GAP, ChainLinker, overlap
 from evaluation.clips import FramePair
 from evaluation.footage_floor import FootageFloor
 from evaluation.metrics.intervals import Proportion, clustered
-from evaluation.recognisers import Recogniser
+from evaluation.recognisers import Recogniser, refuse_equal_names
 
 __all__ = ["BARE_GREY_LEVELS", "Exposure", "FaceFinder", "Sighting", "measure_exposure"]
 __all__ += ["SIZE_EDGES_PX", "central_difference", "face_size_px", "size_label"]
@@ -188,6 +188,7 @@ def measure_exposure(
     finder: FaceFinder,
     recognisers: Sequence[Recogniser],
     *,
+    every: int = 1,
     least_px: float = 16,
     least_score: float = 0.5,
     keep: Keep | None = None,
@@ -198,15 +199,19 @@ def measure_exposure(
         pairs: frames of both clips.
         finder: detector for the originals; not the one that made the anonymized clip.
         recognisers: judges; align by the original's landmarks on both pictures.
+        every: from the index of one of these pairs to that of the next, so that a person is
+            still one person where most frames are left out.
         least_px: smaller faces are not counted.
         least_score: detections below it are not counted; smaller counts more non-faces.
         keep: called with every sighting, for contact sheets.
 
     Raises:
         ClipsDiffer: the clips do not match.
+        RecogniserRejected: two recognisers have one name.
         EngineFault: a network failed.
     """
-    exposure, linker = Exposure(), ChainLinker()
+    refuse_equal_names([judge.name for judge in recognisers])
+    exposure, linker = Exposure(), ChainLinker(longest_gap=LONGEST_GAP * every)
     for pair in pairs:
         exposure.frames += 1
         faces = [

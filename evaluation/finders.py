@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,10 @@ from engines.detectors.scrfd import Scrfd
 from engines.errors import ModelMissing
 from engines.pictures import picture_from_bgr
 from engines.types import Face
+from evaluation.exposure import FaceFinder
 
 __all__ = ["FrameFinder", "PortraitFinder", "finder_from_models", "largest_central"]
-__all__ += ["product_finder", "without_cut_copies"]
+__all__ += ["finder_fingerprint", "product_finder", "without_cut_copies"]
 
 _NETWORK: Final = "scrfd_500m_bnkps.onnx"
 _INPUT_PX: Final = 640
@@ -39,12 +41,19 @@ class FrameFinder:
         name: shown in the report.
         enlarged: factor of the tiled search; at 1.5 a face of 16 px is seen as one of 24.
         tile_px: side of a tile in the enlarged frame.
+        network_sha256: of the detector's file; empty where it has none.
     """
 
     detector: Detector
     name: str
     enlarged: float = 1.5
     tile_px: int = _INPUT_PX
+    network_sha256: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """All that decides what is found in a picture, for caches."""
+        return f"{self.name} {self.network_sha256} {self.enlarged} {self.tile_px}"
 
     def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
         """Faces of an H×W×3 uint8 BGR image with a score of 0.5 or more, each once."""
@@ -61,10 +70,17 @@ class PortraitFinder:
     Attributes:
         detector: looks at one image at a time.
         name: shown in the report.
+        network_sha256: of the detector's file; empty where it has none.
     """
 
     detector: Detector
     name: str
+    network_sha256: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """All that decides what is found in a picture, for caches."""
+        return f"{self.name} {self.network_sha256}"
 
     def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
         """Faces of an H×W×3 uint8 BGR image with a score of 0.5 or more."""
@@ -88,7 +104,20 @@ def finder_from_models(backend: Backend, models: Path) -> tuple[FrameFinder, Por
         raise ModelMissing(message)
     detector = Scrfd(backend, path, fixed=(_INPUT_PX, _INPUT_PX))
     name = f"{path.stem} at {_INPUT_PX} px"
-    return FrameFinder(detector, f"{name}, frame and tiles × 1.5"), PortraitFinder(detector, name)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return (
+        FrameFinder(detector, f"{name}, frame and tiles × 1.5", network_sha256=digest),
+        PortraitFinder(detector, name, digest),
+    )
+
+
+def finder_fingerprint(finder: FaceFinder) -> str:
+    """What tells a finder from others that would find other faces; its name where it has no more.
+
+    Args:
+        finder: one of these, or another that may have a `fingerprint` of its own.
+    """
+    return str(getattr(finder, "fingerprint", finder.name))
 
 
 def without_cut_copies(faces: Sequence[Face]) -> list[Face]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engines.types import Face
 from evaluation.exposure import FaceFinder
+from evaluation.finders import finder_fingerprint
 
 __all__ = ["CachedFinder"]
 
@@ -26,7 +27,9 @@ Row = tuple[list[float], list[list[float]], float]
 
 @dataclass(slots=True)
 class CachedFinder:
-    """A finder that looks at each picture once; pictures are told apart by their SHA-1.
+    """A finder that looks at each picture once; pictures are told apart by shape and SHA-1.
+
+    What another detector, or the same one with another network, found is not taken over.
 
     Attributes:
         finder: looks at what the file does not know.
@@ -38,7 +41,9 @@ class CachedFinder:
     _rows: dict[str, list[Row]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rows = json.loads(self.path.read_text()) if self.path.exists() else {}
+        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
+        is_own = kept.get("finder") == finder_fingerprint(self.finder)
+        self._rows = kept["found"] if is_own else {}
 
     @property
     def name(self) -> str:
@@ -47,7 +52,7 @@ class CachedFinder:
 
     def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
         """Faces of an H×W×3 uint8 BGR image, in its pixels."""
-        key = hashlib.sha1(image.tobytes(), usedforsecurity=False).hexdigest()
+        key = _key(image)
         if key not in self._rows:
             self._rows[key] = [_row_from_face(face) for face in self.finder.find(image)]
         return [_face_from_row(row) for row in self._rows[key]]
@@ -59,8 +64,16 @@ class CachedFinder:
             OSError: it cannot be written.
         """
         partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(self._rows))
+        kept = {"finder": finder_fingerprint(self.finder), "found": self._rows}
+        partial.write_text(json.dumps(kept))
         partial.replace(self.path)
+
+
+def _key(image: NDArray[np.uint8]) -> str:
+    """The same bytes in another shape are another picture."""
+    digest = hashlib.sha1(repr(image.shape).encode(), usedforsecurity=False)
+    digest.update(np.ascontiguousarray(image).data)
+    return digest.hexdigest()
 
 
 def _row_from_face(face: Face) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
@@ -11,7 +10,9 @@ from pathlib import Path
 from engines.backends.backend import Backend
 from engines.errors import EngineError
 from engines.stylegan.pack import bundled_pack, read_pack
+from evaluation.errors import FacesUnreadable
 from evaluation.exposure import FaceFinder
+from evaluation.finders import finder_fingerprint
 from evaluation.folder import Progress, cast_people, people_in_folder
 from evaluation.labels import labeller_at_hand, labeller_from_table
 from evaluation.methods.generated import surrogates_from_pack
@@ -20,7 +21,7 @@ from evaluation.protocol import Laboratory, Plan, evaluate_folder
 from evaluation.recognisers import Recogniser, network_hash
 from evaluation.reports.clip_record import Record
 from evaluation.reports.folder_record import folder_record
-from evaluation.run_journal import RunJournal, fingerprint_of
+from evaluation.run_journal import RunJournal, file_hash, fingerprint_of
 from evaluation.utility import UtilityProbe
 from gallery.errors import GalleryError
 
@@ -68,7 +69,7 @@ def evaluated_folder(
     )
     laboratory = Laboratory(judges, probe, renderer, labeller)
     if journal is not None:
-        marks = _fingerprint(people, judges, plan, words, labels)
+        marks = _fingerprint(people, finder, judges, plan, words, labels)
         laboratory = replace(laboratory, journal=RunJournal.opened(journal, marks))
     evaluation = evaluate_folder(folder, finder, laboratory, plan, progress)
     return folder_record(evaluation, words)
@@ -84,19 +85,28 @@ def renderer_at_hand(backend: Backend) -> tuple[SurrogateRenderer | None, str]:
 
 def _fingerprint(
     people: dict[str, list[Path]],
+    finder: FaceFinder,
     judges: Sequence[Recogniser],
     plan: Plan,
     words: str,
     labels: Path | None,
 ) -> str:
     """Of everything that decides the figures; how many methods run at once does not."""
-    files = [f"{path} {path.stat().st_size}" for paths in people.values() for path in paths]
-    parts = [metadata.version("kveil"), words, _pack_hash(), *files]
+    files = [f"{path} {_hash_of(path)}" for paths in people.values() for path in paths]
+    parts = [metadata.version("kveil"), words, _pack_hash(), finder_fingerprint(finder), *files]
     parts += [f"{name}={value}" for name, value in asdict(replace(plan, workers=1)).items()]
     parts += [f"{judge.name} {judge.threshold} {network_hash(judge)}" for judge in judges]
     if labels is not None:
-        parts.append(hashlib.sha256(labels.read_bytes()).hexdigest())
+        parts.append(_hash_of(labels))
     return fingerprint_of(parts)
+
+
+def _hash_of(path: Path) -> str:
+    try:
+        return file_hash(path)
+    except OSError as fault:
+        message = f"{path.name}: cannot be read ({fault.strerror}); check the file"
+        raise FacesUnreadable(message) from fault
 
 
 def _pack_hash() -> str:

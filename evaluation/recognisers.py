@@ -33,6 +33,7 @@ from evaluation.errors import RecogniserRejected
 
 __all__ = ["Description", "Embeddings", "OnnxRecogniser", "Recogniser", "description_from_toml"]
 __all__ += ["models_folder", "network_hash", "preset_descriptions", "recognisers_from_names"]
+__all__ += ["refuse_equal_names"]
 
 Embeddings = NDArray[np.float32]
 """(N, D) float32, unit rows."""
@@ -237,7 +238,7 @@ def recognisers_from_names(
     """Loads presets by name and others by their TOML; every preset when `names` is empty.
 
     Raises:
-        RecogniserRejected: nothing usable was named or found.
+        RecogniserRejected: nothing usable was named or found, or two have one name.
     """
     if not names:
         chosen = preset_descriptions(models)
@@ -253,7 +254,23 @@ def recognisers_from_names(
             "one, or bring your own with --recogniser FILE.toml"
         )
         raise RecogniserRejected(message)
+    refuse_equal_names([description.name for description in chosen])
     return [OnnxRecogniser(description, backend) for description in chosen]
+
+
+def refuse_equal_names(names: Sequence[str]) -> None:
+    """Figures are kept by the recogniser's name: of two equal ones the later would hide the other.
+
+    Raises:
+        RecogniserRejected: two recognisers have one name.
+    """
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        message = (
+            f"two recognisers are called {twice}: name each once, and give a TOML of your own a "
+            "file name that no other has"
+        )
+        raise RecogniserRejected(message)
 
 
 def network_hash(judge: Recogniser) -> str:

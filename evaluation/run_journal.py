@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evaluation.results import MethodResult, record_from_result, result_from_record
 
-__all__ = ["RunJournal", "fingerprint_of"]
+__all__ = ["RunJournal", "file_hash", "fingerprint_of"]
 
 
 def fingerprint_of(parts: Sequence[str]) -> str:
@@ -23,6 +23,16 @@ def fingerprint_of(parts: Sequence[str]) -> str:
     False
     """
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, which tells it from another one of its name and size.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face
-from evaluation.chains import ChainLinker
+from evaluation.chains import LONGEST_GAP, ChainLinker
 from evaluation.clips import Still
 from evaluation.exposure import FaceFinder, face_size_px
 from evaluation.metrics.verification import threshold_at_fmr
@@ -91,7 +91,7 @@ class OriginalFaces:
         Raises:
             EngineFault: a network failed.
         """
-        linker = ChainLinker(longest_gap=5 * self.every)
+        linker = ChainLinker(longest_gap=LONGEST_GAP * self.every)
         for index, still in enumerate(frames):
             if index % self.every:
                 continue

@@ -9,6 +9,7 @@ from typing import Final
 from scipy.stats import binom
 
 from evaluation.attacks.attack import Finding
+from evaluation.methods.registry import CONTROLS
 from evaluation.metrics.intervals import Z999, Proportion, wilson
 from evaluation.protocol import Evaluation
 from evaluation.results import MethodResult
@@ -38,8 +39,8 @@ class Control:
         attack: id.
         variant: of the attack.
         judge: recogniser; empty without one.
-        leak: share found where nothing was done.
-        strangers: share found among random strangers.
+        leak: share found where nothing was done; None where the attack was not made there.
+        strangers: share found among random strangers; None likewise.
         chance: of a guess.
         holds: both are as they must be.
     """
@@ -47,8 +48,8 @@ class Control:
     attack: str
     variant: str
     judge: str
-    leak: float
-    strangers: float
+    leak: float | None
+    strangers: float | None
     chance: float
     holds: bool
 
@@ -81,21 +82,40 @@ class Check:
 
 
 def controls_of(evaluation: Evaluation) -> list[Control]:
-    """Leak and strangers of every attack that ran on both."""
+    """Leak and strangers of every attack that ran on both, or found something on a method.
+
+    What an attack found on a method says nothing unless it ran on both controls as well.
+    """
     by_name = {result.name: result for result in evaluation.results}
-    leaks = {_key(f): f for f in by_name["none"].findings}
-    strangers = {_key(f): f for f in by_name["random stranger"].findings}
-    controls = []
-    for key, leak in leaks.items():
-        if key not in strangers:
-            continue
-        other = strangers[key]
-        named = leak.attack, leak.variant
-        spared = _is_luck(other.rate, other.chance) or named in _NOT_ON_STRANGERS
-        controls.append(
-            Control(*key, leak.rate.rate, other.rate.rate, other.chance, _leaks(leak) and spared)
-        )
-    return controls
+    leaks, strangers = (
+        {_key(finding): finding for finding in by_name[name].findings} for name in CONTROLS
+    )
+    judged = {
+        _key(finding): finding
+        for result in evaluation.results
+        if result.name not in CONTROLS
+        for finding in result.findings
+    }
+    keys = [key for key in leaks if key in strangers]
+    keys += [key for key in judged if key not in leaks or key not in strangers]
+    return [_control(key, leaks.get(key), strangers.get(key), judged.get(key)) for key in keys]
+
+
+def _control(
+    key: tuple[str, str, str], leak: Finding | None, other: Finding | None, judged: Finding | None
+) -> Control:
+    """One control, from what was found where nothing was done, among strangers, on a method."""
+    if leak is None or other is None:
+        known = leak or other or judged
+        chance = 0.0 if known is None else known.chance
+        return Control(*key, _share(leak), _share(other), chance, holds=False)
+    spared = _is_luck(other.rate, other.chance) or key[:2] in _NOT_ON_STRANGERS
+    holds = _leaks(leak) and spared
+    return Control(*key, leak.rate.rate, other.rate.rate, other.chance, holds)
+
+
+def _share(finding: Finding | None) -> float | None:
+    return None if finding is None else finding.rate.rate
 
 
 def _leaks(finding: Finding) -> bool:

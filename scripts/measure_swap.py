@@ -5,9 +5,10 @@
 
 CLIPS holds original clips; the first seconds of each are cut, losslessly enough, into WORK,
 which also gets the swapped clips and the reports of `kveil anonymize` and `kveil evaluate`. A
-clip that has its reports is not run again. With --doc the table replaces the one between the
-marks of a Markdown page. Finds that a person looked at and that are no faces are told apart:
-where there are any, the share of faces without them stands in brackets.
+clip that has its reports is not run again; they are named after the clip, its bytes and how much
+of it was cut. With --doc the table replaces the one between the marks of a Markdown page. Finds
+that a person looked at and that are no faces are told apart: where there are any, the share of
+faces without them stands in brackets.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import av
 
 from evaluation.clip_exposure import read_false_alarms
 from evaluation.reproduction.markdown import with_figures
+from evaluation.run_journal import file_hash
 
 ALARMS = Path(__file__).parents[1] / "docs" / "false_alarms.toml"
 
@@ -79,8 +81,9 @@ def main() -> int:
 
 def measured(clip: Path, work: Path, seconds: float, turn: int) -> Judged:
     """The judgement of one clip under its `turn`th surrogates."""
-    name = f"{clip.stem}.{turn}" if turn else clip.stem
-    start, target = work / f"{clip.stem}.cut.mp4", work / f"{name}.swap.mp4"
+    part = f"{clip.name}.{file_hash(clip)[:12]}.{seconds:g}s"
+    name = f"{part}.{turn}"
+    start, target = work / f"{part}.cut.mp4", work / f"{name}.swap.mp4"
     run, attack = work / f"{name}.run.json", work / f"{name}.judged.json"
     if not start.exists():
         cut(clip, start, seconds)

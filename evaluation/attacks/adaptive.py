@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.errors import KveilError
-from evaluation.attacks.attack import Bench, Finding, Judge
+from evaluation.attacks.attack import LEAST_OUTSIDERS, Bench, Finding, Judge
 from evaluation.attacks.learners import Rows, best_learner, ridge, unit
 from evaluation.attacks.pixels import small_rows
 from evaluation.attacks.recognition import finding_from_scores
@@ -21,7 +21,6 @@ from evaluation.methods.method import Release
 __all__ = ["AdaptiveRecognition", "training_release"]
 
 TRAINING_SECRET = b"a secret of the attacker's own training set"
-_LEAST_PEOPLE = 20
 _PIXEL_DIRECTIONS = 60
 
 
@@ -72,7 +71,7 @@ class AdaptiveRecognition:
 def training_release(bench: Bench) -> Release | None:
     """Outsiders, anonymized by the attacker; made once. None where it cannot be made."""
     outsiders = bench.subjects.outsiders
-    if "outsiders" not in bench.releases and outsiders.people >= _LEAST_PEOPLE:
+    if "outsiders" not in bench.releases and outsiders.people >= LEAST_OUTSIDERS:
         with suppress(KveilError):
             bench.releases["outsiders"] = bench.make().anonymize(outsiders, TRAINING_SECRET)
     return bench.releases.get("outsiders")

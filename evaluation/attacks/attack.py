@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,11 @@ from evaluation.methods.method import Method, Release
 from evaluation.metrics.intervals import Proportion
 from evaluation.recognisers import Embeddings, Recogniser
 
-__all__ = ["Attack", "Bench", "Finding", "Judge", "Subjects", "one_picture_each"]
+__all__ = ["LEAST_OUTSIDERS", "Attack", "Bench", "Finding", "Judge", "Subjects"]
+__all__ += ["one_picture_each"]
+
+LEAST_OUTSIDERS: Final = 20
+"""People whom an attacker needs to learn from; a run of fewer goes without such attacks."""
 
 MethodMaker = Callable[[], Method]
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.attacks.attack import Bench, Finding, Judge
+from evaluation.attacks.attack import LEAST_OUTSIDERS, Bench, Finding, Judge
 from evaluation.metrics.intervals import clustered, wilson
 from evaluation.metrics.verification import area_under_curve
 
@@ -124,7 +124,7 @@ class MembershipInference:
         people, first = np.unique(probes.persons, return_index=True)
         findings = []
         for judge in judges:
-            if len(judge.outsiders) < 20:
+            if len(judge.outsiders) < LEAST_OUTSIDERS:
                 continue
             seen = bench.anonymized_probes(judge)
             inside = (judge.probes[first] @ seen.T).max(axis=1)

@@ -82,8 +82,12 @@ def clustered(events: Iterable[bool] | NDArray[np.bool_], groups: Iterable[objec
     """A proportion whose probes come in groups that fail or hold together.
 
     The sample is shrunk by the design effect, the ratio of the clustered variance of the
-    rate (Kish, Survey Sampling, 1965, ratio estimator) to the binomial one, never below 1.
-    Where every probe agrees the effect cannot be estimated, and each group counts once.
+    rate to the binomial one (Kish, Survey Sampling, 1965, ratio estimator), never below 1.
+    Few hits lie in few groups and say little about that effect, so no bound is closer than
+    the one that no hit at all, or nothing but hits, would have under the largest effect:
+    groups of one mind, of which each counts once. Where every probe agrees that is all
+    that is known. Of unequal groups (Σm)² ÷ Σm² count, so that one long track among short
+    ones is little more than one.
 
     Args:
         events: (N,) whether the event happened for a probe.
@@ -105,16 +109,23 @@ def clustered(events: Iterable[bool] | NDArray[np.bool_], groups: Iterable[objec
         return Proportion(0, 0, 0.0, 1.0, 0)
     _, index = np.unique(labels, return_inverse=True)
     sizes = np.bincount(index).astype(float)
-    effective = _effective_size(np.bincount(index, weights=flags).astype(float), sizes)
-    lower, upper = wilson(hits / probes * effective, effective)
+    lower, upper = _interval(np.bincount(index, weights=flags).astype(float), sizes)
     return Proportion(hits, probes, lower, upper, len(sizes))
 
 
+def _interval(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float]:
+    """Wilson's interval at the effective size, never closer than that of unanimous groups."""
+    probes = float(sizes.sum())
+    rate, alike = float(hits.sum()) / probes, probes**2 / float((sizes**2).sum())
+    effective = _effective_size(hits, sizes) if 0 < rate < 1 and len(sizes) > 1 else alike
+    lower, upper = wilson(rate * effective, effective)
+    return min(lower, wilson(alike, alike)[0]), max(upper, wilson(0, alike)[1])
+
+
 def _effective_size(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
+    """Probes ÷ design effect, of two groups or more that do not all agree."""
     probes, groups = float(sizes.sum()), len(sizes)
     rate = float(hits.sum()) / probes
-    if rate in (0.0, 1.0) or groups < 2:
-        return float(groups)
     residual = hits - rate * sizes
     variance = groups / (groups - 1) * float((residual**2).sum()) / probes**2
     effect = max(1.0, variance / (rate * (1 - rate) / probes))

@@ -78,14 +78,20 @@ def _headline(record: Record) -> str:
     """What the verdict means, in two sentences."""
     controls = cast("list[Record]", record["controls"])
     broken = sum(not control["holds"] for control in controls)
-    believed = (
-        f"{broken} of {len(controls)} controls fail: what those attacks found says nothing."
-        if broken
-        else f"The figures may be believed: all {len(controls)} controls hold."
-    )
+    if not controls:
+        believed = "No attack was tried on its controls: nothing here may be believed."
+    elif broken:
+        believed = (
+            f"{broken} of {len(controls)} controls fail: what those attacks found says nothing."
+        )
+    else:
+        believed = f"The figures may be believed: all {len(controls)} controls hold."
     goals = cast("list[Record]", record["goals"])
     met = sum(bool(goal["is_met"]) for goal in goals)
-    reached = f"kveil reaches {met} of {len(goals)} goals." if goals else "kveil was not tested."
+    measured = "goals that were measured" if record["verdict"] == "incomplete" else "goals"
+    reached = (
+        f"kveil reaches {met} of {len(goals)} {measured}." if goals else "kveil was not tested."
+    )
     return f"{believed} {reached}"
 
 

@@ -12,6 +12,7 @@ from evaluation.protocol import Evaluation
 from evaluation.recognisers import network_hash
 from evaluation.reports.clip_record import Record
 from evaluation.results import MethodResult, record_from_result
+from evaluation.unmeasured import attacks_not_made, open_goals
 from evaluation.verdict import Check, Control, controls_of, goals_of
 
 __all__ = ["FOLDER_SCHEMA", "folder_record"]
@@ -30,11 +31,13 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
     controls = controls_of(evaluation)
     ours = next((result for result in evaluation.results if result.name == _OURS), None)
     goals = goals_of(ours) if ours is not None and not ours.failure else []
-    reasons = _reasons(controls, ours, goals)
+    failed = _reasons(controls, ours, goals)
+    open_ones = _open(evaluation, ours, goals)
     return {
         "schema": FOLDER_SCHEMA,
-        "verdict": "failed" if reasons else "passed" if goals else "incomplete",
-        "reasons": reasons or ([] if goals else [f"{_OURS} was not among the methods"]),
+        "verdict": "failed" if failed else "incomplete" if open_ones else "passed",
+        "reasons": failed + open_ones,
+        "not_made": list(attacks_not_made(evaluation, _OURS).values()),
         "kveil": metadata.version("kveil"),
         "python": platform.python_version(),
         "seconds": round(evaluation.seconds, 1),
@@ -46,7 +49,7 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
         "judges": [_judge(judge) for judge in evaluation.judges],
         "attacks": [{"id": attack.id, "question": attack.question} for attack in ATTACKS],
         "controls": [_control(control) for control in controls],
-        "controls_hold": all(control.holds for control in controls),
+        "controls_hold": bool(controls) and all(control.holds for control in controls),
         "goals": [_check(check) for check in goals],
         "methods": [_method(result) for result in evaluation.results],
         "trade_off": [
@@ -59,12 +62,7 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
 def _reasons(
     controls: Sequence[Control], ours: MethodResult | None, goals: Sequence[Check]
 ) -> list[str]:
-    reasons = [
-        f"control of {control.attack} ({control.variant}, {control.judge or 'no recogniser'}) "
-        f"fails: leak {control.leak:.1%}, strangers {control.strangers:.1%}"
-        for control in controls
-        if not control.holds
-    ]
+    reasons = [_control_fails(control) for control in controls if not control.holds]
     if ours is not None and ours.failure:
         reasons.append(f"{_OURS} could not run: {ours.failure}")
     reasons += [
@@ -74,6 +72,22 @@ def _reasons(
         if not check.is_met
     ]
     return reasons
+
+
+def _control_fails(control: Control) -> str:
+    named = f"control of {control.attack} ({control.variant}, {control.judge or 'no recogniser'})"
+    leak, strangers = (
+        "not tried" if share is None else f"{share:.1%}"
+        for share in (control.leak, control.strangers)
+    )
+    return f"{named} fails: leak {leak}, strangers {strangers}"
+
+
+def _open(evaluation: Evaluation, ours: MethodResult | None, goals: Sequence[Check]) -> list[str]:
+    """Why some goals have no figure; a method that could not run has its own reason."""
+    if ours is None:
+        return [f"{_OURS} was not among the methods"]
+    return [] if ours.failure else open_goals(evaluation, _OURS, goals)
 
 
 def _worded(check: Check, value: float) -> str:

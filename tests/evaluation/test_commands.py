@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from engines.errors import KveilError
 from evaluation import commands
-from evaluation.errors import EvaluationError, RecogniserRejected
+from evaluation.errors import CommandMisused, EvaluationError, RecogniserRejected
 from evaluation.faces import CROP, MARGIN
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, write_people
 from tests.evaluation.test_clips import write_clip
@@ -57,6 +57,20 @@ def test_clips_of_other_lengths_are_a_failed_verdict(app: typer.Typer, tmp_path:
     assert "ends at frame 5" in report.with_suffix(".html").read_text()
 
 
+@pytest.mark.parametrize("option", ["--report", "--sheet"])
+def test_a_clip_named_as_report_or_sheet_is_kept_as_it_was(
+    app: typer.Typer, tmp_path: Path, option: str
+) -> None:
+    clip, copy = write_clip(tmp_path / "a.mp4", 3), write_clip(tmp_path / "b.mp4", 3)
+    before = clip.read_bytes()
+    rest = [] if option == "--report" else ["--report", str(tmp_path / "r.json")]
+    result = CliRunner().invoke(app, ["evaluate", str(clip), str(copy), option, str(clip), *rest])
+    assert isinstance(result.exception, CommandMisused)
+    assert result.exception.exit_code == 2
+    assert clip.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mp4", "b.mp4"]
+
+
 def test_a_sheet_is_written_only_when_asked_for(app: typer.Typer, tmp_path: Path) -> None:
     clip, copy = write_clip(tmp_path / "a.mp4", 3), write_clip(tmp_path / "b.mp4", 3)
     report, sheet = tmp_path / "r.json", tmp_path / "sheet.png"
@@ -65,6 +79,23 @@ def test_a_sheet_is_written_only_when_asked_for(app: typer.Typer, tmp_path: Path
     assert not list(tmp_path.glob("*.png"))
     CliRunner().invoke(app, [*plain, "--sheet", str(sheet)])
     assert sheet.read_bytes().startswith(b"\x89PNG")
+
+
+def test_attacks_that_came_to_nothing_are_told_once_and_strict_is_not_met(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = {
+        "verdict": "incomplete",
+        "reasons": ["A4 was not made: too few; not measured: x"],
+        "not_made": ["A4 was not made: too few", "A5 was not made: too few"],
+    }
+    monkeypatch.setattr(commands, "_evaluate_folder", lambda *_: record)
+    monkeypatch.setattr(commands, "_write", lambda *_: None)
+    arguments = ["evaluate", str(tmp_path), "--report", str(tmp_path / "r.json"), "--strict"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 6
+    assert result.output.startswith("incomplete:")
+    assert result.output.count("A4 was not made") == result.output.count("A5 was not made") == 1
 
 
 def test_a_dataset_with_its_own_donors_is_written(

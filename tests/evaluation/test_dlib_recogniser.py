@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evaluation.commands import _judges
 from evaluation.dlib_recogniser import DlibRecogniser, box_from_landmarks, dlib_recogniser
-from evaluation.errors import ExtraMissing
+from evaluation.errors import ExtraMissing, RecogniserRejected
 from evaluation.recognisers import network_hash
 from tests.evaluation.fakes import face_at
 
@@ -28,6 +28,16 @@ def cut(rgb: NDArray[np.uint8], box: tuple[int, int, int, int]) -> NDArray[np.ui
 
 def mean_colours(chips: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
     return np.array([chip.mean(axis=(0, 1)) for chip in chips], np.float32)
+
+
+def test_a_toml_called_dlib_beside_dlib_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = DlibRecogniser(cut, mean_colours, tmp_path / "weights.dat")
+    monkeypatch.setattr("evaluation.dlib_recogniser.dlib_recogniser", lambda: judge)
+    monkeypatch.setattr("evaluation.recognisers.recognisers_from_names", lambda *_: [judge])
+    with pytest.raises(RecogniserRejected, match="two recognisers are called dlib"):
+        _judges(["dlib", "dlib.toml"], tmp_path)
 
 
 def test_chips_are_cut_in_rgb_where_the_face_is_and_give_unit_vectors(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evaluation.clip_controls import run_clip_controls
 from evaluation.clips import FramePair
+from evaluation.errors import RecogniserRejected
 from evaluation.exposure import central_difference, measure_exposure, size_label
 from evaluation.sheets import ContactSheet
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, painted_face
@@ -41,6 +42,14 @@ def test_untouched_faces_are_bare_and_recognised() -> None:
     assert exposure.recognisable("pixels").rate == 1.0
     assert exposure.bare().groups == 3
     assert exposure.exposed_chains().rate == 1.0
+
+
+@pytest.mark.parametrize("every", [1, 7, 15])
+def test_a_person_is_one_person_however_seldom_he_is_looked_at(every: int) -> None:
+    looks = (pair for pair in pairs(scene(), 120) if pair.index % every == 0)
+    exposure = measure_exposure(looks, ScriptedFinder(FACES), (), every=every)
+    assert exposure.bare().probes == 3 * len(range(0, 120, every))
+    assert exposure.bare().groups == 3
 
 
 def test_other_faces_are_neither_bare_nor_recognised() -> None:
@@ -89,6 +98,12 @@ def test_a_blind_judge_fails_the_controls() -> None:
     blind = [PixelJudge(threshold=1.1)]
     controls = run_clip_controls(pairs(scene()), ScriptedFinder(FACES), blind, every=5)
     assert not controls.hold(blind)
+
+
+def test_two_judges_of_one_name_are_refused_instead_of_one_hiding_the_other() -> None:
+    twins = [PixelJudge(), PixelJudge(threshold=1.1)]
+    with pytest.raises(RecogniserRejected, match="two recognisers are called pixels"):
+        measure_exposure(pairs(scene()), ScriptedFinder(FACES), twins)
 
 
 def test_a_box_outside_the_frame_still_compares_a_pixel() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,15 @@ def place(tmp_path: Path) -> Path:
 
 
 def refusal(
-    source: Path, anonymized: Path | None, report: Path, labels: Path | None = None
+    source: Path,
+    anonymized: Path | None,
+    report: Path,
+    labels: Path | None = None,
+    sheet: Path | None = None,
+    recognisers: Sequence[str] = (),
 ) -> EvaluationError:
     with pytest.raises(EvaluationError) as refused:
-        check_inputs(source, anonymized, report, labels)
+        check_inputs(source, anonymized, report, labels, sheet, recognisers)
     assert "\n" not in str(refused.value)
     return refused.value
 
@@ -62,6 +68,53 @@ def test_a_missing_table_is_told(place: Path) -> None:
     fault = refusal(place / "faces", None, place / "r.json", place / "no.csv")
     assert isinstance(fault, LabelsUnreadable)
     assert fault.exit_code == 3
+
+
+def test_a_sheet_needs_a_folder_to_go_to(place: Path) -> None:
+    clip = place / "clip.mp4"
+    for sheet in (place / "absent" / "s.png", place / "faces"):
+        assert isinstance(refusal(clip, clip, place / "r.json", sheet=sheet), ReportNotWritable)
+
+
+def test_nothing_that_is_read_is_written_over(place: Path) -> None:
+    faces, clip, report = place / "faces", place / "clip.mp4", place / "r.json"
+    other, page, table = place / "other.mkv", place / "page.html", place / "people.csv"
+    for path in (other, page, table):
+        path.write_bytes(b"read")
+    link, picture = place / "link.json", faces / "ann" / "1.png"
+    link.symlink_to(clip)
+    picture.parent.mkdir()
+    picture.write_bytes(b"face")
+    for fault in (
+        refusal(clip, other, clip),
+        refusal(clip, other, place / "faces" / ".." / "other.mkv"),
+        refusal(clip, other, link),
+        refusal(clip, other, report, sheet=other),
+        refusal(page, other, place / "page.json"),
+        refusal(faces, None, table, table),
+        refusal(faces, None, table, recognisers=[str(table)]),
+        refusal(faces, None, picture),
+    ):
+        assert isinstance(fault, CommandMisused)
+        assert "would be replaced" in str(fault)
+
+
+def test_report_page_and_sheet_are_three_files(place: Path) -> None:
+    clip = place / "clip.mp4"
+    for report, sheet in (
+        (place / "r.html", None),
+        (place / "r.json", place / "r.json"),
+        (place / "r.json", place / "r.html"),
+    ):
+        fault = refusal(clip, clip, report, sheet=sheet)
+        assert isinstance(fault, CommandMisused)
+        assert "written twice" in str(fault)
+
+
+def test_an_earlier_report_among_the_faces_is_written_again(place: Path) -> None:
+    report = place / "faces" / "evaluation.json"
+    report.write_text("{}")
+    check_inputs(place / "faces", None, report)
 
 
 def test_what_can_work_is_let_through(place: Path) -> None:

@@ -60,6 +60,15 @@ def test_a_brought_recogniser_gets_normalised_rgb_and_gives_unit_vectors(tmp_pat
     assert judge.embed([], []).shape == (0, 0)
 
 
+def test_two_recognisers_of_one_name_are_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    first, second = (str(write_recogniser(folder)) for folder in (tmp_path, tmp_path / "other"))
+    with pytest.raises(RecogniserRejected, match="two recognisers are called mine") as refused:
+        recognisers_from_names([first, second], Fake(), tmp_path)
+    assert refused.value.exit_code == 5
+    assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
