@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engines.errors import EngineFault
 from evaluation.dataset_log import DatasetLog, GroupEntry
-from evaluation.errors import EvaluationError, TooFewPeople
+from evaluation.errors import EvaluationError, ReportNotWritable, TooFewPeople
 from evaluation.exposure import FaceFinder
 from evaluation.faces import Faces, portrait_from_image
 from evaluation.finders import largest_central
@@ -103,17 +103,25 @@ def anonymize_dataset(
         EvaluationError: the method or the output folder cannot be used.
         FacesUnreadable: there are no pictures, or one cannot be read.
         TooFewPeople: fewer than k people with a face.
+        ReportNotWritable: the mapping's folder is not there.
         SecretMissing: a mapping is wanted without a key to seal it with.
     """
     if job.method in _REFUSED:
         message = f"{job.method!r} {_REFUSED[job.method]}; choose another method"
         raise EvaluationError(message)
     ring = SecretRing.from_environment() if job.mapping is not None else None
-    inputs = _inputs(job)
-    log = DatasetLog.opened(job.target, _fingerprint(job, inputs), _secret(job))
+    if job.mapping is not None and not job.mapping.absolute().parent.is_dir():
+        message = f"cannot write {job.mapping.name}: its folder does not exist; make it first"
+        raise ReportNotWritable(message)
+    secret, inputs = _secret(job), _inputs(job)
+    log = DatasetLog.opened(job.target, _fingerprint(job, inputs), secret)
     _find_faces(inputs, finder, log, progress)
     method = _fitted(job, finder, progress, renderer)
-    groups = _groups(job, method, inputs, log, progress)
+    try:
+        groups = _groups(job, method, inputs, log, progress)
+    except TooFewPeople:
+        log.close()  # with another k it is another job, which would not go on here
+        raise
     rank = _secret_numbers(inputs, log)
     origins: dict[str, str] = {}
     for number, rows in enumerate(groups):

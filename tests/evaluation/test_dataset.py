@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evaluation.dataset import DatasetJob, anonymize_dataset
-from evaluation.errors import EvaluationError, TooFewPeople
+from evaluation.errors import EvaluationError, ReportNotWritable, TooFewPeople
 from evaluation.faces import Faces
 from evaluation.methods import surrogate
 from gallery.errors import SecretMissing
@@ -154,9 +154,26 @@ def test_identities_come_from_a_csv(tmp_path: Path) -> None:
     assert job.target.is_dir()
 
 
-def test_too_few_people_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TooFewPeople):
+def test_too_few_people_are_refused_and_fewer_may_hide_there(tmp_path: Path) -> None:
+    with pytest.raises(TooFewPeople, match="add people"):
         anonymize_dataset(job_in(tmp_path, "kveil", k=13), FINDER, silent)
+    assert anonymize_dataset(job_in(tmp_path, "kveil", k=6), FINDER, silent)["k_real"] == 6
+
+
+@pytest.mark.parametrize("seed", ["zz", "07"])
+def test_seed_that_is_none_is_told_in_one_line(tmp_path: Path, seed: str) -> None:
+    with pytest.raises(EvaluationError, match="--seed"):
+        anonymize_dataset(job_in(tmp_path, "kveil", seed=seed), FINDER, silent)
+
+
+def test_mapping_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVEIL_GALLERY_KEYS", "B" * 43 + "=")
+    job = job_in(tmp_path, "kveil", mapping=tmp_path / "none" / "mapping")
+    with pytest.raises(ReportNotWritable, match="mapping"):
+        anonymize_dataset(job, FINDER, silent)
+    assert not job.target.exists()
 
 
 @pytest.mark.parametrize("method", ["none", "random stranger", "surroundings", "FPSP morph"])
