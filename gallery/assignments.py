@@ -31,7 +31,8 @@ CoverCause = Literal[
 - `ledger_unavailable`: the release could not be recorded;
 - `broken_promise`: the release would shrink a candidate set; the ledger refused it;
 - `no_surrogate`: the donors could not give one;
-- `shared_face`: two tracks in view would wear the same face (told by `Gallery.visible`).
+- `shared_face`: two tracks in view would wear faces that nobody could tell apart (told by
+  `Gallery.visible` too).
 """
 
 

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from gallery.clustering.partition import Partition
 from gallery.quality import Values, value_counts
 
-__all__ = ["AttributeDiversity", "attribute_diversity", "is_l_diverse", "is_t_close"]
+__all__ = [
+    "AttributeDiversity",
+    "attribute_diversity",
+    "counted_diversity",
+    "is_l_diverse",
+    "is_t_close",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,13 @@ class AttributeDiversity:
             holds for every l up to it (Machanavajhala et al. 2006).
         distance: largest distance between a cluster's distribution and everybody's, 0…1;
             t-closeness holds for every t from it on (Li, Li, Venkatasubramanian 2007).
+        unknown: share of the people whose value is not known, 0…1; they are left out.
     """
 
     distinct: int
     effective: float
     distance: float
+    unknown: float = 0.0
 
 
 def attribute_diversity(
@@ -50,9 +58,21 @@ def attribute_diversity(
 
     >>> partition = Partition(np.array([0, 0, 1, 1]), np.arange(4), 2)
     >>> attribute_diversity(partition, np.array(["f", "m", "f", "f"]))
-    AttributeDiversity(distinct=1, effective=1.0, distance=0.25)
+    AttributeDiversity(distinct=1, effective=1.0, distance=0.25, unknown=0.0)
     """
-    counts = value_counts(partition, values)
+    return counted_diversity(value_counts(partition, values), is_ordered=is_ordered)
+
+
+def counted_diversity(
+    counts: NDArray[np.float64], *, is_ordered: bool = False
+) -> AttributeDiversity:
+    """`attribute_diversity` of counted people.
+
+    Args:
+        counts: (n_clusters, distinct values) people of each cluster with each value; nobody
+            lacks one, and no cluster is empty.
+        is_ordered: see `attribute_diversity`.
+    """
     shares = counts / counts.sum(axis=1, keepdims=True)
     everybody = counts.sum(axis=0) / counts.sum()
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)

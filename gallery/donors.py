@@ -21,8 +21,10 @@ from gallery.mixing import Latents, Weights, mix_latents, randomised_weights
 from gallery.secrets import KeyedRandom
 
 __all__ = [
+    "Card",
     "DonorPopulation",
     "DonorRecipe",
+    "dealt_card",
     "mixed_latent",
     "read_donors",
     "shared_attributes",
@@ -142,6 +144,42 @@ class DonorRecipe:
     boldness: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a number is dealt.
+
+    Attributes:
+        main: row of the main donor.
+        pool: rows of those it was dealt from.
+        is_first: that donor is dealt for the first time, and so makes most of the surrogate.
+    """
+
+    main: int
+    pool: Indices
+    is_first: bool
+
+
+def dealt_card(
+    population: DonorPopulation,
+    random: KeyedRandom,
+    number: int,
+    *,
+    at_once: int = 1,
+    wanted: Mapping[str, str] | None = None,
+    recipe: DonorRecipe | None = None,
+) -> Card:
+    """The main donor of one number; for the arguments see `surrogate_latent`.
+
+    Raises:
+        TooFewDonors: the population has fewer than that, or than a surrogate takes.
+    """
+    recipe = recipe or DonorRecipe()
+    pool = population.matching(wanted or {}, max(at_once, recipe.donors, recipe.donors_again))
+    deal, card = divmod(number, len(pool))
+    main = int(dealt(random.child("donors"), pool, population.look_alikes, card + 1)[card])
+    return Card(main, pool, deal in (-1, 0))
+
+
 def surrogate_latent(
     population: DonorPopulation,
     random: KeyedRandom,
@@ -179,10 +217,8 @@ def surrogate_latent(
     (True, False)
     """
     recipe = recipe or DonorRecipe()
-    pool = population.matching(wanted or {}, max(at_once, recipe.donors, recipe.donors_again))
-    deal, card = divmod(number, len(pool))
-    main = int(dealt(random.child("donors"), pool, population.look_alikes, card + 1)[card])
-    return mixed_latent(population, random, number, main, pool, deal in (-1, 0), recipe)
+    card = dealt_card(population, random, number, at_once=at_once, wanted=wanted, recipe=recipe)
+    return mixed_latent(population, random, number, card.main, card.pool, card.is_first, recipe)
 
 
 def mixed_latent(

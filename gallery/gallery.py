@@ -10,13 +10,14 @@ threads.
 
 from __future__ import annotations
 
+import hmac
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from engines.types import Embedding, Latent, Surrogate
+from engines.types import Embedding, Surrogate
 from gallery.accounts import Release
 from gallery.assignments import Assignment, CoverCause, GalleryReport
 from gallery.buffer import Buffer
@@ -24,14 +25,15 @@ from gallery.errors import GalleryError, LedgerBroken, StoreUnavailable
 from gallery.guard import Guard
 from gallery.ledger import Ledger
 from gallery.people import unit_embedding
-from gallery.presence import Period, Presence, Wearer
+from gallery.presence import Period, Presence, Wearer, records_of, worn_by
 from gallery.roster import Roster
-from gallery.secrets import SecretRing, fresh_key
+from gallery.secrets import Context, SecretRing, fresh_key
 from gallery.settings import GallerySettings
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Store
 from gallery.surrogates import (
     LONE_FACES,
+    AnyFace,
     Face,
     LoneFace,
     SurrogateMaker,
@@ -42,6 +44,10 @@ from gallery.surrogates import (
 __all__ = ["Gallery", "open_gallery"]
 
 _FOREVER_S = 30 * 86_400.0
+_DRAWS = 8
+"""Surrogates that a track of its own scope is offered before it is covered for want of one that
+nobody in view wears."""
+_Domain = tuple[Context, ...]
 
 
 class Gallery:
@@ -53,10 +59,12 @@ class Gallery:
         store: what workers share; a store of its own in memory if None.
         ring: keys that seal what the store holds; one that dies with the process if None.
         ledger: record of releases; kept in memory alone if None.
-        session: name that workers of one session share, for the scopes "session" and "track";
-            random if None.
+        session: name that workers of one session share, for the scope "session"; random if
+            None.
         clock: seconds, never going back; times the pause after a failure of the store.
         make_buffer: makes the buffer of each window.
+        run: what tells the tracks of this gallery from those of all others, for the scope
+            "track"; random if None. A run that is to be repeated exactly gives the same.
     """
 
     def __init__(
@@ -69,6 +77,7 @@ class Gallery:
         session: str | None = None,
         clock: Callable[[], float] = time.monotonic,
         make_buffer: Callable[[GallerySettings], Buffer] = Buffer,
+        run: str | None = None,
     ) -> None:
         self.settings = settings
         self._roster = Roster(
@@ -78,12 +87,14 @@ class Gallery:
         self._surrogates = Surrogates(maker)
         self._presence = Presence(settings.period_s, settings.forget_track_s)
         self._session = session or fresh_key().hex()
+        self._run = run or fresh_key().hex()
         self._lock = threading.RLock()
         self._guard = Guard(clock, settings.retry_s, self._roster.drop)
         self._covers: Counter[str] = Counter()
         self._order = 0
         self._swaps_below_k = 0
         self._swaps_in_doubt = 0
+        self._lone_turn = 0
 
     @property
     def buffer(self) -> Buffer:
@@ -119,6 +130,14 @@ class Gallery:
         with self._lock:
             wearer = self._presence.wearer(stream, track)
             return (wearer.window, wearer.record) if wearer and wearer.record else None
+
+    def opaque_name(self, origin: str) -> str:
+        """A stream's name that does not tell where it comes from; the same in all the session.
+
+        Args:
+            origin: what tells the stream from all others, such as the path of a file.
+        """
+        return hmac.digest(self._session.encode(), origin.encode(), "sha256").hex()
 
     def probe(self) -> None:
         """Reach the store once, to fail early; without it, failures cover faces.
@@ -159,16 +178,18 @@ class Gallery:
             wearer.seen_s = time_s
             others = self._presence.others(stream, track, time_s)
             if wearer.surrogate is None:
-                self._dress(wearer, stream, track, embedding, attributes or "", others)
+                domains = self._domains(stream, track)
+                self._dress(wearer, domains, embedding, attributes or "", others)
             elif embedding is not None:
-                self._guard.run(lambda: self._reconsider(wearer, embedding, others))
+                self._guard.run(lambda: self._reconsider(wearer, embedding, records_of(others)))
             return wearer.assignment
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
         """Tell who is in view in a frame, before its faces are composed.
 
         Returns:
-            Tracks that must be covered in this frame: another one in view wears their face.
+            Tracks that must be covered in this frame: another one in view wears their face, or
+            one that nobody could tell from it.
         """
         with self._lock:
             periods = self._presence.over(stream, time_s)
@@ -180,7 +201,10 @@ class Gallery:
             return hidden
 
     def end(self, stream: str) -> None:
-        """The stream is over: record its last period and forget its tracks."""
+        """The stream is over: record its last period and forget its tracks; idempotent.
+
+        One of that name that comes later is another one.
+        """
         with self._lock:
             self._record(self._presence.end(stream))
 
@@ -243,20 +267,19 @@ class Gallery:
     def _dress(
         self,
         wearer: Wearer,
-        stream: str,
-        track: int,
+        domains: Sequence[_Domain],
         embedding: Embedding | None,
         own_bin: str,
-        others: Collection[tuple[str, int]],
+        others: Collection[Wearer],
     ) -> None:
         """Give a track without a surrogate one, or the cause why not."""
+        worn = worn_by(others)
 
         def work() -> CoverCause | None:
-            domain = scope_domain(self.settings.scope, self._session, stream, track)
-            cause = self._identify(wearer, embedding, own_bin, others)
+            cause = self._identify(wearer, embedding, own_bin, records_of(others))
             if cause == "doubtful_person" and self.settings.below_k == "swap":
-                return self._release_lone(wearer, domain)
-            return cause or self._release(wearer, domain)
+                return self._release_lone(wearer, domains[0], worn)
+            return cause or self._release(wearer, domains, worn)
 
         cause = self._guard.run(work)
         if cause is not None:
@@ -275,9 +298,9 @@ class Gallery:
             return "no_embedding"
         if wearer.record:
             self._roster.catch_up()
-            if wearer.window == self._roster.window:
-                if embedding is not None:
-                    self._compare(wearer, embedding, others)
+            if embedding is not None:
+                self._compare(wearer, embedding, others)
+            if wearer.window == self._roster.window:  # comparing may have met the window's end
                 wearer.record = self._roster.buffer.resolve(wearer.record)
                 return None
         if embedding is None:
@@ -288,19 +311,21 @@ class Gallery:
         wearer.window, wearer.record = self._roster.window, enrolment.record
         return None
 
-    def _release(self, wearer: Wearer, domain: tuple[str | int | bytes, ...]) -> CoverCause | None:
+    def _release(
+        self, wearer: Wearer, domains: Sequence[_Domain], worn: Collection[str]
+    ) -> CoverCause | None:
         """Record a release of the track's record, then let the track wear it."""
         buffer, settings = self._roster.buffer, self.settings
+        if wearer.window != self._roster.window:
+            return "broken_promise"  # the record's number is somebody else's in another window
         if settings.below_k == "cover" and not buffer.is_releasable(wearer.record):
             return "below_k"
         record = buffer.records[wearer.record]
         cluster = buffer.clusters[record.cluster]
-        face = Face(
-            self._roster.secret, cluster.number, record.slot, settings.slots, domain, cluster.bin
-        )
-        latent = self._latent(face)
-        if latent is None:
-            return "no_surrogate"
+        at = (self._roster.secret, cluster.number, record.slot, settings.slots)
+        face = self._unworn([Face(*at, domain, cluster.bin) for domain in domains], worn)
+        if isinstance(face, str):
+            return face
         candidates = buffer.candidates(wearer.record)
         release = Release(
             wearer.window, record.person, wearer.record, record.cluster, record.slot, candidates
@@ -310,39 +335,48 @@ class Gallery:
             return "broken_promise"
         self._swaps_below_k += k_real < settings.k
         wearer.person, wearer.cluster = record.person, record.cluster
-        self._wear(wearer, Surrogate(face.cluster_name, latent, k_real), face.name)
+        self._wear(wearer, face, face.cluster_name, k_real)
         return None
 
     def _release_lone(
-        self, wearer: Wearer, domain: tuple[str | int | bytes, ...]
+        self, wearer: Wearer, domain: _Domain, worn: Collection[str]
     ) -> CoverCause | None:
         """Let a track wear a face that belongs to no cluster, and record that it does.
 
         Nothing in it depends on who comes, so it tells what a cover would: that the person is in
         doubt. It counts for nobody.
         """
-        turn = self._swaps_in_doubt % LONE_FACES
-        face = LoneFace(self._roster.secret, turn, self.settings.slots, domain)
-        latent = self._latent(face)
-        if latent is None:
-            return "no_surrogate"
+        turns = ((self._lone_turn + n) % LONE_FACES for n in range(LONE_FACES))
+        at = (self.settings.slots, domain)
+        face = self._unworn((LoneFace(self._roster.secret, turn, *at) for turn in turns), worn)
+        if isinstance(face, str):
+            return face
         self._ledger.lone_release(self._roster.window)
         self._swaps_in_doubt += 1
-        self._wear(wearer, Surrogate(face.name, latent, 0), face.name)
+        self._lone_turn = face.turn + 1
+        self._wear(wearer, face, face.name, 0)
         return None
 
-    def _latent(self, face: Face | LoneFace) -> Latent | None:
-        """The face's latent; None where the donors give none."""
-        try:
-            return self._surrogates.latent(face)
-        except GalleryError:
-            return None
+    def _domains(self, stream: str, track: int) -> Sequence[_Domain]:
+        """Where a surrogate of the track may be the same; only a track of its own has a choice."""
+        mine = (self._run, stream, self._presence.visit(stream), track)
+        domain = scope_domain(self.settings.scope, self._session, stream, mine)
+        is_alone = self.settings.scope == "track"
+        return [(*domain, draw) for draw in range(_DRAWS)] if is_alone else [domain]
 
-    def _wear(self, wearer: Wearer, surrogate: Surrogate, name: str) -> None:
+    def _unworn(self, faces: Iterable[AnyFace], worn: Collection[str]) -> AnyFace | CoverCause:
+        """The first face that nobody in view wears, or why there is none."""
+        try:
+            return self._surrogates.first_unworn(faces, worn) or "shared_face"
+        except GalleryError:
+            return "no_surrogate"
+
+    def _wear(self, wearer: Wearer, face: Face | LoneFace, cluster: str, k_real: int) -> None:
         """From now on the track wears that, after all who wear something already."""
         self._order += 1
-        wearer.order = self._order
-        wearer.assignment = Assignment(surrogate, None, name)
+        wearer.order, wearer.look = self._order, self._surrogates.look(face)
+        surrogate = Surrogate(cluster, self._surrogates.latent(face), k_real)
+        wearer.assignment = Assignment(surrogate, None, face.name)
 
     def _reconsider(
         self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]
@@ -385,6 +419,7 @@ def open_gallery(
     window_s: float = 86_400.0,
     session: str | None = None,
     timeout_s: float = 0.25,
+    run: str | None = None,
 ) -> Gallery:
     """A gallery on the store that the settings of a run name.
 
@@ -399,6 +434,7 @@ def open_gallery(
             the scope "forever", 30 days after the last newcomer.
         session: see `Gallery`.
         timeout_s: longest wait for Redis.
+        run: see `Gallery`.
 
     Raises:
         SecretMissing: Redis is used and no key is at hand.
@@ -410,11 +446,11 @@ def open_gallery(
     ledger = Ledger(settings.k, settings.below_k, ledger_folder)
     if redis_url is None:
         store: Store = MemoryStore(lifetime_s, is_renewed=is_forever)
-        return Gallery(settings, maker, store, ledger=ledger, session=session)
+        return Gallery(settings, maker, store, ledger=ledger, session=session, run=run)
     try:
         from gallery.stores.redis import RedisStore
     except ImportError:
         raise StoreUnavailable("Redis needs the extra: pip install kveil[redis]") from None
     ring = SecretRing.from_file(key_file) if key_file else SecretRing.from_environment()
     store = RedisStore(redis_url, namespace, lifetime_s, is_forever, timeout_s)
-    return Gallery(settings, maker, store, ring, ledger, session)
+    return Gallery(settings, maker, store, ring, ledger, session, run=run)

@@ -31,7 +31,10 @@ gallery_app = typer.Typer(
 )
 
 LedgerFolder = Annotated[
-    Path, typer.Argument(metavar="LEDGER", help="Folder that releases are recorded in.")
+    Path | None,
+    typer.Argument(
+        metavar="LEDGER", show_default=False, help="The folder that gallery.ledger names."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
 RedisUrl = Annotated[
@@ -40,9 +43,14 @@ RedisUrl = Annotated[
 Namespace = Annotated[str, typer.Option(help="Which gallery of that Redis.")]
 
 
-@gallery_app.command()
+@gallery_app.command(
+    help="Tell whether every promise about k was kept, from the record of releases; status 6 if "
+    "one was broken.\n\nRuns and services write the record into the folder that the setting "
+    "gallery.ledger names. With --redis this also tells what the clusters kept there say about "
+    "the attributes of their people: l-diversity and t-closeness."
+)
 def check(
-    ledger: LedgerFolder,
+    ledger: LedgerFolder = None,
     redis_url: Annotated[
         str | None, typer.Option("--redis", help="Also look at the clusters kept there.")
     ] = None,
@@ -64,10 +72,14 @@ def check(
     l-diversity and t-closeness.
 
     Raises:
-        LedgerBroken: no folder, or a record that cannot be trusted.
+        GalleryError: no folder was named.
+        LedgerBroken: no record there, or one that cannot be trusted.
         StoreUnavailable: no client library, no answer, or no window in that Redis.
         SecretMissing, SealBroken: no key, or not the one that sealed it.
     """
+    if ledger is None:
+        raise GalleryError("nothing to check: name the folder of gallery.ledger, as in "
+                           "kveil gallery check FOLDER")  # fmt: skip
     found = check_folder(ledger)
     told = _told(redis_url, namespace, key_file, found) if redis_url and found.k else {}
     typer.echo(_as_json(found, told) if as_json else _as_lines(found, told))
@@ -83,7 +95,9 @@ def check(
         raise typer.Exit(_VIOLATED)
 
 
-@gallery_app.command()
+@gallery_app.command(
+    help="Tell what a Redis holds of a gallery, as far as it can be seen without the key."
+)
 def show(
     redis_url: RedisUrl = None, namespace: Namespace = "default", as_json: AsJson = False
 ) -> None:
@@ -104,7 +118,10 @@ def show(
     typer.echo(f"bytes           {contents.bytes}")
 
 
-@gallery_app.command()
+@gallery_app.command(
+    help="Delete everybody from a Redis, and on demand the record of releases.\n\nWorkers that "
+    "are running begin a new window, in which everybody is unknown."
+)
 def purge(
     redis_url: RedisUrl = None,
     namespace: Namespace = "default",
@@ -133,7 +150,10 @@ def purge(
         typer.echo(f"{purge_folder(ledger)} files deleted from {ledger}")
 
 
-@gallery_app.command("new-key")
+@gallery_app.command(
+    "new-key",
+    help="Make a key file, or put a new key first in it; restart workers one by one afterwards.",
+)
 def new_key(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Key file, made or rotated.")],
     keep: Annotated[int, typer.Option(min=0, help="Older keys that still open.")] = 2,
@@ -198,7 +218,8 @@ def _as_lines(found: LedgerCheck, told: Mapping[str, AttributeDiversity]) -> str
             f"suspected        {found.suspected} found too late to be one person",
             *(
                 f"{name:17}l {one.effective:.2f} ({one.distinct} distinct values), "
-                f"t {one.distance:.2f} in the worst full cluster"
+                f"t {one.distance:.2f} in the worst full cluster, "
+                f"unknown of {one.unknown:.0%} of their people"
                 for name, one in told.items()
             ),
         ]

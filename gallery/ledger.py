@@ -29,6 +29,7 @@ from gallery.settings import BelowK
 __all__ = ["Ledger", "LedgerCheck", "check_folder", "purge_folder"]
 
 _VERSION = 1
+_FILES = "releases-*.jsonl"
 _RELEASE_FIELDS = tuple(field.name for field in fields(Release))
 
 
@@ -221,10 +222,14 @@ def check_folder(folder: Path) -> LedgerCheck:
     """Recompute every promise from the files of all processes.
 
     Raises:
-        LedgerBroken: no folder, a damaged line, or windows that disagree about k or the policy.
+        LedgerBroken: no folder, no record in it, a damaged line, or windows that disagree about
+            k or the policy.
     """
     if not folder.is_dir():
         raise LedgerBroken(f"{folder} is not a folder; give the one the gallery writes to")
+    if not any(folder.glob(_FILES)):
+        name = folder.resolve().name
+        raise LedgerBroken(f"no {_FILES} in {name}; give the folder of gallery.ledger")
     lines = list(_lines(folder))
     kinds = {(line["k"], line["below_k"]) for line in lines if line["kind"] == "window"}
     if len(kinds) > 1:
@@ -245,7 +250,7 @@ def purge_folder(folder: Path) -> int:
         LedgerBroken: a file cannot be deleted.
     """
     try:
-        files = sorted(folder.glob("releases-*.jsonl"))
+        files = sorted(folder.glob(_FILES))
         for path in files:
             path.unlink()
     except OSError as error:
@@ -255,7 +260,7 @@ def purge_folder(folder: Path) -> int:
 
 def _lines(folder: Path) -> Iterator[dict[str, object]]:
     """Lines of all files, file by file; drops a last line that a crash cut short."""
-    for path in sorted(folder.glob("releases-*.jsonl")):
+    for path in sorted(folder.glob(_FILES)):
         raw = path.read_bytes()
         for number, line in enumerate(raw[: raw.rfind(b"\n") + 1].splitlines(), 1):
             try:

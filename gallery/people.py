@@ -117,9 +117,10 @@ class Sighting:
     """What an embedding tells.
 
     Attributes:
-        known: the record that it matches; None where nobody does, or all who do are excluded.
-        resembles: records of different people that it may be, best first: excluded ones that
-            match, and any in doubt; empty for a stranger and beside a known one.
+        known: the record that it matches; None where nobody does, all who do are excluded, or
+            an excluded one of somebody else matches better.
+        resembles: records of different people that it may be, best first: those that match and
+            are not known for it, and any in doubt; empty for a stranger and beside a known one.
     """
 
     known: int | None
@@ -204,7 +205,9 @@ class PeopleIndex:
             if score < self._thresholds.doubt - _ROUNDING:
                 break
             record, person = person_of(key)
-            if score >= self._thresholds.match and record not in excluded:
+            # Whoever matches less than somebody in view is hardly the one: the recogniser errs.
+            is_likest = not resembles.keys() - {person}
+            if score >= self._thresholds.match and record not in excluded and is_likest:
                 return Sighting(record, ())
             resembles.setdefault(person, record)
         return Sighting(None, tuple(resembles.values()))

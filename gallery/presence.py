@@ -6,13 +6,14 @@ when the period is over.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from engines.types import Surrogate
 from gallery.assignments import Assignment
 
-__all__ = ["Period", "Presence", "Wearer"]
+__all__ = ["Period", "Presence", "Wearer", "records_of", "worn_by"]
 
 _TRACKS_PER_STREAM = 4096
 _JUMP_S = 1.0
@@ -27,6 +28,8 @@ class Wearer:
         seen_s: when it was last in view, stream time.
         window, record: the pseudonym; "" and 0 where the track has none.
         person, cluster: those of the pseudonym when it was released; 0 before.
+        look: which other surrogates are practically the same, see `Surrogates.look`; "" where
+            only the very same one is.
         order: counts up with each first release, so that the earlier wearer keeps its face.
         is_suspect: was found to be another record's person too late.
     """
@@ -37,6 +40,7 @@ class Wearer:
     record: int = 0
     person: int = 0
     cluster: int = 0
+    look: str = ""
     order: int = 0
     is_suspect: bool = False
 
@@ -44,6 +48,17 @@ class Wearer:
     def surrogate(self) -> Surrogate | None:
         """What it wears; None under a cover."""
         return self.assignment.surrogate
+
+
+def records_of(wearers: Collection[Wearer]) -> list[tuple[str, int]]:
+    """Windows and records of those that have one."""
+    return [(wearer.window, wearer.record) for wearer in wearers if wearer.record]
+
+
+def worn_by(wearers: Collection[Wearer]) -> frozenset[str]:
+    """Names and looks of what they wear."""
+    dressed = [wearer for wearer in wearers if wearer.surrogate is not None]
+    return frozenset(what for one in dressed for what in (one.assignment.face, one.look))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +71,9 @@ class Period:
 
 @dataclass(slots=True)
 class _View:
-    """One stream."""
+    """One stream, from its beginning to its end; `visit` is a number that no other one has."""
 
+    visit: int
     wearers: dict[int, Wearer] = field(default_factory=dict)
     in_view: frozenset[int] = frozenset()
     number: int = 0
@@ -78,6 +94,11 @@ class Presence:
         self._period_s = period_s
         self._forget_track_s = forget_track_s
         self._views: dict[str, _View] = {}
+        self._visits = itertools.count(1)
+
+    def visit(self, stream: str) -> int:
+        """Which of all streams since the start this is; another one after it ended."""
+        return self._view(stream).visit
 
     def wearer(self, stream: str, track: int) -> Wearer | None:
         """What the track wears; None if it is not known, or forgotten."""
@@ -91,18 +112,17 @@ class Presence:
         if len(wearers) > _TRACKS_PER_STREAM:
             del wearers[min(wearers, key=lambda t: wearers[t].seen_s)]
 
-    def others(self, stream: str, track: int, time_s: float) -> list[tuple[str, int]]:
-        """Pseudonyms of the other tracks in view, as windows and records."""
+    def others(self, stream: str, track: int, time_s: float) -> list[Wearer]:
+        """The other tracks in view."""
         view = self._view(stream)
         return [
-            (wearer.window, wearer.record)
+            wearer
             for other, wearer in view.wearers.items()
-            if other != track and wearer.record
-            and (other in view.in_view or wearer.seen_s == time_s)
-        ]  # fmt: skip
+            if other != track and (other in view.in_view or wearer.seen_s == time_s)
+        ]
 
     def see(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
-        """Note who is in view now; tracks that must be covered since their face is taken."""
+        """Note who is in view now; tracks that must be covered since their look is taken."""
         view = self._view(stream)
         view.in_view = frozenset(tracks)
         taken: dict[str, int] = {}
@@ -112,7 +132,7 @@ class Presence:
             wearer.seen_s = time_s
             if wearer.surrogate is None:
                 continue
-            if taken.setdefault(wearer.assignment.face, track) != track:
+            if taken.setdefault(wearer.look or wearer.assignment.face, track) != track:
                 hidden.append(track)
             elif wearer.person:
                 view.shown.setdefault((wearer.window, wearer.cluster), set()).add(wearer.person)
@@ -160,4 +180,7 @@ class Presence:
         }
 
     def _view(self, stream: str) -> _View:
-        return self._views.setdefault(stream, _View())
+        view = self._views.get(stream)
+        if view is None:
+            view = self._views[stream] = _View(next(self._visits))
+        return view

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engines.types import Embedding, Latent
+from engines.types import Embedding
 from gallery.assignments import Assignment, GalleryReport
 from gallery.buffer import Buffer
 from gallery.gallery import Gallery
@@ -34,6 +34,7 @@ from gallery.secrets import KeyedRandom, SecretRing
 from gallery.settings import BelowK, GallerySettings, Scope, Thresholds
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Store
+from gallery.surrogates import Made
 
 __all__ = ["Crowd", "NoiseMaker", "Oracle", "Violation", "look"]
 
@@ -48,9 +49,10 @@ class Violation(AssertionError):
 class NoiseMaker:
     """Latents of noise, for simulations."""
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
         """One row of noise; see `SurrogateMaker.make`."""
-        return keyed.child(number, places, attribute_bin).normal(1, 16).repeat(32, axis=1)
+        noise = keyed.child(number, places, attribute_bin).normal(1, 16)
+        return Made(noise.repeat(32, axis=1))
 
 
 def look(human: int, is_poor: bool = False, seed: int = 0) -> Embedding:
@@ -329,6 +331,8 @@ class Crowd:
             if answer.face != before.face:
                 raise Violation(f"track {track} changed its face")
             return
+        if answer.surrogate is not None and self._is_worn_in_view(truth.stream, answer.face):
+            raise Violation(f"track {track} got the face of another one in view")
         truth.assignment = answer
         taken_for = self._gallery.record_of(truth.stream, track)
         if taken_for is None:
@@ -344,6 +348,10 @@ class Crowd:
                 truth.human, window, record,
                 domains.get(self.settings.scope, ""), answer.face, self._gallery.buffer,
             )  # fmt: skip
+
+    def _is_worn_in_view(self, stream: str, face: str) -> bool:
+        seen = [truth for truth in self._tracks.values() if truth.stream == stream]
+        return any(truth.assignment and truth.assignment.face == face for truth in seen)
 
     def _show(self, stream: str) -> None:
         """One frame of a stream: nobody in it may share a face."""

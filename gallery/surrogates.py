@@ -9,22 +9,25 @@ slot of a cluster a face belongs to, nor that two faces belong to one cluster.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
 from engines.types import Latent
-from gallery.donors import DonorPopulation, DonorRecipe, surrogate_latent
+from gallery.donors import DonorPopulation, DonorRecipe, dealt_card, mixed_latent
 from gallery.errors import DonorError
 from gallery.secrets import Context, KeyedRandom
 from gallery.settings import Scope
 
 __all__ = [
     "LONE_FACES",
+    "AnyFace",
     "DonorMaker",
     "Face",
     "LoneFace",
+    "Made",
     "SurrogateMaker",
     "Surrogates",
     "scope_domain",
@@ -35,11 +38,25 @@ LONE_FACES: Final = 100
 one, and one of them a cover; fewer donors are left for clusters."""
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A surrogate as its maker gives it.
+
+    Attributes:
+        latent: (L, 512) float32.
+        main: the donor that makes most of it, so that two with the same one, of whatever scope,
+            are practically one face; None where no donor does.
+    """
+
+    latent: Latent
+    main: int | None = None
+
+
 class SurrogateMaker(Protocol):
     """Makes latents; `DonorMaker` makes them from donors, tests from noise."""
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
-        """A latent, (L, 512) float32, that depends on these arguments alone.
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        """A surrogate that depends on these arguments alone.
 
         Args:
             keyed: the scope's random stream, the only source of randomness.
@@ -65,23 +82,24 @@ class DonorMaker:
         recipe: how to mix.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(60, 2, 512)))
-    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "s1"), 0, 9, "").shape
+    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "s1"), 0, 9, "").latent.shape
     (2, 512)
     """
 
     population: DonorPopulation
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
         """See `SurrogateMaker.make`.
 
         Raises:
             TooFewDonors: the population has fewer than places, or than a face takes.
         """
         wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
-        return surrogate_latent(
-            self.population, keyed, number, at_once=places, wanted=wanted, recipe=self.recipe
-        )
+        people, recipe = self.population, self.recipe
+        card = dealt_card(people, keyed, number, at_once=places, wanted=wanted, recipe=recipe)
+        latent = mixed_latent(people, keyed, number, card.main, card.pool, card.is_first, recipe)
+        return Made(latent, card.main if card.is_first else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,19 +218,30 @@ def _surrogates_of(secret: bytes, domain: tuple[Context, ...]) -> KeyedRandom:
     return KeyedRandom(secret, "surrogates", *domain)
 
 
-def scope_domain(scope: Scope, session: str, stream: str, track: int) -> tuple[Context, ...]:
+def scope_domain(
+    scope: Scope, session: str, stream: str, track: tuple[Context, ...]
+) -> tuple[Context, ...]:
     """What a surrogate's scope adds to its context: same domain, same surrogate.
 
-    >>> scope_domain("camera", "s1", "door", 7) == scope_domain("camera", "s2", "door", 9)
+    Args:
+        scope: how far one person keeps one surrogate.
+        session: name that workers of one session share.
+        stream: name of the stream.
+        track: what no other track has, of whatever stream and run.
+
+    >>> scope_domain("camera", "s1", "door", (7,)) == scope_domain("camera", "s2", "door", (9,))
     True
     """
     if scope == "track":
-        return ("track", session, stream, track)
+        return ("track", *track)
     if scope == "session":
         return ("session", session)
     if scope == "camera":
         return ("camera", stream)
     return ("forever",)
+
+
+AnyFace = TypeVar("AnyFace", Face, LoneFace)
 
 
 class Surrogates:
@@ -226,7 +255,7 @@ class Surrogates:
     def __init__(self, maker: SurrogateMaker, limit: int = 256) -> None:
         self._maker = maker
         self._limit = limit
-        self._kept: OrderedDict[Face | LoneFace, Latent] = OrderedDict()
+        self._kept: OrderedDict[Face | LoneFace, Made] = OrderedDict()
 
     def latent(self, face: Face | LoneFace) -> Latent:
         """The face's latent, (L, 512) float32, not to be written to.
@@ -235,17 +264,43 @@ class Surrogates:
             DonorError: the maker gave something else.
             GalleryError: the maker could not make one.
         """
-        kept = self._kept.pop(face, None)
-        if kept is None:
-            kept = self._maker.make(face.keyed(), face.number, face.slots, face.attribute_bin)
-            if kept.ndim != 2 or kept.dtype != np.float32 or not np.isfinite(kept).all():
-                raise DonorError("a surrogate must be a finite (L, 512) float32 latent")
-            kept.setflags(write=False)
-        self._kept[face] = kept
-        while len(self._kept) > self._limit:
-            self._kept.popitem(last=False)
-        return kept
+        return self._made(face).latent
+
+    def look(self, face: Face | LoneFace) -> str:
+        """The same for all faces, of whatever scope and window, that nobody could tell apart.
+
+        Raises:
+            DonorError, GalleryError: see `latent`.
+        """
+        main = self._made(face).main
+        return face.name if main is None else f"donor {main}"
+
+    def first_unworn(self, faces: Iterable[AnyFace], worn: Collection[str]) -> AnyFace | None:
+        """The first face that looks like none of those that are worn; None where all do.
+
+        Args:
+            faces: in the order of preference.
+            worn: names and looks of what others wear.
+
+        Raises:
+            DonorError, GalleryError: see `latent`.
+        """
+        unlike = (face for face in faces if face.name not in worn and self.look(face) not in worn)
+        return next(unlike, None)
 
     def forget(self) -> None:
         """Forget all latents."""
         self._kept.clear()
+
+    def _made(self, face: Face | LoneFace) -> Made:
+        made = self._kept.pop(face, None)
+        if made is None:
+            made = self._maker.make(face.keyed(), face.number, face.slots, face.attribute_bin)
+            latent = made.latent
+            if latent.ndim != 2 or latent.dtype != np.float32 or not np.isfinite(latent).all():
+                raise DonorError("a surrogate must be a finite (L, 512) float32 latent")
+            latent.setflags(write=False)
+        self._kept[face] = made
+        while len(self._kept) > self._limit:
+            self._kept.popitem(last=False)
+        return made

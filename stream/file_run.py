@@ -23,7 +23,7 @@ from stream.file_sink import FileSink
 from stream.finding_memory import FindingMemory
 from stream.interruption import held_back
 from stream.jobs import Job
-from stream.lending import GalleryLender
+from stream.lending import GalleryLender, file_stream
 from stream.media import Sink, StreamShape
 from stream.methods import SWAP, method_cover
 from stream.opening import RecordedSource, open_sink, open_source
@@ -74,7 +74,7 @@ def run_file(
             sink = open_sink(job.target, source, _encoding(settings), resume=words)
             ends.callback(sink.abort)
         if gallery is not None:
-            ends.callback(gallery.end, job.source.name)
+            ends.callback(gallery.end, file_stream(gallery, job.source))
         progress.begin(job.source.name, source.shape.frames)
         replacer = _replacer(job, settings, engines, gallery)
         _run(job, settings, engines, replacer, report, source, sink, progress)
@@ -129,7 +129,7 @@ def _replacer(
 ) -> FaceReplacer:
     if engines.swap is None or gallery is None:
         return CoverEveryFace()
-    lender = GalleryLender(gallery, job.source.name, engines.swap.attributes)
+    lender = GalleryLender(gallery, file_stream(gallery, job.source), engines.swap.attributes)
     swap = engines.swap
     if job.kind == "image":
         swap = replace(swap, crew=None)  # one picture is drawn before others could begin

@@ -22,7 +22,7 @@ from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker
 from stream.report import ClusterCounts
 
-__all__ = ["BinReader", "GalleryLender", "gallery_from_settings"]
+__all__ = ["BinReader", "GalleryLender", "file_stream", "gallery_from_settings"]
 
 _WINDOW_DIGITS: Final = 32
 """Hexadecimal digits of a window's name, see `gallery.stores.store`."""
@@ -76,6 +76,11 @@ class GalleryLender:
         )
 
 
+def file_stream(gallery: Gallery, path: Path) -> str:
+    """The name under which a file is a stream of a gallery: its own, and telling no path."""
+    return gallery.opaque_name(str(path.resolve()))
+
+
 def gallery_from_settings(
     settings: Settings,
     donors: DonorPopulation,
@@ -111,7 +116,8 @@ def gallery_from_settings(
         window = _window_of(run_key)
         store.open(window, ring.seal(json.dumps(header).encode(), "header", window))
         ledger = Ledger(wanted.k, wanted.below_k, folder)
-        return Gallery(wanted, maker, store, ring, ledger, session=window)
+        return Gallery(wanted, maker, store, ring, ledger, session=window, run=window)
+    run = _window_of(run_key) if run_key else None
     gallery = open_gallery(
         wanted,
         maker,
@@ -120,8 +126,9 @@ def gallery_from_settings(
         key_file=Path(kept.key_file) if kept.key_file else None,
         ledger_folder=folder,
         window_s=3600.0 * kept.window_h,
-        session=kept.session or (_window_of(run_key) if run_key else None),
+        session=kept.session or run,
         timeout_s=kept.timeout_s,
+        run=run,
     )
     with suppress(StoreUnavailable):
         gallery.probe()

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from config.settings import Settings
 from engines.types import Embedding, Frame, Surrogate, Track
+from gallery.gallery import Gallery
 from stream.engine_set import EngineSet
 from stream.lending import GalleryLender, gallery_from_settings
 from stream.live.assembly import ReplacerMaker
 from stream.live.joint_painting import JointPainter
-from stream.replacement import CoverEveryFace, FaceReplacer
+from stream.replacement import CoverEveryFace, FaceReplacer, Replacement
 from stream.report import ClusterCounts
 from stream.swap_setup import swap_by
-from stream.swapping import Painter, SurrogateSource
+from stream.swapping import Painter, SurrogateSource, SwapEveryFace
+from stream.track_embedding import FacesAhead
 
-__all__ = ["RunLender", "open_replacers"]
+__all__ = ["RunLender", "RunReplacer", "open_replacers"]
 
 _TRACKS_OF_A_RUN: Final = 1 << 32
 
@@ -56,6 +60,83 @@ class RunLender:
         return replace(track, id=track.id + self._first)
 
 
+class RunReplacer:
+    """The swap of one run of frames, after which something else is over too.
+
+    Args:
+        swap: of the run.
+        end: called when the run is over, and again whenever it is closed again.
+    """
+
+    def __init__(self, swap: SwapEveryFace, end: Callable[[], None]) -> None:
+        self._swap = swap
+        self._end = end
+
+    @property
+    def ahead(self) -> int:
+        """Frames whose faces others work on while the caller completes the ones before."""
+        return self._swap.ahead
+
+    def foresee(self, ahead: FacesAhead) -> None:
+        """Lets the run be told by frames that have not left yet."""
+        self._swap.foresee(ahead)
+
+    def begin(self, frame: Frame, tracks: Sequence[Track]) -> Callable[[], Replacement]:
+        """Begins on the faces of a frame.
+
+        Raises:
+            EngineFault: a network failed; what is given may raise it as well.
+        """
+        return self._swap.begin(frame, tracks)
+
+    def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
+        """Patches for the tracks that can be followed.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        return self._swap.replace(frame, tracks)
+
+    def counts(self) -> ClusterCounts:
+        """Clusters used so far."""
+        return self._swap.counts()
+
+    def close(self) -> None:
+        """Ends the run; idempotent."""
+        self._swap.close()
+        self._end()
+
+
+class _PresentRuns:
+    """Which run of each stream is the present one; its end is the stream's in the gallery.
+
+    A worker that hung is replaced, and its run ends when another one has long begun: that end
+    must not make the gallery forget who is in view now.
+
+    Args:
+        gallery: of all streams.
+    """
+
+    def __init__(self, gallery: Gallery) -> None:
+        self._gallery = gallery
+        self._lock = threading.Lock()
+        self._runs = itertools.count()
+        self._present: dict[str, int] = {}
+
+    def begin(self, stream: str) -> int:
+        """Number of a new run of a stream."""
+        with self._lock:
+            run = self._present[stream] = next(self._runs)
+            return run
+
+    def end(self, stream: str, run: int) -> None:
+        """The run is over; idempotent."""
+        with self._lock:
+            if self._present.get(stream) == run:
+                del self._present[stream]
+                self._gallery.end(stream)
+
+
 @contextmanager
 def open_replacers(
     engines: EngineSet, settings: Settings, batch_wait_s: float = 0.0
@@ -79,15 +160,17 @@ def open_replacers(
         yield lambda _chosen, _stream: CoverEveryFace("no_surrogate")
         return
     gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
-    runs = itertools.count()
+    runs = _PresentRuns(gallery)
     deadline_s = settings.limits.engine_deadline_s
     painter: Painter = swap.painter
     if batch_wait_s > 0:
         painter = JointPainter(swap.painter, batch_wait_s, deadline_s)
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
-        lender = RunLender(GalleryLender(gallery, stream, swap.attributes), next(runs))
-        return swap_by(swap, lender, chosen, painter)
+        run = runs.begin(stream)
+        lender = RunLender(GalleryLender(gallery, stream, swap.attributes), run)
+        end = partial(runs.end, stream, run)
+        return RunReplacer(swap_by(swap, lender, chosen, painter), end)
 
     try:
         yield make

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engines.types import Embedding, Latent
-from gallery.assignments import Assignment
+from engines.types import Embedding
+from gallery.assignments import Assignment, CoverCause
+from gallery.donors import DonorPopulation
 from gallery.errors import (
     SealBroken,
     SecretMissing,
@@ -29,6 +30,7 @@ from gallery.simulation import THRESHOLDS, NoiseMaker, look
 from gallery.stores.local_redis import INSTALL, LocalRedis
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Window
+from gallery.surrogates import DonorMaker, Made
 
 pytestmark = pytest.mark.unit
 
@@ -162,6 +164,36 @@ def test_other_session_gives_other_faces_of_the_same_people() -> None:
     assert scene(store=store, ring=ring, session="a").passes(2).face == faces[0]
 
 
+def test_scope_track_links_neither_runs_of_one_session_nor_streams_of_one_name() -> None:
+    store, ring, faces = MemoryStore(), SecretRing.ephemeral(), []
+    for _ in range(2):
+        gallery = Gallery(settings_of(scope="track"), NoiseMaker(), store, ring, session="tuesday")
+        for _ in range(2):
+            faces.append(gallery.assign("door", 1, look(2), None, 0.0).face)
+            gallery.end("door")
+    assert len(set(faces)) == 4
+    assert gallery.report().people == 1
+
+
+def test_run_that_is_repeated_lends_its_tracks_the_same_faces() -> None:
+    store, ring = MemoryStore(), SecretRing.ephemeral()
+    settings = settings_of(scope="track")
+    faces = [
+        scene(settings, store=store, ring=ring, run=run).passes(2).face for run in ("r", "r", "s")
+    ]
+    assert faces[0] == faces[1] != faces[2]
+
+
+def test_stream_that_ended_is_forgotten_however_often_it_ends() -> None:
+    here = scene()
+    for number in range(20):
+        here.passes(2, f"guest-{number}")
+        here.gallery.end(f"guest-{number}")
+        here.gallery.end(f"guest-{number}")
+    assert list(here.gallery._presence.streams()) == []
+    assert here.gallery.record_of("guest-1", 2) is None
+
+
 def test_face_cannot_be_told_from_the_person_alone() -> None:
     faces = {scene().passes(2).face for _ in range(4)}
     assert len(faces) == 4
@@ -235,17 +267,42 @@ def test_face_of_no_cluster_has_its_turn_again_and_never_twice_in_one_picture(
     here = scene()
     for human in (2, 3, 4):
         here.passes(human)
-    tracks = [here.stays(2, is_poor=True) for _ in range(3)]
-    faces = [here.gallery.assign("door", track, None, None, 3.0).face for track in tracks]
-    assert faces[0] == faces[2] != faces[1]
-    assert here.gallery.visible("door", tracks, 3.1) == {tracks[2]}
+    first, second, third = (here.stays(2, is_poor=True) for _ in range(3))
+
+    def worn(track: int, view: set[int], time_s: float) -> Assignment:
+        here.gallery.visible("door", view, time_s)
+        return here.gallery.assign("door", track, look(2, is_poor=True), None, time_s)
+
+    begun = worn(first, {first, second, third}, 3.0)
+    other = worn(second, {first, second, third}, 3.0)
+    assert worn(third, {first, second, third}, 3.0).cause == "shared_face"
+    assert worn(third, {first, third}, 4.0).face == other.face != begun.face
+    assert here.gallery.visible("door", {first, second, third}, 5.0) == {third}
+
+
+def test_turn_of_a_face_of_no_cluster_is_skipped_while_its_wearer_is_in_view(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gallery.gallery.LONE_FACES", 3)
+    here = scene()
+    for human in (2, 3, 4):
+        here.passes(human)
+    first = here.stays(2, is_poor=True)
+    lent = [here.gallery.assign("door", first, None, None, 3.0).face]
+    for track in range(100, 105):
+        here.gallery.visible("door", {first, track}, float(track))
+        answer = here.gallery.assign("door", track, look(2, is_poor=True), None, float(track))
+        lent.append(answer.face)
+        assert here.gallery.visible("door", {first, track}, track + 0.04) == frozenset()
+    assert lent[0] not in lent[1:]
+    assert len(set(lent)) == 3
 
 
 def test_hundreds_of_people_have_a_main_donor_each() -> None:
     class Counting(NoiseMaker):
         numbers: list[int] = []  # noqa: RUF012
 
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
             self.numbers.append(number)
             return super().make(keyed, number, places, attribute_bin)
 
@@ -254,6 +311,71 @@ def test_hundreds_of_people_have_a_main_donor_each() -> None:
     for human in range(300):
         here.passes(10 * human)
     assert sorted(maker.numbers) == list(range(300))
+
+
+FEW_DONORS = DonorMaker(
+    DonorPopulation(np.random.default_rng(0).normal(size=(16, 2, 512)).astype(np.float32))
+)
+
+
+def are_practically_one(one: Assignment, other: Assignment) -> bool:
+    """Whether two faces have one main donor."""
+    assert one.surrogate is not None
+    assert other.surrogate is not None
+    mean = FEW_DONORS.population.mean
+    rows = [(answer.surrogate.latent - mean).ravel() for answer in (one, other) if answer.surrogate]
+    return bool(np.corrcoef(np.stack(rows))[0, 1] > 0.8)
+
+
+def lent_in_one_picture(here: Scene, humans: range) -> list[Assignment]:
+    """What people wear who come to stay."""
+    tracks = [here.stays(10 * human + 2) for human in humans]
+    answers = [here.gallery.assign("door", track, None, None, here.time_s) for track in tracks]
+    assert here.gallery.visible("door", tracks, here.time_s) == frozenset()
+    return [answer for answer in answers if answer.surrogate is not None]
+
+
+def pairs_of(lent: list[Assignment]) -> list[tuple[Assignment, Assignment]]:
+    return list(itertools.combinations(lent, 2))
+
+
+def test_tracks_of_their_own_scope_in_one_picture_have_main_donors_of_their_own() -> None:
+    for _ in range(5):
+        here = Scene(Gallery(settings_of(scope="track"), FEW_DONORS))
+        lent = lent_in_one_picture(here, range(10))
+        assert len(lent) >= 9
+        assert not any(are_practically_one(*pair) for pair in pairs_of(lent))
+
+
+def test_newcomer_of_a_new_window_shares_no_main_donor_with_one_of_the_last_in_view() -> None:
+    causes: set[CoverCause | None] = set()
+    for _ in range(5):
+        store = MemoryStore()
+        here = Scene(Gallery(settings_of(), FEW_DONORS, store))
+        lent = lent_in_one_picture(here, range(6))
+        store.forget()
+        lent += lent_in_one_picture(here, range(6, 12))
+        assert here.gallery.report().windows == 2
+        assert not any(are_practically_one(*pair) for pair in pairs_of(lent))
+        causes |= set(here.gallery.report().covers)  # type: ignore[arg-type]
+    assert causes == {"shared_face"}
+
+
+class OneDonor(NoiseMaker):
+    """Everybody has one main donor."""
+
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        return Made(super().make(keyed, number, places, attribute_bin).latent, 7)
+
+
+def test_face_like_one_in_view_is_lent_to_nobody_and_when_both_come_the_later_is_hidden() -> None:
+    here = Scene(Gallery(settings_of(), OneDonor()))
+    first, second = here.stays(2), here.stays(3)
+    assert here.gallery.assign("door", second, None, None, 0.0).cause == "shared_face"
+    assert here.gallery.report().releases == 1
+    here.gallery.visible("door", [second], 1.0)
+    assert here.gallery.assign("door", second, None, None, 1.0).surrogate is not None
+    assert here.gallery.visible("door", [first, second], 2.0) == {second}
 
 
 def test_tracks_that_come_to_share_a_face_are_covered_but_the_first() -> None:
@@ -289,7 +411,7 @@ def test_attributes_reach_the_maker_only_once_k_people_share_them() -> None:
     asked: list[str] = []
 
     class Maker(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
             asked.append(attribute_bin)
             return super().make(keyed, number, places, attribute_bin)
 
@@ -301,13 +423,13 @@ def test_attributes_reach_the_maker_only_once_k_people_share_them() -> None:
 
 
 class FailingMaker(NoiseMaker):
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
         raise TooFewDonors("none left")
 
 
 class NanMaker(NoiseMaker):
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
-        return np.full((1, 512), np.nan, np.float32)
+    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        return Made(np.full((1, 512), np.nan, np.float32))
 
 
 @pytest.mark.parametrize("maker", [FailingMaker(), NanMaker()])
@@ -328,7 +450,7 @@ def test_release_that_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
 
 def test_face_of_no_cluster_that_cannot_be_made_or_recorded_covers(tmp_path: Path) -> None:
     class NoneForDoubt(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
             if number < 0:
                 raise TooFewDonors("none left")
             return super().make(keyed, number, places, attribute_bin)
@@ -399,7 +521,7 @@ def test_store_that_goes_on_failing_is_asked_ever_more_rarely() -> None:
         here.gallery.assign("door", 1, look(2), None, 0.0)
         asked_at += [clock.now_s] if store.calls > before else []
         clock.now_s += 0.05
-    pauses = [round(b - a) for a, b in pairwise(asked_at)]
+    pauses = [round(b - a) for a, b in itertools.pairwise(asked_at)]
     assert pauses == [1, 2, 4, 8, 16, 32, 32, 32, 32, 32]
 
 
@@ -516,6 +638,80 @@ def test_merge_of_a_stranger_with_a_known_person_before_any_release() -> None:
     assert answer.surrogate is not None
     assert here.gallery.report().merges == 1
     assert here.gallery.report().people == 3
+
+
+class EndingStore(MemoryStore):
+    """Ends the window between a read and the next append, once it is told to."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def append(self, window: str, after: int, entry: bytes) -> bool:
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            self.forget()
+            meanwhile()
+        return super().append(window, after, entry)
+
+
+def test_window_that_ends_during_a_merge_makes_the_track_a_newcomer_of_the_next() -> None:
+    store, ring = EndingStore(), SecretRing.ephemeral()
+    covering = settings_of(below_k="cover")
+    here, others = (scene(covering, store=store, ring=ring) for _ in range(2))
+    here.passes(2)
+    track = here.stays(7)
+
+    def fill() -> None:
+        for human in (12, 13, 14, 15):
+            others.passes(human, "gate")
+
+    store.meanwhile = fill
+    answer = here.gallery.assign("door", track, look(2), None, 5.0)
+    assert store.meanwhile is None
+    assert answer.cause == "below_k"
+    assert here.gallery.record_of("door", track) == (others.gallery.window, 5)
+    assert here.gallery.report().people == 5
+
+
+def test_window_that_ends_during_a_merge_in_which_nobody_is_yet_harms_nothing() -> None:
+    store = EndingStore()
+    here = scene(settings_of(below_k="cover"), store=store)
+    here.passes(2)
+    track = here.stays(7)
+    store.meanwhile = lambda: None
+    assert here.gallery.assign("door", track, look(2), None, 5.0).cause == "below_k"
+    assert here.gallery.record_of("door", track) == (here.gallery.window, 1)
+
+
+def test_record_of_another_window_is_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    here = scene(settings_of(below_k="cover"), store=store)
+    track = here.stays(2)
+    store.forget()
+    for human in (3, 4, 5):
+        here.passes(human, "gate")
+    monkeypatch.setattr(Gallery, "_identify", lambda *_: None)
+    assert here.gallery.assign("door", track, look(2), None, 1.0).cause == "broken_promise"
+    assert here.gallery.report().releases == 1
+
+
+def test_somebody_likest_to_a_person_in_view_wears_the_face_of_no_weaker_match() -> None:
+    def turned(degrees: float) -> Embedding:
+        angle = np.radians(degrees)
+        return np.array([np.cos(angle), np.sin(angle)] + [0.0] * 46, np.float32)
+
+    gallery = scene(settings_of(k=2)).gallery
+    for number, one in enumerate((turned(0), look(4), turned(53), look(5))):
+        gallery.assign("gate", number, one, None, 10.0 * number)
+    weaker = gallery.record_of("gate", 2)
+    gallery.visible("door", [1, 2], 0.0)
+    gallery.assign("door", 1, turned(0), None, 0.0)
+    answer = gallery.assign("door", 2, turned(26), None, 0.0)
+    assert answer.surrogate is not None
+    assert answer.surrogate.k_real == 0
+    assert gallery.record_of("door", 2) is None
+    gallery.visible("door", [3], 1.0)
+    gallery.assign("door", 3, turned(27), None, 1.0)
+    assert gallery.record_of("door", 3) == weaker
 
 
 def test_late_found_duplicate_is_reported_and_changes_nothing() -> None:

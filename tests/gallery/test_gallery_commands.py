@@ -69,6 +69,24 @@ def test_check_of_a_missing_folder_is_told_in_one_line(tmp_path: Path) -> None:
         call("check", str(tmp_path / "none"))
 
 
+def test_check_of_a_folder_that_holds_no_record_says_which_to_give(tmp_path: Path) -> None:
+    with pytest.raises(LedgerBroken, match=r"give the folder of gallery\.ledger"):
+        call("check", str(tmp_path))
+
+
+def test_check_of_nothing_says_what_to_give() -> None:
+    with pytest.raises(GalleryError, match=r"name the folder of gallery\.ledger"):
+        call("check")
+
+
+@pytest.mark.parametrize("command", ["check", "show", "purge", "new-key"])
+def test_help_speaks_to_users_and_not_to_programmers(command: str) -> None:
+    code, said = call(command, "--help")
+    assert code == 0
+    assert "Raises" not in said
+    assert "LedgerBroken" not in said
+
+
 def test_purge_of_nothing_asks_what(tmp_path: Path) -> None:
     with pytest.raises(GalleryError, match="nothing to purge"):
         call("purge")
@@ -146,7 +164,7 @@ def test_check_tells_what_clusters_in_redis_say_about_attributes() -> None:
         words += ["--key-file", str(folder / "keys")]
         code, said = call(*words)
         assert code == 0
-        assert "age" in said
+        assert "unknown of 0% of their people" in said
         assert call(*words, "--l-min", "1")[0] == 0
         code, said = call(*words, "--l-min", "2", "--t-max", "0.1")
         assert code == 6

@@ -42,7 +42,14 @@ def test_open_clusters_and_unknown_attributes_tell_nothing() -> None:
     assert cluster_diversity(buffer_of("", ""), 2) == {}
 
 
-def test_attribute_that_some_lack_counts_as_a_value_of_its_own() -> None:
+def test_unknown_attribute_is_no_value_and_its_share_is_told() -> None:
     found = cluster_diversity(buffer_of("gender=female|age=old", "gender=female"), 2)
-    assert found["gender"].distinct == 1
-    assert found["age"].distinct == 2
+    assert (found["gender"].distinct, found["gender"].unknown) == (1, 0.0)
+    assert (found["age"].distinct, found["age"].unknown) == (1, 0.5)
+    assert found["age"].effective == pytest.approx(1.0)
+
+
+def test_cluster_of_whom_nothing_is_known_tells_nothing() -> None:
+    found = cluster_diversity(buffer_of("age=old", "age=young", "", "age="), 2)
+    assert (found["age"].distinct, found["age"].unknown) == (2, 0.5)
+    assert found["age"].distance == pytest.approx(0.0)

@@ -192,7 +192,15 @@ def test_check_of_no_folder_says_what_to_give(tmp_path: Path) -> None:
         check_folder(tmp_path / "none")
 
 
-def test_empty_folder_holds_no_violation(tmp_path: Path) -> None:
+def test_folder_without_a_record_is_no_proof_of_anything(tmp_path: Path) -> None:
+    (tmp_path / "safe.mp4").write_text("")
+    with pytest.raises(LedgerBroken, match=r"no releases-\*\.jsonl in .*gallery\.ledger") as told:
+        check_folder(tmp_path)
+    assert str(tmp_path) not in str(told.value)
+
+
+def test_record_without_releases_holds_no_violation(tmp_path: Path) -> None:
+    Ledger(3, "swap", tmp_path).close()
     found = check_folder(tmp_path)
     assert found.is_ok
     assert (found.people, found.k_real_min) == (0, 0)

@@ -92,9 +92,19 @@ def test_person_in_view_elsewhere_is_not_it_but_resembled() -> None:
     assert index_of(at(0)).sight(at(0), alone, excluded={1}) == Sighting(None, (1,))
 
 
-def test_twin_of_a_person_in_view_is_the_other_twin() -> None:
+def test_twin_of_a_person_in_view_is_the_other_twin_where_that_is_likest() -> None:
     index = index_of(at(0), at(0, 0.95))
-    assert index.sight(at(0), alone, excluded={1}).known == 2
+    assert index.sight(at(0, 0.95), alone, excluded={1}).known == 2
+
+
+def test_somebody_likest_to_a_person_in_view_is_no_weaker_match_but_in_doubt() -> None:
+    index = index_of(at(0), at(0, 0.95), at(1))
+    assert index.sight(at(0), alone, excluded={1}) == Sighting(None, (1, 2))
+
+
+def test_other_record_of_the_person_in_view_is_known() -> None:
+    index = index_of(at(0), at(0, 0.95))
+    assert index.sight(at(0), lambda record: (record, 1), excluded={1}).known == 2
 
 
 def test_doubt_about_several_people_names_each_once() -> None:

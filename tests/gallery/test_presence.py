@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engines.types import Surrogate
 from gallery.assignments import Assignment
-from gallery.presence import Period, Presence, Wearer
+from gallery.presence import Period, Presence, Wearer, records_of, worn_by
 
 pytestmark = pytest.mark.unit
 
@@ -44,14 +46,33 @@ def test_covered_and_unknown_tracks_hide_nobody() -> None:
 def test_others_are_the_people_in_view_of_the_same_stream() -> None:
     presence = presence_of(t1=wearer("f", 1), t2=wearer("g", 2), t3=covered())
     presence.see("door", [1, 3], 1.0)
-    assert presence.others("door", 3, 1.0) == [("w", 1)]
-    assert set(presence.others("door", 2, 1.0)) == {("w", 1), ("w", 9)}
+    assert records_of(presence.others("door", 3, 1.0)) == [("w", 1)]
+    assert set(records_of(presence.others("door", 2, 1.0))) == {("w", 1), ("w", 9)}
     assert presence.others("gate", 1, 1.0) == []
+
+
+def test_what_is_worn_is_named_by_face_and_by_look() -> None:
+    dressed = replace(wearer("f", 1), look="donor 7")
+    assert worn_by([dressed, covered()]) == {"f", "donor 7"}
+
+
+def test_second_wearer_of_a_look_is_hidden() -> None:
+    one, other = (replace(wearer(face, n), look="donor 7") for n, face in ((1, "f"), (2, "g")))
+    presence = presence_of(t1=other, t2=one, t3=replace(wearer("h", 3), look="donor 8"))
+    assert presence.see("door", [1, 2, 3], 0.0) == {1}
+
+
+def test_stream_that_comes_again_is_another_visit() -> None:
+    presence = presence_of(t1=wearer("f", 1))
+    first = presence.visit("door")
+    assert presence.visit("door") == first != presence.visit("gate")
+    presence.end("door")
+    assert presence.visit("door") not in {first, presence.visit("gate")}
 
 
 def test_track_asked_about_at_this_very_time_counts_as_in_view() -> None:
     presence = presence_of(t1=wearer("f", 1, seen_s=5.0))
-    assert presence.others("door", 2, 5.0) == [("w", 1)]
+    assert records_of(presence.others("door", 2, 5.0)) == [("w", 1)]
     assert presence.others("door", 2, 5.1) == []
 
 

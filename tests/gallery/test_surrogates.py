@@ -11,12 +11,14 @@ from engines.types import Latent
 from gallery.donors import DonorPopulation
 from gallery.errors import DonorError
 from gallery.secrets import KeyedRandom
+from gallery.settings import Scope
 from gallery.simulation import NoiseMaker
 from gallery.surrogates import (
     LONE_FACES,
     DonorMaker,
     Face,
     LoneFace,
+    Made,
     Surrogates,
     scope_domain,
 )
@@ -101,8 +103,8 @@ def test_latent_cannot_be_written_to() -> None:
 )
 def test_latent_of_another_kind_is_refused(bad: Latent) -> None:
     class Maker(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Latent:
-            return bad
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+            return Made(bad)
 
     with pytest.raises(DonorError):
         Surrogates(Maker()).latent(FACE)
@@ -126,11 +128,49 @@ def test_donor_faces_of_one_scope_are_all_different() -> None:
     assert cosines.max() < 0.5
 
 
+def test_faces_of_one_main_donor_have_one_look_whatever_their_scope_and_window() -> None:
+    dice = np.random.default_rng(0)
+    population = DonorPopulation(dice.normal(size=(20, 2, 512)).astype(np.float32))
+    surrogates = Surrogates(DonorMaker(population))
+    faces = [
+        dataclasses.replace(FACE, secret=bytes([n]) * 32, cluster=n % 3, domain=("camera", str(n)))
+        for n in range(40)
+    ]
+    flat = np.stack([(surrogates.latent(face) - population.mean).ravel() for face in faces])
+    looks = [surrogates.look(face) for face in faces]
+    is_one = np.array([[one == other for other in looks] for one in looks])
+    assert np.array_equal(np.corrcoef(flat) > 0.8, is_one)
+    assert 10 < len(set(looks)) < 40
+
+
+def test_faces_of_donors_that_come_again_have_looks_of_their_own() -> None:
+    dice = np.random.default_rng(0)
+    population = DonorPopulation(dice.normal(size=(20, 2, 512)).astype(np.float32))
+    surrogates = Surrogates(DonorMaker(population))
+    again = [dataclasses.replace(FACE, cluster=5, slot=slot) for slot in range(5)]
+    assert [surrogates.look(face) for face in again] == [face.name for face in again]
+
+
+def test_first_unworn_face_has_neither_name_nor_look_of_a_worn_one() -> None:
+    class ByNumber(NoiseMaker):
+        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+            return Made(super().make(keyed, number, places, attribute_bin).latent, number)
+
+    surrogates = Surrogates(ByNumber())
+    first, second, third = (LoneFace(FACE.secret, turn, 9, FACE.domain) for turn in range(3))
+    worn = {first.name, surrogates.look(second)}
+    assert surrogates.first_unworn([first, second, third], worn) == third
+    assert surrogates.first_unworn([first, second], worn) is None
+
+
 @pytest.mark.parametrize(
-    ("scope", "same"),
-    [("track", False), ("camera", True), ("session", False), ("forever", True)],
-)
-def test_other_session_changes_track_and_session_domains(scope: str, same: bool) -> None:
-    one = scope_domain(scope, "s1", "door", 1)  # type: ignore[arg-type]
-    other = scope_domain(scope, "s2", "door", 1)  # type: ignore[arg-type]
-    assert (one == other) is same
+    ("scope", "other_session", "other_track"),
+    [("track", True, False), ("camera", True, True), ("session", False, True),
+     ("forever", True, True)],
+)  # fmt: skip
+def test_domain_stays_the_same_as_far_as_its_scope_reaches(
+    scope: Scope, other_session: bool, other_track: bool
+) -> None:
+    one = scope_domain(scope, "s1", "door", ("run", 1))
+    assert (one == scope_domain(scope, "s2", "door", ("run", 1))) is other_session
+    assert (one == scope_domain(scope, "s1", "door", ("run", 2))) is other_track

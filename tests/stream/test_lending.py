@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,18 +16,26 @@ import pytest
 from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.pictures import picture_from_bgr
-from engines.types import Face, Frame, Track, TrackState
+from engines.types import Face, Frame, Surrogate, Track, TrackState
 from gallery.donors import DonorPopulation
 from gallery.errors import SecretMissing, SettingsConflict, StoreUnavailable
 from gallery.gallery import Gallery
 from gallery.ledger import check_folder
 from gallery.secrets import KEY_VARIABLE, SecretRing
 from gallery.stores.local_redis import INSTALL, LocalRedis
-from stream.lending import GalleryLender, gallery_from_settings
+from stream.engine_set import EngineSet
+from stream.file_run import _replacer
+from stream.jobs import Job
+from stream.lending import GalleryLender, file_stream, gallery_from_settings
+from stream.replacement import FaceReplacer
 
 PEOPLE = PersonThresholds(match=0.5, doubt=0.5)
 SOMEBODY = np.eye(8, dtype=np.float32)[0]
 DONORS = DonorPopulation(np.random.default_rng(0).normal(size=(200, 2, 512)).astype(np.float32))
+
+FACE = Face(np.array([0, 0, 4, 4], np.float32), np.ones((5, 2), np.float32), 0.9)
+FRAME = Frame(picture_from_bgr(np.zeros((8, 8, 3), np.uint8)), 0, Fraction(1, 25), 0)
+TRACK = Track(1, FACE, TrackState.DETECTED, 5, True)
 
 with_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason=f"needs redis-server: {INSTALL}"
@@ -144,6 +154,84 @@ def test_resumable_runs_with_one_ledger_count_their_people_apart(tmp_path: Path)
     assert (found.windows, found.people, found.violations) == (2, 5, ())
     record = "".join(path.read_text() for path in tmp_path.glob("*.jsonl"))
     assert b"aaaa".hex() not in record
+
+
+def scoped(scope: str, **gallery: object) -> Settings:
+    return Settings.model_validate({"gallery": gallery, "privacy": {"k": 3, "scope": scope}})
+
+
+def lent_in_files(gallery: Gallery, *paths: Path) -> list[bytes]:
+    """What the same person wears on the first track of each file."""
+    engines = cast("EngineSet", SimpleNamespace(swap=SimpleNamespace(attributes=None, crew=None)))
+    latents = []
+    for path in paths:
+        job = Job(path, path.with_suffix(".out.mp4"), "video")
+        lender = cast("GalleryLender", _replacer(job, Settings(), engines, gallery))
+        answer = lender.lend(FRAME, TRACK, SOMEBODY)
+        assert isinstance(answer, Surrogate)
+        latents.append(answer.latent.tobytes())
+        gallery.end(file_stream(gallery, path))
+    return latents
+
+
+@pytest.fixture
+def bare_lenders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """File runs get their lender itself in the place of the swap."""
+
+    def lender_alone(swap: object, lender: GalleryLender, settings: Settings) -> FaceReplacer:
+        return cast("FaceReplacer", lender)
+
+    monkeypatch.setattr("stream.file_run.swap_by", lender_alone)
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("bare_lenders")
+@pytest.mark.parametrize(
+    ("scope", "again", "elsewhere"),
+    [("track", False, False), ("camera", True, False), ("session", True, True)],
+)
+def test_files_of_one_name_are_linked_only_as_far_as_the_scope_says(
+    tmp_path: Path, scope: str, again: bool, elsewhere: bool
+) -> None:
+    gallery = gallery_from_settings(scoped(scope), DONORS, PEOPLE)
+    one, other = tmp_path / "cam1" / "clip.mp4", tmp_path / "cam2" / "clip.mp4"
+    first, repeated, second = lent_in_files(gallery, one, one, other)
+    assert (first == repeated) is again
+    assert (first == second) is elsewhere
+    assert list(gallery._presence.streams()) == []
+
+
+@pytest.mark.unit
+def test_name_of_a_files_stream_tells_no_path_and_differs_between_runs(tmp_path: Path) -> None:
+    path = tmp_path / "person" / "clip.mp4"
+    names = [file_stream(opened(), path) for _ in range(2)]
+    assert names[0] != names[1]
+    assert not any(part in name for name in names for part in ("clip", "person", str(tmp_path)))
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("bare_lenders")
+@pytest.mark.parametrize("scope", ["track", "camera", "session"])
+def test_resumed_run_lends_the_same_faces_whatever_the_scope(tmp_path: Path, scope: str) -> None:
+    lent = []
+    for key in (b"r" * 32, b"r" * 32, b"s" * 32):
+        gallery = gallery_from_settings(scoped(scope), DONORS, PEOPLE, key)
+        lent += lent_in_files(gallery, tmp_path / "clip.mp4")
+    assert lent[0] == lent[1] != lent[2]
+
+
+@pytest.mark.redis
+@with_redis
+def test_runs_of_one_session_share_no_face_of_a_track(folder: Path) -> None:
+    with LocalRedis(folder) as server:
+        chosen = scoped("track", **on_redis(server, folder), session="night")
+        faces = set()
+        for key in (None, None, b"r" * 32, b"r" * 32):
+            gallery = gallery_from_settings(chosen, DONORS, PEOPLE, key)
+            faces.add(gallery.assign("door", 1, SOMEBODY, None, 0.0).face)
+            assert gallery.people == 1
+            gallery.close()
+        assert len(faces) == 3
 
 
 class SameBin:
