@@ -68,6 +68,8 @@ def read_picture(path: Path) -> BgrImage:
 
 def _people_in_table(folder: Path, table: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
+    if not table.is_file():
+        raise PeopleFolderRejected(f"{table.name}: no such table; check the path")
     with table.open(newline="", encoding="utf-8") as file:
         rows = csv.DictReader(file)
         if not {"file", "person"} <= set(rows.fieldnames or ()):

@@ -80,6 +80,8 @@ def test_table_says_who_is_on_which_picture(tmp_path: Path) -> None:
     table.write_text("name,picture\n")
     with pytest.raises(PeopleFolderRejected, match="`file` and `person`"):
         people_in_folder(tmp_path, table)
+    with pytest.raises(PeopleFolderRejected, match="no such table"):
+        people_in_folder(tmp_path, tmp_path / "none.csv")
 
 
 def test_flat_folder_is_no_folder_of_people_unless_allowed(tmp_path: Path) -> None:
