@@ -2,30 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from config.service import ServiceSettings, Sources, StreamSpec
-from stream.live.address import address_from_text
+from stream.live.address import Address, address_from_text
 from stream.live.errors import AddressRefused
-from stream.service.url_guard import Allowance
+from stream.service.url_guard import Allowance, Resolve, UrlGuard
 
-__all__ = ["allowance_of"]
+__all__ = ["StreamGate", "allowance_of"]
+
+
+class StreamGate:
+    """The gate of the service's streams.
+
+    A file that an entry of the configuration names is admitted for what it is there, a source
+    or a sink, and nothing else in its folder is. Sinks are admitted in no other way:
+    `sources.folders` may be read alone.
+
+    Args:
+        settings: of the service.
+        resolve_name: see `UrlGuard`.
+    """
+
+    def __init__(self, settings: ServiceSettings, resolve_name: Resolve | None = None) -> None:
+        self._guard = UrlGuard(allowance_of(settings), resolve_name)
+        specs = settings.streams
+        self._sources = _files_among(spec.source for spec in specs)
+        self._sinks = _files_among(sink for spec in specs for sink in spec.sinks)
+
+    def admit(self, address: Address) -> tuple[str, ...]:
+        """IP addresses to connect to; see `Gate`.
+
+        Who connects does not say what a file is to be: `check_files` has looked at that.
+
+        Raises:
+            AddressRefused: not allowed.
+            SourceLost: the name does not resolve.
+        """
+        if address.kind == "file" and self._is_own_sink(address):
+            return ()
+        return self._admit_source(address)
+
+    def check_files(self, spec: StreamSpec) -> None:
+        """Looks at the files of a stream, each for what the stream would do with it.
+
+        Raises:
+            AddressRefused: its source may not be played, or a sink not be written.
+        """
+        for text in _files_among([spec.source]):
+            self._admit_source(address_from_text(text))
+        for text in _files_among(spec.sinks):
+            if not self._is_own_sink(address_from_text(text)):
+                raise AddressRefused("that file is no sink of the configuration; name it there")
+
+    def _admit_source(self, address: Address) -> tuple[str, ...]:
+        if address.kind == "file":
+            path = Path(address.path).resolve()
+            if any(path == Path(own).resolve() for own in self._sources):
+                return ()
+        return self._guard.admit(address)
+
+    def _is_own_sink(self, address: Address) -> bool:
+        place = _place_of(address.path)
+        return any(place == _place_of(own) for own in self._sinks)
 
 
 def allowance_of(settings: ServiceSettings) -> Allowance:
-    """What may be reached: the allow-list, and what the configuration's own streams name.
+    """What may be reached: the allow-list, and the ends and cameras that own streams name.
 
     The metadata addresses stay refused for those as well.
     """
-    wanted = settings.sources
     own = [_own_allowance(spec) for spec in settings.streams]
-    listed = _listed(wanted)
+    listed = _listed(settings.sources)
     return replace(
         listed,
         endpoints=tuple(end for one in own for end in one.endpoints),
-        folders=(*listed.folders, *(folder for one in own for folder in one.folders)),
         devices=(*listed.devices, *(device for one in own for device in one.devices)),
     )
 
@@ -41,15 +95,32 @@ def _listed(wanted: Sources) -> Allowance:
 
 
 def _own_allowance(spec: StreamSpec) -> Allowance:
-    """The addresses that one entry of the configuration file names itself."""
-    endpoints, folders, devices = [], [], []
+    """The hosts and cameras that one entry of the configuration file names itself."""
+    endpoints, devices = [], []
     for text in filter(None, (spec.source, *spec.sinks)):
         with suppress(AddressRefused):
             address = address_from_text(text)
-            if address.kind == "file":
-                folders.append(Path(address.path).parent)
-            elif address.kind == "camera":
+            if address.kind == "camera":
                 devices.append(address.path)
-            else:
+            elif address.is_network:
                 endpoints.append(str(address))
-    return Allowance(folders=tuple(folders), devices=tuple(devices), endpoints=tuple(endpoints))
+    return Allowance(devices=tuple(devices), endpoints=tuple(endpoints))
+
+
+def _files_among(texts: Iterable[str]) -> tuple[str, ...]:
+    """Those that name a file; what is malformed is refused where the stream is built."""
+    files = []
+    for text in texts:
+        with suppress(AddressRefused):
+            if address_from_text(text).kind == "file":
+                files.append(text)
+    return tuple(files)
+
+
+def _place_of(playlist: str) -> Path:
+    """Where a playlist and the segments beside it are written.
+
+    The segments are named after the playlist as written, so a link to it is another place.
+    """
+    path = Path(playlist)
+    return path.parent.resolve() / path.name

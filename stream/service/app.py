@@ -98,7 +98,7 @@ async def _attend(context: Context) -> None:
 
 def _add_own_routes(app: FastAPI) -> None:
     @app.get("/healthz", tags=["health"])
-    def healthz() -> Health:
+    async def healthz() -> Health:  # answers also while every thread for requests waits
         """Whether the process answers."""
         return Health(status="ok")
 

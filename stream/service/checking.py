@@ -15,9 +15,8 @@ from gallery.secrets import SecretRing
 from stream.errors import UsageRefused
 from stream.live.address import address_from_text
 from stream.methods import SWAP, method_cover
-from stream.service.allowances import allowance_of
+from stream.service.allowances import StreamGate
 from stream.service.certificates import check_tls
-from stream.service.url_guard import UrlGuard
 
 __all__ = ["check_service"]
 
@@ -40,10 +39,10 @@ def check_service(settings: ServiceSettings) -> None:
     method_cover(settings.anonymize.method)
     model_path(settings.anonymize.detection.model)
     _check_keys(settings.anonymize)
-    guard = UrlGuard(allowance_of(settings), _as_if_resolved)
+    gate = StreamGate(settings, _as_if_resolved)
     for spec in settings.streams:
         try:
-            _check_stream(spec, settings, guard)
+            _check_stream(spec, settings, gate)
         except KveilError as error:
             raise UsageRefused(f"stream {spec.name}: {error}") from None
 
@@ -58,11 +57,12 @@ def _check_keys(chosen: Settings) -> None:
         SecretRing.from_environment()
 
 
-def _check_stream(spec: StreamSpec, settings: ServiceSettings, guard: UrlGuard) -> None:
+def _check_stream(spec: StreamSpec, settings: ServiceSettings, gate: StreamGate) -> None:
     if spec.method is not None:
         method_cover(spec.method)
     for text in filter(None, (spec.source, *spec.sinks)):
-        guard.admit(address_from_text(text))
+        gate.admit(address_from_text(text))
+    gate.check_files(spec)
     if spec.record and not settings.recording.folder:
         raise UsageRefused("recording needs recording.folder in the configuration")
 

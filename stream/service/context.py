@@ -11,6 +11,7 @@ from fastapi import Depends, Request, params
 
 from config.service import Role, ServiceSettings
 from stream.service.limits import HOLDER
+from stream.service.places import Places
 from stream.service.tokens import Holder, TokenBook
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Context:
         publishers: WHIP sessions.
         engines: for reports.
         reload: reads the configuration again; gives the streams touched.
-        previews: MJPEG previews being served.
+        previews: places of the MJPEG previews being served.
         closing: set when the service ends, so that endless answers end too.
     """
 
@@ -44,7 +45,7 @@ class Context:
     publishers: Guests
     engines: list[EngineChoice]
     reload: Callable[[], list[str]]
-    previews: int = 0
+    previews: Places = field(default_factory=Places)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     def send_away_soon(self, streams: Collection[str] = ()) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
+from config.errors import ConfigError
 from config.service import StreamSpec
-from stream.live.assembly import Assembly, RunningStream
+from engines.errors import KveilError
+from stream.live.assembly import RunningStream
 from stream.service.errors import StreamConflict, StreamUnknown
 
 __all__ = ["Fleet", "Member"]
 
 _LOG = structlog.get_logger("kveil.fleet")
 _TAKEN: Final = "a stream added by REST has that name; delete that one, then reload"
+_CLOSED: Final = "the service is ending"
 
 
 @dataclass(slots=True)
@@ -35,18 +38,21 @@ class Member:
 
 
 class Fleet:
-    """All streams; calls block while a stream starts or stops, and are safe from any thread.
+    """All streams; safe from any thread.
+
+    Changes wait for one another, and for streams to start and stop; looking waits for nothing.
 
     Args:
-        assembly: builds streams.
+        build: builds a stream that does not run yet; see `Assembly.build`.
         most: how many there may be.
     """
 
-    def __init__(self, assembly: Assembly, most: int) -> None:
-        self._assembly = assembly
+    def __init__(self, build: Callable[[StreamSpec], RunningStream], most: int) -> None:
+        self._build = build
         self._most = most
         self._lock = threading.RLock()
-        self._members: dict[str, Member] = {}
+        self._members: dict[str, Member] = {}  # exchanged as a whole: it is read without the lock
+        self._is_closed = False
         self._stuck: list[str] = []
         self._told_taken: set[str] = set()
 
@@ -57,8 +63,7 @@ class Fleet:
 
     def members(self) -> Sequence[Member]:
         """Every stream, by name."""
-        with self._lock:
-            return [self._members[name] for name in sorted(self._members)]
+        return sorted(self._members.values(), key=lambda member: member.spec.name)
 
     def find(self, name: str) -> Member:
         """The stream of that name.
@@ -99,7 +104,7 @@ class Fleet:
             is_from_file: it goes with the configuration file.
 
         Raises:
-            StreamConflict: the name is taken, or there are too many streams.
+            StreamConflict: the name is taken, there are too many streams, or the fleet is closed.
             AddressRefused: it may not be reached.
         """
         with self._lock:
@@ -107,13 +112,12 @@ class Fleet:
                 raise StreamConflict("there is a stream of that name already")
             if len(self._members) >= self._most:
                 raise StreamConflict(f"there are {self._most} streams already; see bounds.streams")
-            running = self._assembly.build(spec)
-            member = Member(spec, running if spec.start else None, is_from_file)
-            self._members[spec.name] = member
+            member = Member(spec, None, is_from_file)
             if spec.start:
-                running.live.start()
-            else:  # its outputs wait in threads of their own
-                running.stop()
+                self._launch(member)
+            else:  # built all the same, to refuse now what could not be started
+                self._end(spec.name, self._built(spec))
+            self._members = {**self._members, spec.name: member}
             _tell("stream_added", spec.name, holder)
             return member
 
@@ -126,7 +130,7 @@ class Fleet:
         with self._lock:
             member = self.find(name)
             self._halt(member)
-            del self._members[name]
+            self._members = {own: one for own, one in self._members.items() if own != name}
             _tell("stream_removed", name, holder)
 
     def start(self, name: str, holder: str | None = None) -> Member:
@@ -134,12 +138,13 @@ class Fleet:
 
         Raises:
             StreamUnknown: there is none of that name.
+            StreamConflict: the fleet is closed.
+            AddressRefused: it may not be reached any more.
         """
         with self._lock:
             member = self.find(name)
             if member.running is None:
-                member.running = self._assembly.build(member.spec)
-                member.running.live.start()
+                self._launch(member)
                 _tell("stream_started", name, holder)
             return member
 
@@ -160,9 +165,11 @@ class Fleet:
         """Makes the streams of the file be these; gives the names of those touched.
 
         A stream whose entry is unchanged is not touched, nor is one added by REST. An entry
-        that cannot be built leaves the others alone.
+        that cannot be built leaves the others alone. A closed fleet stays as it is.
         """
         with self._lock:
+            if self._is_closed:
+                return []
             wanted = {spec.name: spec for spec in specs}
             touched = []
             for name, member in list(self._members.items()):
@@ -177,8 +184,9 @@ class Fleet:
             return sorted(set(touched))
 
     def close(self) -> list[str]:
-        """Stops every stream; gives the names of threads that would not leave."""
+        """Stops every stream, for good; gives the names of threads that would not leave."""
         with self._lock:
+            self._is_closed = True
             for member in self._members.values():
                 self._halt(member)
             return list(self._stuck)
@@ -186,8 +194,10 @@ class Fleet:
     def _add_or_tell(self, spec: StreamSpec) -> None:
         try:
             self.add(spec, is_from_file=True)
-        except Exception as error:
+        except (KveilError, ConfigError) as error:
             _LOG.error("stream_refused", stream=spec.name, reason=str(error))
+        except Exception as error:  # its text may hold an address with secrets
+            _LOG.error("stream_failed", stream=spec.name, error=type(error).__name__)
 
     def _tell_taken(self, wanted: Collection[str]) -> None:
         """Says once of each entry that a stream added by REST has its name."""
@@ -197,13 +207,36 @@ class Fleet:
             _LOG.error("stream_refused", stream=name, reason=_TAKEN)
         self._told_taken = taken
 
+    def _launch(self, member: Member) -> None:
+        """Builds and starts a stream; one that cannot start leaves nothing running."""
+        running = self._built(member.spec)
+        try:
+            running.live.start()
+        except BaseException:
+            self._end(member.spec.name, running)
+            raise
+        member.running = running
+
+    def _built(self, spec: StreamSpec) -> RunningStream:
+        if self._is_closed:
+            raise StreamConflict(_CLOSED)
+        return self._build(spec)
+
     def _halt(self, member: Member) -> None:
         running, member.running = member.running, None
         if running is not None:
+            self._end(member.spec.name, running)
+
+    def _end(self, name: str, running: RunningStream) -> None:
+        """Stops a stream; whatever comes of that, the others are still to be looked after."""
+        try:
             stuck = running.stop()
-            if stuck:
-                _LOG.error("threads_left_behind", stream=member.spec.name, threads=stuck)
-            self._stuck = [*self._stuck, *stuck][-100:]
+        except Exception as error:
+            _LOG.error("stop_failed", stream=name, error=type(error).__name__)
+            stuck = [name]
+        if stuck:
+            _LOG.error("threads_left_behind", stream=name, threads=stuck)
+        self._stuck = [*self._stuck, *stuck][-100:]
 
 
 def _tell(event: str, stream: str, holder: str | None) -> None:

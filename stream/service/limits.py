@@ -22,6 +22,7 @@ HOLDER: Final = "holder"
 _LOG = structlog.get_logger("kveil.http")
 _BODY_S: Final = 10.0
 _MOST_CLIENTS: Final = 4096
+_MOST_DIGITS: Final = 12
 _ALIVE: Final = "/healthz"
 _PROBES: Final = {_ALIVE, "/readyz"}
 """Asked by supervisors, which share an address with whoever sends wrong tokens."""
@@ -133,7 +134,8 @@ class RequestBounds:
         if not self._is_own_origin(headers):
             return 403, "that origin may not call; see listen.cors_origins"
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._body_bytes:
+        is_number = length.isdecimal() and len(length) <= _MOST_DIGITS
+        if not is_number or int(length) > self._body_bytes:
             return 413, f"a request has at most {self._body_bytes} bytes"
         return None
 

@@ -22,6 +22,7 @@ _ALLOWED: Final = frozenset(
         "logger",
         "stream",
         "streams",
+        "sections",
         "reason",
         "holder",
         "method",

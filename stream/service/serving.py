@@ -14,23 +14,23 @@ import structlog
 from aiortc import RTCIceServer
 
 from config.errors import ConfigError, SettingInvalid
-from config.service import ServiceSettings, Webrtc
+from config.service import ServiceSettings, StreamSpec, Webrtc
 from config.service_loading import load_service
 from stream.engine_set import EngineSet
 from stream.live.address import Address
-from stream.live.assembly import Assembly, ReplacerMaker
+from stream.live.assembly import Assembly, ReplacerMaker, RunningStream
 from stream.live.clock import SystemClock
 from stream.live.rtc_sessions import RtcSessions, limit_ice_addresses
 from stream.live.turns import Turns
-from stream.service.allowances import allowance_of
+from stream.service.allowances import StreamGate
 from stream.service.app import create_app
 from stream.service.certificates import check_tls
 from stream.service.context import Context
 from stream.service.fleet import Fleet
 from stream.service.guests import Guests
 from stream.service.logs import configure_logs
+from stream.service.restarts import sections_awaiting_restart
 from stream.service.tokens import TokenBook
-from stream.service.url_guard import UrlGuard
 from stream.service.web_server import AnnouncingServer, bound_sockets, make_server
 
 __all__ = ["Service", "serve_at", "serve_forever"]
@@ -58,12 +58,12 @@ class Service:
     ) -> None:
         self._file = file
         self._reloading = threading.Lock()
-        self._guard = UrlGuard(allowance_of(settings))
+        self._gate = StreamGate(settings)
         clock = SystemClock()
-        assembly = Assembly(
+        self._assembly = Assembly(
             settings, engines, make_replacer, self, Turns(settings.live.parallel), clock
         )
-        fleet = Fleet(assembly, settings.bounds.streams)
+        fleet = Fleet(self._build, settings.bounds.streams)
         limit_ice_addresses(settings.webrtc.addresses)
         webrtc = settings.webrtc
         servers = _ice_servers(webrtc)
@@ -81,7 +81,7 @@ class Service:
 
     def admit(self, address: Address) -> tuple[str, ...]:
         """The gate of all streams, by the settings in force; see `Gate`."""
-        return self._guard.admit(address)
+        return self._gate.admit(address)
 
     def start(self) -> None:
         """Starts the streams of the configuration; one that is refused leaves the others."""
@@ -91,8 +91,8 @@ class Service:
         """Reads the file again and applies streams, tokens and allowed sources.
 
         Who watches or publishes a stream that was touched, or by a token that is gone, is sent
-        away. Where it listens and how the engines run needs a restart. Blocks while streams
-        stop and start; never called on the event loop.
+        away. What needs a restart is told in the log. Blocks while streams stop and start; never
+        called on the event loop.
 
         Returns:
             Names of the streams that were touched.
@@ -106,13 +106,36 @@ class Service:
         with self._reloading:
             settings = load_service(self._file, may_be_empty=False)
             self._refuse_to_open(settings)
-            self._guard = UrlGuard(allowance_of(settings))
+            self._gate = StreamGate(settings)
             self.context.tokens = TokenBook(settings.access.tokens)
             self.context.send_away_soon()
             touched = self.context.fleet.apply(settings.streams)
             self.context.send_away_soon(touched)
         _LOG.info("reloaded", streams=touched)
+        self._tell_what_waits(settings)
         return touched
+
+    def catch_up(self) -> None:
+        """Reloads where the file has changed since it was read: the engines took time to open.
+
+        What is no regular file, such as a pipe, can be read only once.
+
+        Raises:
+            FileInvalid, SettingInvalid: see `reload`.
+        """
+        if self._file is None or not self._file.is_file():
+            return
+        if load_service(self._file) != self.context.settings:
+            self.reload()
+
+    def _build(self, spec: StreamSpec) -> RunningStream:
+        self._gate.check_files(spec)
+        return self._assembly.build(spec)
+
+    def _tell_what_waits(self, settings: ServiceSettings) -> None:
+        sections = sections_awaiting_restart(self.context.settings, settings)
+        if sections:
+            _LOG.warning("restart_needed", sections=sections)
 
     def _refuse_to_open(self, settings: ServiceSettings) -> None:
         """Refuses to drop the last token: a file may be half written, and a proxy may stand before.
@@ -204,6 +227,7 @@ async def serve_at(
         _LOG.info("listening", host=server.config.host, port=ports[0])
 
     server.announce = announce
+    server.say_goodbye = service.context.closing.set
     loop = asyncio.get_running_loop()
     with suppress(ValueError, RuntimeError):  # not in the main thread: no signals
         loop.add_signal_handler(
@@ -216,6 +240,7 @@ async def serve_at(
 
 def _reload_on_change(service: Service, file: Path | None, ended: threading.Event) -> None:
     seen = _changed_at(file)
+    _quietly(service.catch_up)
     while not ended.wait(_LOOK_S):
         now = _changed_at(file)
         if now != seen:
@@ -224,8 +249,12 @@ def _reload_on_change(service: Service, file: Path | None, ended: threading.Even
 
 
 def _reload_quietly(service: Service) -> None:
+    _quietly(service.reload)
+
+
+def _quietly(reload: Callable[[], object]) -> None:
     try:
-        service.reload()
+        reload()
     except ConfigError as error:
         _LOG.error("reload_refused", reason=str(error))
     except Exception as error:  # the watcher outlives it, and the next file may do

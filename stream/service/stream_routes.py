@@ -10,12 +10,13 @@ from typing import Annotated, Final
 import structlog
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from config.service import NAME_PATTERN, ServiceSettings, StreamSpec
-from stream.live.errors import ViewerRefused
 from stream.live.latest_picture import LatestPicture, jpeg_from_composite
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import StreamUnknown
+from stream.service.places import Place
 from stream.service.tokens import Holder
 from stream.service.views import ReportView, StreamView, report_of, view_of
 
@@ -117,15 +118,13 @@ async def read_preview(
 ) -> StreamingResponse:
     """Anonymized pictures one after the other, at most ten a second; `frames` 0 is endless."""
     running = shared.fleet.running(name)
-    if shared.previews >= shared.settings.webrtc.max_viewers:
-        raise ViewerRefused("every place for previews is taken; try again in a moment")
+    place = shared.previews.take(name, shared.settings.webrtc.max_viewers)
 
     def goes_on() -> bool:
         is_let_in = shared.tokens.stands(holder, "viewer")
         return is_let_in and shared.fleet.has(running) and not shared.closing.is_set()
 
-    parts = _preview(running.latest, request, shared, frames, goes_on)
-    return StreamingResponse(parts, media_type="multipart/x-mixed-replace; boundary=picture")
+    return _Preview(_pictures(running.latest, request, frames, goes_on), place)
 
 
 @router.get("/schema", dependencies=_VIEWER, responses=_REFUSALS)
@@ -157,26 +156,38 @@ async def _send_everybody_away(shared: Context, name: str) -> None:
     await shared.publishers.end_all(name)
 
 
-async def _preview(
-    latest: LatestPicture,
-    request: Request,
-    shared: Context,
-    frames: int,
-    goes_on: Callable[[], bool],
+class _Preview(StreamingResponse):
+    """Gives its place back however it ends, also before its first byte.
+
+    Args:
+        pictures: parts of the answer.
+        place: that the viewer has taken.
+    """
+
+    def __init__(self, pictures: AsyncIterator[bytes], place: Place) -> None:
+        super().__init__(pictures, media_type="multipart/x-mixed-replace; boundary=picture")
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._place.release()
+
+
+async def _pictures(
+    latest: LatestPicture, request: Request, frames: int, goes_on: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    shared.previews += 1
     seen, sent = 0, 0
-    try:
-        while goes_on() and not await request.is_disconnected():
-            composite = latest.composite
-            if composite is not None and latest.number > seen:
-                seen = latest.number
-                jpeg = await asyncio.to_thread(jpeg_from_composite, composite, 960)
-                head = f"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}"
-                yield head.encode() + b"\r\n\r\n" + jpeg + b"\r\n"
-                sent += 1
-                if sent == frames:
-                    break
-            await asyncio.sleep(_PREVIEW_PAUSE_S)
-    finally:
-        shared.previews -= 1
+    while goes_on() and not await request.is_disconnected():
+        composite = latest.composite
+        if composite is not None and latest.number > seen:
+            seen = latest.number
+            jpeg = await asyncio.to_thread(jpeg_from_composite, composite, 960)
+            head = f"--picture\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}"
+            yield head.encode() + b"\r\n\r\n" + jpeg + b"\r\n"
+            sent += 1
+            if sent == frames:
+                break
+        await asyncio.sleep(_PREVIEW_PAUSE_S)

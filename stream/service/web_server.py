@@ -58,9 +58,15 @@ def _told(listen: Listen, error: OSError | UnicodeError) -> str:
 
 
 class AnnouncingServer(uvicorn.Server):
-    """Says when it listens."""
+    """Says when it listens, and before it waits for answers to end.
+
+    Attributes:
+        announce: called when it listens.
+        say_goodbye: called when it is about to wait; ends the answers that have no end.
+    """
 
     announce: Callable[[], None]
+    say_goodbye: Callable[[], None]
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -72,6 +78,11 @@ class AnnouncingServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Waits for answers to end; the application's own end comes after that."""
+        self.say_goodbye()
+        await super().shutdown(sockets)
 
 
 def make_server(listen: Listen, app: ASGIApp) -> AnnouncingServer:

@@ -56,7 +56,12 @@ async def publish(name: Name, request: Request, shared: Shared, holder: Publishe
     if entrance is None:
         raise StreamConflict("this stream has a source of its own")
     offer = await _offer(request, shared)
-    session, answer = await shared.publishers.begin(name, offer, entrance.receive_from, holder)
+
+    async def prepare(session: RtcSession) -> None:
+        if _is_wanted(shared, running, session):
+            await entrance.receive_from(session)
+
+    session, answer = await shared.publishers.begin(name, offer, prepare, holder)
     await _end_unless_runs(shared, running, shared.publishers, session)
     return _created("whip", session, answer)
 
@@ -78,6 +83,8 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
         raise ViewerRefused("every place for viewers is taken; try again in a moment")
 
     async def prepare(session: RtcSession) -> None:
+        if not _is_wanted(shared, running, session):
+            return
         await send_to(session, running.encoder(codec), codec)
         if running.spec.audio == "pass":
             send_sound_to(session, running.live.output)
@@ -113,6 +120,11 @@ async def _offer(request: Request, shared: Context) -> str:
 def _created(kind: str, session: RtcSession, answer: str) -> Response:
     headers = {"Location": f"/{kind}/{session.stream}/{session.id}"}
     return Response(answer, 201, headers, media_type=_SDP)
+
+
+def _is_wanted(shared: Context, running: RunningStream, session: RtcSession) -> bool:
+    """Whether there is still something to join; a stopped stream would keep what joins it."""
+    return not session.is_ended and shared.fleet.has(running)
 
 
 async def _end_unless_runs(

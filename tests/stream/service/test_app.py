@@ -205,6 +205,17 @@ def test_offer_of_another_media_type_is_415() -> None:
         talk(service, conversation)
 
 
+@pytest.mark.parametrize("length", ["9" * 5000, "9" * 12, "-1", "1e3", "\u00b2"])
+def test_length_that_no_body_has_is_413(length: str) -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        headers = {b"Content-Length": length.encode("latin-1")}
+        answer = await client.get("/healthz", headers=headers)
+        assert answer.status_code == 413
+
+    with running_service(settings()) as service:
+        talk(service, conversation)
+
+
 def test_too_many_wrong_tokens_are_not_heard_any_more() -> None:
     bounds = Bounds(failures_per_minute=5)
     wrong = {"Authorization": "Bearer wrong"}

@@ -13,6 +13,7 @@ from config.errors import ConfigError, FileInvalid, SettingInvalid
 from config.service import StreamSpec
 from config.service_loading import load_service
 from stream.service import serving
+from stream.service.logs import without_secrets
 from stream.service.serving import Service
 from tests.stream.live.rtsp_peer import eventually
 from tests.stream.service.service_bench import bearer, running_service, talk, whip_stream
@@ -74,6 +75,33 @@ def test_refused_reload_is_one_line_in_the_log(service: Service, file: Path) -> 
     ]
 
 
+@pytest.mark.parametrize("section", ["listen", "bounds", "webrtc", "live"])
+def test_reload_of_what_only_a_restart_applies_is_told_without_values(
+    service: Service, file: Path, section: str
+) -> None:
+    changes = {
+        "listen": {"host": "0.0.0.0", "port": 1123},
+        "bounds": {"requests_per_minute": 1123},
+        "webrtc": {"turn_password": "secret-1123"},
+        "live": {"bitrate_kbps": 1123},
+    }
+    more = EVERYWHERE | {section: changes[section]}
+    write_configuration(file, [whip_stream()], ROLES, **more)
+    with capture_logs() as told:
+        assert service.reload() == []
+    needed = [without_secrets(None, "", one) for one in told if one["event"] == "restart_needed"]
+    assert [one["sections"] for one in needed] == [[section]]
+    assert "1123" not in str(needed)
+
+
+def test_reload_of_what_it_applies_needs_no_restart(service: Service, file: Path) -> None:
+    sources = {"hosts": ["*.cameras.example"]}
+    write_configuration(file, [whip_stream("hall")], ["operator"], **EVERYWHERE, sources=sources)
+    with capture_logs() as told:
+        assert service.reload() == ["desk", "hall"]
+    assert "restart_needed" not in [one["event"] for one in told]
+
+
 def test_watcher_outlives_a_reload_that_breaks(
     service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,11 +157,11 @@ def test_reload_ends_who_watches_or_publishes_what_it_touches(
 def test_reload_ends_previews_of_what_it_touches(service: Service, file: Path) -> None:
     async def conversation(client: httpx.AsyncClient) -> None:
         preview = asyncio.create_task(client.get("/api/v1/streams/desk/preview.mjpeg"))
-        assert await until(lambda: service.context.previews == 1)
+        assert await until(lambda: service.context.previews.count() == 1)
         write_configuration(file, [], ROLES)
         await asyncio.to_thread(service.reload)
         assert (await asyncio.wait_for(preview, 10.0)).status_code == 200
-        assert service.context.previews == 0
+        assert service.context.previews.count() == 0
 
     talk(service, conversation)
 
@@ -146,7 +174,7 @@ def test_reload_ends_who_watches_by_a_token_that_is_gone(service: Service, file:
         assert (await join(client, "whep", "desk", "operator")).status_code == 201
         path = "/api/v1/streams/desk/preview.mjpeg"
         preview = asyncio.create_task(client.get(path, headers=bearer("viewer")))
-        assert await until(lambda: service.context.previews == 1)
+        assert await until(lambda: service.context.previews.count() == 1)
         write_configuration(file, [whip_stream()], ["operator"])
         assert await asyncio.to_thread(service.reload) == []
         assert await until(lambda: viewers.count() == 1)
@@ -173,6 +201,19 @@ def test_entry_whose_name_rest_has_taken_is_told_once(service: Service, file: Pa
     assert [one["stream"] for one in refused] == ["hall"]
     assert "REST" in refused[0]["reason"]
     assert service.context.fleet.running("hall") is hall
+
+
+@pytest.mark.parametrize("stream", ["desk", "yard"])
+def test_watcher_applies_what_changed_before_it_began_and_only_that(
+    service: Service, file: Path, stream: str
+) -> None:
+    ended = threading.Event()
+    ended.set()
+    write_configuration(file, [whip_stream(stream)], ROLES, **EVERYWHERE)
+    with capture_logs() as told:
+        serving._reload_on_change(service, file, ended)
+    assert [one.spec.name for one in service.context.fleet.members()] == [stream]
+    assert ("reloaded" in [one["event"] for one in told]) is (stream == "yard")
 
 
 def test_changed_file_is_seen_and_applied(

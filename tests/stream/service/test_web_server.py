@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import socket
+import threading
 from pathlib import Path
 
+import httpx
 import pytest
 
-from config.service import Listen, ServiceSettings
+from config.service import Listen, Live, ServiceSettings
 from stream.errors import UsageRefused
 from stream.live.assembly import RunningStream
 from stream.live.live_stream import LiveStream
 from stream.replacement import CoverEveryFace
 from stream.service.serving import serve_forever
 from stream.service.web_server import bound_sockets
-from tests.stream.service.service_bench import engines, whip_stream
+from tests.stream.service.served import served
+from tests.stream.service.service_bench import engines, service_of, whip_stream
 
 pytestmark = pytest.mark.unit
 
@@ -54,3 +57,26 @@ def test_port_in_use_is_told_before_any_stream_starts(
             serve_forever(settings, engines(), lambda *_: CoverEveryFace(), None, print)
     assert "\n" not in str(refusal.value)
     assert not started
+
+
+def test_end_of_the_service_completes_an_answer_that_has_no_end() -> None:
+    settings = ServiceSettings(
+        listen=Listen(port=0), streams=(whip_stream(),), live=Live(hold_s=0.1)
+    )
+    begun, ends = threading.Event(), list[str]()
+
+    def watch(address: str) -> None:
+        try:
+            with httpx.stream("GET", f"{address}/api/v1/streams/desk/preview.mjpeg") as answer:
+                for _ in answer.iter_bytes():
+                    begun.set()
+            ends.append("complete")
+        except httpx.HTTPError as error:
+            ends.append(type(error).__name__)
+
+    with served(service_of(settings), settings) as address:
+        watcher = threading.Thread(target=watch, args=(address,))
+        watcher.start()
+        assert begun.wait(10.0)
+    watcher.join(10.0)
+    assert ends == ["complete"]
