@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import cv2
 import numpy as np
@@ -29,9 +30,17 @@ from tracker.schedule import DetectionSchedule
 from tracker.spans import KeySchedule
 from tracker.tracker import FrameTracks, Tracker
 
-__all__ = ["Anonymizer"]
+__all__ = ["Anonymizer", "Closable"]
 
 _THUMBNAIL = (36, 64)  # rows, columns
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A replacer that holds something until the stream ends, whatever else it can do."""
+
+    def close(self) -> None:
+        """Forgets the stream; idempotent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +122,9 @@ class Anonymizer:
         return composites
 
     def close(self) -> None:
-        """Ends the workers; idempotent."""
+        """Ends the workers, and forgets the stream wherever it was known; idempotent."""
         self._search.close()
-        if isinstance(self._replacer, AheadReplacer):
+        if isinstance(self._replacer, Closable):
             self._replacer.close()
 
     def _tracked(self, searched: Searched) -> list[Composite]:

@@ -15,6 +15,7 @@ import numpy as np
 from engines.alignment import scale_of
 from engines.compositor import Patch
 from engines.control_reading import ControlReader, Painter
+from engines.hairline import HairReader
 from engines.harmony import Retouch, retouch_of, retouched, sized_patch
 from engines.head_memory import HeadMemory
 from engines.patches import hides
@@ -119,6 +120,11 @@ class FaceDrawer:
         self.alters_heads = alters_heads
         self.draws_foreground = draws_foreground
         self._memories: dict[int, FaceMemory] = {}
+
+    @property
+    def hair(self) -> HairReader | None:
+        """Reads hair around faces; None leaves heads as they are."""
+        return self._painter.hair
 
     def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Replacement]:
         """Faces that are drawn when they are asked for; see `FaceDrawing.begin`."""

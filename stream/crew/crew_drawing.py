@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from engines.errors import EngineFault
-from engines.face_layers import Laid
+from engines.face_layers import Laid, PatchLayers
 from engines.head_memory import HeadMemory
 from engines.patches import PlacedPlanes
 from engines.pictures import Picture
 from engines.types import Box, Face, Frame
 from stream.crew.crew import FaceCrew
+from stream.crew.frame_use import Asked, FrameUse
 from stream.crew.member import Member
 from stream.crew.messages import (
-    Answer,
     DrawFaces,
     DrawHead,
     DrawnFace,
     SentFace,
     SentFrame,
     SentPatch,
-    SentPicture,
     picture_bytes,
     show_picture,
 )
@@ -73,21 +72,6 @@ class _Wearer:
         return [one for one in (self.face, self.head) if one is not None]
 
 
-@dataclass(slots=True, eq=False)
-class _FrameUse:
-    """What one frame's faces need until they are laid."""
-
-    index: int
-    blocks: list[MappedBlock] = field(default_factory=list)
-    answers: list[Future[Answer]] = field(default_factory=list)
-    shown: SentPicture | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody writes into its blocks any more."""
-        return all(answer.done() for answer in self.answers)
-
-
 @dataclass(frozen=True, slots=True)
 class _SentPictureOf:
     """A frame in a block of its own."""
@@ -99,8 +83,8 @@ class _SentPictureOf:
 class CrewDrawing:
     """Draws one stream's faces with a crew, and alone until there are several of them.
 
-    A member that dies or hangs costs its faces a cover in that frame; others draw them from then
-    on. Without any member all are drawn here.
+    A member that dies or hangs costs its faces a cover in that frame, and what is around others'
+    is drawn here; other members draw them from then on. Without any member all are drawn here.
 
     Args:
         crew: shared with other streams.
@@ -113,7 +97,7 @@ class CrewDrawing:
         self._stream = crew.stream()
         self._wearers: dict[int, _Wearer] = {}
         self._pictures: dict[int, _SentPictureOf] = {}
-        self._uses: list[_FrameUse] = []
+        self._uses: list[FrameUse] = []
         self._is_elsewhere = False
 
     @property
@@ -132,10 +116,10 @@ class CrewDrawing:
         for one in worn:
             shares[self._member(one.track, frame.index, len(worn))].append(one)
         own = self._own.begin(frame, shares.pop(None, []))
-        use = _FrameUse(frame.index)
+        use = FrameUse(frame.index)
         self._uses.append(use)
         asked = [
-            (member, faces, self._ask(member, frame, faces, use))
+            (faces, self._ask(member, frame, faces, use))
             for member, faces in shares.items()
             if member is not None
         ]
@@ -143,26 +127,29 @@ class CrewDrawing:
 
         def ended() -> Replacement:
             drawn = own()
-            for member, faces, (answer, block) in asked:
-                self._take(member, faces, answer, block, use, drawn)
+            for faces, one in asked:
+                self._take(faces, one, use, drawn)
             return drawn
 
         return ended
 
     def close(self) -> None:
-        """Forgets the stream, here and at the members; idempotent."""
+        """Forgets the stream, here and at the members; idempotent.
+
+        Waits for what is under way, and no longer than for its answer.
+        """
         self._own.close()
         for wearer in self._wearers.values():
             self._dismiss(wearer)
         self._wearers.clear()
         self._crew.forget(self._stream)
-        wait([one for use in self._uses for one in use.answers], self._crew.deadline_s)
-        over = [use for use in self._uses if use.is_over]
-        for use in over:
+        for use in self._uses:
+            for one in use.asked:
+                with suppress(EngineFault):
+                    one.result()
             self._give_back(use)
-        if len(over) == len(self._uses):
-            for picture in self._pictures.values():
-                self._crew.blocks.give_back(picture.block)
+        for picture in self._pictures.values():
+            self._crew.blocks.give_back(picture.block)
         self._uses, self._pictures = [], {}
 
     def _member(self, track: int, index: int, faces: int) -> Member | None:
@@ -187,9 +174,7 @@ class CrewDrawing:
             self._crew.give_back(wearer.head, _HEAD_WORK)
         wearer.face = wearer.head = None
 
-    def _ask(
-        self, member: Member, frame: Frame, faces: Sequence[Wearing], use: _FrameUse
-    ) -> tuple[Future[Answer], MappedBlock]:
+    def _ask(self, member: Member, frame: Frame, faces: Sequence[Wearing], use: FrameUse) -> Asked:
         own = self._sent(frame)
         blocks = [own.block]
         sent = []
@@ -207,9 +192,19 @@ class CrewDrawing:
             draws_foreground=self._own.draws_foreground,
             into=into.number,
         )
-        answer = member.ask(request, [*blocks, into])
-        use.answers.append(answer)
-        return answer, into
+        return self._asked(member, request, blocks, into, use)
+
+    def _asked(
+        self,
+        member: Member,
+        request: DrawFaces | DrawHead,
+        blocks: Sequence[MappedBlock],
+        into: MappedBlock,
+        use: FrameUse,
+    ) -> Asked:
+        asked = Asked.of(member, request, blocks, into, self._crew.deadline_s)
+        use.asked.append(asked)
+        return asked
 
     def _sent_face(self, one: Wearing, ahead: Sequence[tuple[SentFrame, Face]]) -> SentFace:
         wearer = self._wearers[one.track]
@@ -230,7 +225,7 @@ class CrewDrawing:
             known = self._pictures[frame.index] = _SentPictureOf(sent, block)
         return known
 
-    def _room(self, areas: int, faces: Sequence[Face], use: _FrameUse) -> MappedBlock:
+    def _room(self, areas: int, faces: Sequence[Face], use: FrameUse) -> MappedBlock:
         """A block for layers of so many times the faces' size."""
         needed = sum(areas * _LAYER_BYTES * _area(face) + _PATCH_BYTES for face in faces)
         block = self._crew.blocks.take(needed)
@@ -238,17 +233,11 @@ class CrewDrawing:
         return block
 
     def _take(
-        self,
-        member: Member,
-        faces: Sequence[Wearing],
-        answer: Future[Answer],
-        block: MappedBlock,
-        use: _FrameUse,
-        drawn: Replacement,
+        self, faces: Sequence[Wearing], asked: Asked, use: FrameUse, drawn: Replacement
     ) -> None:
         """Waits for a member's faces; where they do not come, they are covered."""
         try:
-            told = {one.track: one for one in self._result(member, answer).faces}
+            told = {one.track: one for one in asked.result().faces}
         except EngineFault:
             told = {}
         for one in faces:
@@ -259,28 +248,38 @@ class CrewDrawing:
             elif found.is_unfit:
                 drawn.causes[one.track] = str(found.face)
             else:
-                drawn.patches[one.track] = CrewFace(self, found, one.face, block, use)
-
-    def _result(self, member: Member, answer: Future[Answer]) -> Answer:
-        """An answer; a member that takes too long for it is ended.
-
-        Raises:
-            EngineFault: there is none.
-        """
-        try:
-            return answer.result(self._crew.deadline_s)
-        except TimeoutError:
-            member.kill()
-            raise EngineFault("a process that draws faces did not answer in time") from None
+                drawn.patches[one.track] = CrewFace(self, found, one.face, asked.into, use)
 
     def head(
         self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
     ) -> Callable[[], Laid | None]:
-        """Asks for what is around a face that was drawn; see `FaceLayers.head`."""
+        """Asks for what is around a face that was drawn; see `FaceLayers.head`.
+
+        By now the face is laid, so it is too late to cover it: where no member answers, this
+        process draws what is around it.
+
+        Raises:
+            EngineFault: neither can it; what is given may raise it as well.
+        """
+        asked: Asked | None = None
+        with suppress(EngineFault):
+            asked = self._ask_head(face, patch, picture, others)
+
+        def ended() -> Laid | None:
+            if asked is not None:
+                with suppress(EngineFault):
+                    sent = asked.result().head
+                    return None if sent is None else sent.seen_in(asked.into.content)
+            return self._own_head(face, patch, picture, others)
+
+        return ended
+
+    def _ask_head(
+        self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
+    ) -> Asked | None:
         use, wearer = face.use, self._wearers[face.drawn.track]
-        member = wearer.head
-        if member is None:
-            raise EngineFault("a process that draws faces has died")
+        if wearer.head is None:
+            return None
         original = self._pictures[use.index].block
         if use.shown is None:  # the original is drawn from no more
             use.shown = show_picture(picture, original)
@@ -298,14 +297,16 @@ class CrewDrawing:
             tuple(others),
             into.number,
         )
-        answer = member.ask(request, [original, face.block, into])
-        use.answers.append(answer)
+        return self._asked(wearer.head, request, [original, face.block], into, use)
 
-        def ended() -> Laid | None:
-            sent = self._result(member, answer).head
-            return None if sent is None else sent.seen_in(into.content)
-
-        return ended
+    def _own_head(
+        self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
+    ) -> Laid | None:
+        """What is around a face, drawn here; whoever draws it next goes on with what was read."""
+        wearer = self._wearers[face.drawn.track]
+        wearer.handed = wearer.handed or HeadMemory()
+        drawn = patch.seen_in(face.block.content, wearer.handed, self._own.hair)
+        return PatchLayers(drawn).head(picture, others)()
 
     def _release(self, index: int) -> None:
         """Gives back what frames needed that have been composed: all but the last `ahead`."""
@@ -319,7 +320,7 @@ class CrewDrawing:
         for wearer in forget_unseen(self._wearers, index):
             self._dismiss(wearer)
 
-    def _give_back(self, use: _FrameUse) -> None:
+    def _give_back(self, use: FrameUse) -> None:
         for block in use.blocks:
             self._crew.blocks.give_back(block)
 
@@ -332,7 +333,7 @@ class CrewFace:
     drawn: DrawnFace
     place: Face
     block: MappedBlock
-    use: _FrameUse
+    use: FrameUse
 
     def front(self, picture: Picture, others: Sequence[Box]) -> Laid | None:
         """What was found in front of the face when it was drawn."""

@@ -10,8 +10,9 @@ until the next attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from engines.detectors.multiscale import DetectionPlan
 from engines.types import Frame, Track
+from stream.anonymizer import Closable
 from stream.finding import Plans, Scale
-from stream.replacement import FaceReplacer, Replacement
+from stream.replacement import AheadReplacer, FaceReplacer, Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import FacesAhead, Foresighted
 from tracker.schedule import DetectionSchedule, MovingFace, Pass, ScheduleSettings
@@ -199,25 +201,50 @@ class SheddingReplacer:
     """Covers instead of swapping while there is no other way to keep up.
 
     Args:
-        inner: makes the surrogates.
+        inner: makes the surrogates; begun ahead where it can be, and closed with this.
         overload: tells the effort.
     """
 
     def __init__(self, inner: FaceReplacer, overload: Overload) -> None:
         self._inner = inner
+        self._early = inner if isinstance(inner, AheadReplacer) else None
         self._overload = overload
+
+    @property
+    def ahead(self) -> int:
+        """Frames begun before the first is completed; none for covers, which are there at once."""
+        return 0 if self._must_cover or self._early is None else self._early.ahead
 
     def foresee(self, ahead: FacesAhead) -> None:
         """Passes the way to look ahead on."""
         if isinstance(self._inner, Foresighted):
             self._inner.foresee(ahead)
 
+    def begin(self, frame: Frame, tracks: Sequence[Track]) -> Callable[[], Replacement]:
+        """Begins on a frame as the inner one would, or covers it.
+
+        Raises:
+            EngineFault: nothing could be made; what is given may raise it as well.
+        """
+        if self._must_cover:
+            return partial(Replacement, causes={track.id: "overload" for track in tracks})
+        if self._early is None:
+            return partial(self._inner.replace, frame, tracks)
+        return self._early.begin(frame, tracks)
+
     def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
         """Patches for the tracks, or none at all."""
-        if self._overload.effort >= Effort.COVER:
-            return Replacement(causes={track.id: "overload" for track in tracks})
-        return self._inner.replace(frame, tracks)
+        return self.begin(frame, tracks)()
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far."""
         return self._inner.counts()
+
+    def close(self) -> None:
+        """Closes the inner one; idempotent."""
+        if isinstance(self._inner, Closable):
+            self._inner.close()
+
+    @property
+    def _must_cover(self) -> bool:
+        return self._overload.effort >= Effort.COVER

@@ -287,6 +287,21 @@ def test_next_frames_are_begun_while_the_one_before_is_composed(ahead: int) -> N
     assert replacer.is_closed
 
 
+class Held(CoverEveryFace):
+    """Begins nothing ahead, and holds something."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_replacer_that_begins_nothing_ahead_is_closed_too() -> None:
+    replacer = Held()
+    run(anonymizer(ScriptedDetector(seen), replacer), frames(3))
+    assert replacer.is_closed
+
+
 def test_frame_that_cannot_be_begun_is_covered_and_the_others_go_on() -> None:
     subject = anonymizer(ScriptedDetector(seen), AheadOfItself(2, failing=[3]))
     composites = run(subject, frames(8, damaged=[5]))

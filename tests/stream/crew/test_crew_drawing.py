@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from config.loading import load_settings
 from engines.compositor import Composite, compose
@@ -23,23 +28,40 @@ from engines.patches import Placed
 from engines.pictures import BgrImage, Picture
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
 from stream.crew.crew import FaceCrew
-from stream.crew.crew_drawing import CrewDrawing, CrewFace, _FrameUse
+from stream.crew.crew_drawing import CrewDrawing, CrewFace
+from stream.crew.frame_use import FrameUse
 from stream.crew.member import Member
 from stream.crew.messages import DrawnFace, SentLayer
 from stream.crew.shared_blocks import MappedBlock, can_share
 from stream.demo_clip import portrait
 from stream.engine_set import EngineSet, SwapEngines, open_engines
 from stream.face_drawing import FaceDrawer
+from stream.replacement import Replacement
 from stream.swapping import SwapEveryFace
-from tests.stream.test_swapping import Lender, RowEmbedder
+from tests.stream.test_swapping import Lender
 
 pytestmark = [
     pytest.mark.unit,
     pytest.mark.skipif(not can_share(), reason="needs memory without a name"),
 ]
 
+
+class _Drawn(NamedTuple):
+    """Who draws a face, and who what is around it."""
+
+    face: Member
+    head: Member
+
+
 SIDE = 360
 """Of one person's half of the picture, px."""
+
+
+class SameEmbedder:
+    """Takes all faces for one person's, so that no track shows another from some frame on."""
+
+    def embed(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return np.tile(np.eye(1, 8, dtype=np.float32), (len(crops), 1))
 
 
 class DonorLender(Lender):
@@ -71,6 +93,9 @@ def swap(engines: EngineSet) -> SwapEngines:
 @pytest.fixture
 def crew(swap: SwapEngines) -> FaceCrew:
     assert swap.crew is not None
+    swap.crew._deaths = swap.crew._untold = 0  # each test may lose as many as a run
+    members_of(swap.crew)
+    swap.crew.told()
     return swap.crew
 
 
@@ -119,13 +144,44 @@ def subject_of(swap: SwapEngines, crew: FaceCrew | None) -> SwapEveryFace:
         return CrewDrawing(crew, drawer)
 
     chosen = None if crew is None else elsewhere
-    return SwapEveryFace(swap.painter, RowEmbedder(), DonorLender(swap), elsewhere=chosen)
+    return SwapEveryFace(swap.painter, SameEmbedder(), DonorLender(swap), elsewhere=chosen)
 
 
 def composed(subject: SwapEveryFace, frame: Frame, seen: list[Track]) -> Composite:
-    made = subject.replace(frame, seen)
+    return laid(subject.replace(frame, seen), frame, seen)
+
+
+def laid(made: Replacement, frame: Frame, seen: list[Track]) -> Composite:
     own = replace(frame, picture=frame.picture.copy())
     return compose(own, seen, made.patches, cover_named("solid"), made.causes)
+
+
+def blocks_in_use(crew: FaceCrew) -> frozenset[int]:
+    free = {block.number for some in crew.blocks._free.values() for block in some}
+    return crew.blocks.numbers - free
+
+
+def drawing_of(subject: SwapEveryFace) -> CrewDrawing:
+    drawing = subject._drawing
+    assert isinstance(drawing, CrewDrawing)
+    return drawing
+
+
+def wearer_of(subject: SwapEveryFace, track: int) -> _Drawn:
+    """Who draws a track, none of it being drawn here."""
+    wearer = drawing_of(subject)._wearers[track]
+    assert wearer.face is not None
+    assert wearer.head is not None
+    return _Drawn(wearer.face, wearer.head)
+
+
+def stop(member: Member) -> None:
+    """Hangs a process: it does nothing any more, and lives."""
+    os.kill(member._process.pid, signal.SIGSTOP)
+    end = time.monotonic() + 10
+    while _state(member._process.pid) != "T":
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def bare_share(made: Composite, original: Frame, face: Face, place: int) -> float:
@@ -137,6 +193,14 @@ def bare_share(made: Composite, original: Frame, face: Face, place: int) -> floa
         one.picture.planes[0][rows, columns].astype(np.int64) for one in (original, made)
     )
     return float((before == after).mean())
+
+
+def assert_alike(one: Composite, other: Composite) -> None:
+    """Whether nobody can tell two pictures apart."""
+    for plane, same in zip(one.picture.planes, other.picture.planes, strict=True):
+        away = np.abs(plane.astype(int) - same.astype(int))
+        assert away.max() <= 2
+        assert away.mean() < 0.02
 
 
 def assert_hidden(made: Composite, original: Frame, face: Face) -> None:
@@ -162,10 +226,7 @@ def test_faces_look_as_drawn_by_one_process(swap: SwapEngines, crew: FaceCrew, f
     for frame in frames(8):
         one, other = (composed(subject, frame, tracks(face)) for subject in (alone, shared))
         assert results(one) == results(other) == ["swapped", "swapped"]
-        for plane, same in zip(one.picture.planes, other.picture.planes, strict=True):
-            away = np.abs(plane.astype(int) - same.astype(int))
-            assert away.max() <= 2
-            assert away.mean() < 0.02
+        assert_alike(one, other)
     assert shared.ahead
     assert not alone.ahead
     shared.close()
@@ -187,16 +248,43 @@ def test_one_face_is_drawn_here_and_handed_over_when_another_comes(
 def test_member_that_dies_costs_a_cover_and_no_more(
     swap: SwapEngines, crew: FaceCrew, face: Face
 ) -> None:
-    subject, seen, told = subject_of(swap, crew), tracks(face), list[list[str]]()
-    for index, frame in enumerate(frames(14)):
-        if index == 4:
-            os.kill(members_of(crew)[0]._process.pid, signal.SIGKILL)
-        made = composed(subject, frame, seen)
-        assert_hidden(made, frame, face)
-        told.append(["full"] if made.is_fully_covered else results(made))
-    assert told[3] == ["swapped", "swapped"]
-    assert told[4] != ["swapped", "swapped"]
-    assert told[-1] == ["swapped", "swapped"]
+    """The planted fault: it dies when it was asked for a face and for what is around another."""
+    subject, seen = subject_of(swap, crew), tracks(face)
+    waiting = iter(frames(12))
+    for _ in range(3):
+        assert results(composed(subject, next(waiting), seen)) == ["swapped", "swapped"]
+    dying, frame = wearer_of(subject, 1).face, next(waiting)
+    assert dying is wearer_of(subject, 2).head
+    stop(dying)
+    ended = subject.begin(frame, seen)
+    dying.kill()
+    made = laid(ended(), frame, seen)
+    assert_hidden(made, frame, face)
+    assert results(made) == ["covered", "swapped"]
+    assert [one.cause for one in made.outcomes] == ["engine_fault", ""]
+    rest = [composed(subject, frame, seen) for frame in waiting]
+    assert [results(made) for made in rest] == [["swapped", "swapped"]] * len(rest)
+    assert len(crew.told()) == 1
+    subject.close()
+
+
+@pytest.mark.parametrize("fault", ["dies", "hangs"])
+def test_what_is_around_a_face_is_drawn_here_where_nobody_else_does(
+    swap: SwapEngines, crew: FaceCrew, face: Face, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """The planted fault: whoever was to draw it is gone, and the face is laid already."""
+    alone, subject, seen = subject_of(swap, None), subject_of(swap, crew), tracks(face)
+    frame = frames(1)[0]
+    one, drawn = composed(alone, frame, seen), subject.replace(frame, seen)
+    monkeypatch.setattr(crew, "deadline_s", 1.0)
+    gone = wearer_of(subject, 1).head
+    stop(gone)
+    if fault == "dies":
+        gone.kill()
+    made = laid(drawn, frame, seen)
+    assert gone.is_dead
+    assert results(made) == ["swapped", "swapped"]
+    assert_alike(one, made)
     subject.close()
 
 
@@ -207,9 +295,7 @@ def test_faults_of_a_member_cost_covers_and_what_it_must_know_is_told_again(
     subject, seen, told = subject_of(swap, crew), tracks(face), list[list[str]]()
     for index, frame in enumerate(frames(8)):
         if index == 3:
-            drawing = subject._drawing
-            assert isinstance(drawing, CrewDrawing)
-            crew.forget(drawing._stream)
+            crew.forget(drawing_of(subject)._stream)
         made = composed(subject, frame, seen)
         assert_hidden(made, frame, face)
         told.append(["full"] if made.is_fully_covered else results(made))
@@ -218,24 +304,55 @@ def test_faults_of_a_member_cost_covers_and_what_it_must_know_is_told_again(
     subject.close()
 
 
-def test_member_that_hangs_is_ended_in_time(
+def test_members_that_hang_are_ended_in_time(
     swap: SwapEngines, crew: FaceCrew, face: Face, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subject, seen = subject_of(swap, crew), tracks(face)
-    waiting = iter(frames(12))
-    for _ in range(3):
-        composed(subject, next(waiting), seen)
-    hung = members_of(crew)[1]
-    os.kill(hung._process.pid, signal.SIGSTOP)
+    """The planted fault: they read nothing, though a memory is handed over that fills a socket."""
+    hung = members_of(crew)
+    subject, waiting = subject_of(swap, crew), iter(frames(16))
+    for frame in itertools.islice(waiting, 6):
+        composed(subject, frame, tracks(face, 1))
+    memory = drawing_of(subject)._own._memories[1]
+    assert len(pickle.dumps(memory.portable())) > 1 << 20
+    for member in hung:
+        stop(member)
     monkeypatch.setattr(crew, "deadline_s", 1.0)
-    frame, start = next(waiting), time.monotonic()
-    made = composed(subject, frame, seen)
+    frame, made = next(waiting), list[Composite]()
+    work = threading.Thread(
+        target=lambda: made.append(composed(subject, frame, tracks(face))), daemon=True
+    )
+    start = time.monotonic()
+    work.start()
+    work.join(20)
+    assert made, "the frame did not come out"
     assert time.monotonic() - start < 10
-    assert_hidden(made, frame, face)
-    assert hung.is_dead
+    assert results(made[0]) == ["covered", "covered"]
+    assert_hidden(made[0], frame, face)
+    assert all(member.is_dead for member in hung)
     monkeypatch.undo()
-    assert [composed(subject, frame, seen) for frame in waiting][-1].outcomes[0].result == "swapped"
+    members_of(crew)
+    rest = [composed(subject, frame, tracks(face)) for frame in waiting]
+    assert results(rest[-1]) == ["swapped", "swapped"]
     subject.close()
+
+
+def test_frame_that_is_never_completed_holds_nothing_once_its_stream_ends(
+    swap: SwapEngines, crew: FaceCrew, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted fault: its members hang, too."""
+    members = members_of(crew)
+    subject, waiting = subject_of(swap, crew), iter(frames(4))
+    before = blocks_in_use(crew)
+    for _ in range(2):
+        composed(subject, next(waiting), tracks(face))
+    monkeypatch.setattr(crew, "deadline_s", 1.0)
+    for member in members:
+        stop(member)
+    subject.begin(next(waiting), tracks(face))
+    assert blocks_in_use(crew) != before
+    subject.close()
+    assert blocks_in_use(crew) == before
+    assert [member.work for member in members] == [0, 0]
 
 
 def test_layer_with_a_hole_over_the_face_is_refused(face: Face) -> None:
@@ -251,7 +368,7 @@ def test_layer_with_a_hole_over_the_face_is_refused(face: Face) -> None:
         block = MappedBlock(1, -1, np.zeros(1 << 22, np.uint8))
         sent, _ = SentLayer.of(Placed(0, 0, layer), original.picture, block.content, 0)
         drawn = DrawnFace(1, sent)
-        one = CrewFace(None, drawn, face, block, _FrameUse(0))  # type: ignore[arg-type]
+        one = CrewFace(None, drawn, face, block, FrameUse(0))  # type: ignore[arg-type]
         told.append(one.face(original.picture, seen[0].face))
     assert not isinstance(told[0], str)
     assert told[1] == "layer does not hide the face"
@@ -320,8 +437,12 @@ def test_processes_end_with_the_one_that_started_them() -> None:
 
 def _lives(process: int) -> bool:
     """Whether a process runs; one that has ended and was not waited for does not."""
+    return _state(process) not in "ZX"
+
+
+def _state(process: int) -> str:
+    """What it does, in the kernel's letters."""
     try:
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return False
-    return state not in "ZX"
+        return "X"

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from engines.compositor import Composite
 from engines.detectors.multiscale import DetectionPlan
 from engines.types import Face, Track, TrackState
 from stream.finding import Scale
@@ -15,11 +16,20 @@ from stream.live.overload import (
     SheddingSchedule,
     shedding_plans,
 )
-from stream.replacement import CoverEveryFace
+from stream.replacement import AheadReplacer, CoverEveryFace
 from tests.stream.live.fakes import frame_at
+from tests.stream.test_anonymizer import (
+    AheadOfItself,
+    ScriptedDetector,
+    anonymizer,
+    assert_every_face_hidden,
+    frames,
+    seen,
+)
 from tracker.schedule import ScheduleSettings
 
 pytestmark = pytest.mark.unit
+KINDS = ("begun", "ended")
 EVERY = ScheduleSettings(full_every_s=0.0, max_skipped=0, max_still_skipped=0)
 
 
@@ -31,13 +41,13 @@ def overload_at(effort: Effort) -> Overload:
 
 def test_load_is_shed_in_the_stated_order_and_taken_back_slowly() -> None:
     overload = Overload(worse_s=1.0, better_s=5.0)
-    seen: list[Effort] = []
+    efforts: list[Effort] = []
     for tick in range(600):
         effort = overload.observe(tick < 200, tick / 10)
-        if not seen or seen[-1] is not effort:
-            seen.append(effort)
+        if not efforts or efforts[-1] is not effort:
+            efforts.append(effort)
     down = [Effort.FULL, Effort.COARSE, Effort.SPARSE, Effort.COVER]
-    assert seen == [*down, *reversed(down[:-1])]
+    assert efforts == [*down, *reversed(down[:-1])]
 
 
 def test_single_late_frames_shed_nothing() -> None:
@@ -105,6 +115,56 @@ def test_last_step_covers_and_says_why() -> None:
     track = Track(7, face, TrackState.DETECTED, 3)
     replacer = SheddingReplacer(CoverEveryFace("method"), overload_at(Effort.COVER))
     assert replacer.replace(frame_at(0.0), (track,)).causes == {7: "overload"}
+
+
+def test_replacer_inside_is_begun_ahead_and_closed() -> None:
+    inner = AheadOfItself(2)
+    replacer = SheddingReplacer(inner, overload_at(Effort.SPARSE))
+    assert isinstance(replacer, AheadReplacer)
+    assert replacer.ahead == 2
+    replacer.close()
+    assert inner.is_closed
+
+
+def test_replacer_inside_that_begins_nothing_ahead_has_nothing_to_close() -> None:
+    replacer = SheddingReplacer(CoverEveryFace("method"), overload_at(Effort.FULL))
+    assert replacer.ahead == 0
+    replacer.close()
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 2])
+def test_overload_covers_from_one_frame_to_the_next_and_what_was_begun_is_completed(
+    ahead: int,
+) -> None:
+    inner, overload = AheadOfItself(ahead), overload_at(Effort.FULL)
+    subject = anonymizer(ScriptedDetector(seen), SheddingReplacer(inner, overload))
+    made: list[Composite] = []
+    for frame in frames(24):
+        overload.effort = Effort.COVER if 8 <= frame.index < 16 else Effort.FULL
+        made += subject.push(frame)
+    made += subject.flush()
+    subject.close()
+    assert_every_face_hidden(made)
+    assert len(made) == 24
+    causes = [one.outcomes[0].cause for one in made]
+    assert [cause for cause, _ in itertools.groupby(causes)] == ["method", "overload", "method"]
+    assert causes.count("overload") == 8
+    begun, ended = ([one for kind, one in inner.events if kind == event] for event in KINDS)
+    assert begun == ended == [one for one, cause in enumerate(causes) if cause == "method"]
+    assert inner.is_closed
+
+
+def test_covers_of_an_overload_leave_no_later_than_without_other_processes() -> None:
+    overload = overload_at(Effort.COVER)
+    subject, plain = (
+        anonymizer(ScriptedDetector(seen), one)
+        for one in (SheddingReplacer(AheadOfItself(2), overload), CoverEveryFace())
+    )
+    for frame, same in zip(frames(12), frames(12), strict=True):
+        made, at_once = subject.push(frame), plain.push(same)
+        assert [one.index for one in made] == [one.index for one in at_once]
+    for one in (subject, plain):
+        one.close()
 
 
 def test_frames_that_are_late_but_not_lost_never_make_covers_of_swaps() -> None:
