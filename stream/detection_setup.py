@@ -99,18 +99,25 @@ def file_schedule(
     Key frames far ahead need memory: where pictures are too large for it, and where every
     frame is to be searched, the schedule goes from frame to frame.
     """
+    rate, spans = float(shape.rate), SpanSettings()
     lookahead = lookahead_frames(settings, shape)
-    preroll_s = min(settings.tracking.preroll_s, lookahead / float(shape.rate))
-    full_every_s = min(settings.detection.full_every_s, max(preroll_s, _LEAST_FULL_EVERY_S))
-    spans = SpanSettings()
-    # A full pass may come half a span late, and the preroll must still reach back to the last.
-    latest_s = max(0.0, preroll_s - spans.longest_s / 2)
-    spans = replace(spans, full_every_s=min(full_every_s, latest_s))
-    span = max(1, min(spans.most_frames, int(spans.longest_s * float(shape.rate))))
+    span = max(1, min(spans.most_frames, int(spans.longest_s * rate)))
     left = _frames_in_memory(settings, shape) - frames_held(workers, span)
     if settings.detection.schedule == "every" or left < min(_LEAST_LOOKAHEAD, lookahead):
-        return DetectionSchedule(schedule_for(settings, full_every_s)), lookahead
-    return KeySchedule(spans), min(lookahead, left)
+        latest_s = max(min(settings.tracking.preroll_s, lookahead / rate), _LEAST_FULL_EVERY_S)
+        wanted = schedule_for(settings, min(settings.detection.full_every_s, latest_s))
+        return DetectionSchedule(replace(wanted, full_every_frames=lookahead)), lookahead
+    lookahead = min(lookahead, left)
+    # A full pass may come half a span late, and the preroll must still reach back to the last.
+    preroll_s = min(settings.tracking.preroll_s, lookahead / rate)
+    latest_s = max(0.0, preroll_s - spans.longest_s / 2)
+    spans = replace(
+        spans,
+        full_every_s=min(settings.detection.full_every_s, latest_s),
+        small_full_every_s=min(spans.small_full_every_s, latest_s),
+        full_every_frames=lookahead,
+    )
+    return KeySchedule(spans), lookahead
 
 
 def lookahead_frames(settings: Settings, shape: StreamShape) -> int:

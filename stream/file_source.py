@@ -27,6 +27,8 @@ MAX_PIXELS: Final = 1 << 27
 """Largest picture that is decoded, px; 16K UHD (15360 × 8640) passes."""
 
 _END_MARGIN_S: Final = 1.0
+_WOBBLE_FRAMES: Final = 4
+"""Periods that a time may lie behind, and frames in a row that may be, before its clock was set."""
 
 
 class FileSource:
@@ -171,24 +173,53 @@ class FileSource:
 
 @dataclass(slots=True)
 class _Clock:
-    """Gives every frame a timestamp that grows, from the container's or from the rate."""
+    """Gives every frame a timestamp that grows, from the container's or from the rate.
+
+    Where the container's clock was set back (files joined end to end, a camera started anew),
+    frames go on one period after the last and keep their spacing. Packed into one instant they
+    would leave too fast, and all that is measured in time, thorough searches first, would wait.
+
+    Attributes:
+        probe: the file's rate and time base.
+        last: the newest frame's pts.
+        first: the first frame's.
+        shift: added to the container's times.
+        shift_before: the same before the clock was last set; frames of both times may alternate
+            for a while, where the codec puts frames out of order.
+        nudged: frames in a row whose time did not grow by itself.
+    """
 
     probe: MediaProbe
     last: int | None = None
     first: int = 0
+    shift: int = 0
+    shift_before: int = 0
+    nudged: int = 0
 
     def pts_of(self, pts: int | None) -> int:
         """The frame's pts; frames without one follow their predecessor by one period."""
         shape = self.probe.shape
         period = max(1, round(1 / (shape.rate * shape.time_base)))
-        if not self.probe.has_timestamps or pts is None:
-            pts = 0 if self.last is None else self.last + period
         if self.last is None:
-            self.first = pts
-        elif pts <= self.last:
-            pts = self.last + 1
-        self.last = pts
-        return pts
+            self.first = self.last = pts if self.probe.has_timestamps and pts is not None else 0
+        elif not self.probe.has_timestamps or pts is None:
+            self.last += period
+        else:
+            self.last = self._grown(pts, self.last, period)
+        return self.last
+
+    def _grown(self, given: int, last: int, period: int) -> int:
+        """A time after `last`: as given, or near it, or of a clock that was set back."""
+        wanted = last + period
+        pts = min(given + self.shift, given + self.shift_before, key=lambda at: abs(at - wanted))
+        if pts > last:
+            self.nudged = 0
+            return pts
+        if pts >= last - _WOBBLE_FRAMES * period and self.nudged < _WOBBLE_FRAMES:
+            self.nudged += 1
+            return last + 1
+        self.shift, self.shift_before = wanted - given, self.shift
+        return wanted
 
     @property
     def end_s(self) -> float:

@@ -1,7 +1,8 @@
 """The swap on a stream: one surrogate per person, rendered anew in every frame.
 
-Per track the gallery is asked once for a surrogate; per frame the faces that wear one are drawn,
-see `stream.face_drawing`, and the layers handed to the compositor.
+Per person, which is a track unless `stream.wearer_watch` finds that another took its place, the
+gallery is asked once for a surrogate; per frame the faces that wear one are drawn, see
+`stream.face_drawing`, and the layers handed to the compositor.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
 from stream.unseen_tracks import forget_unseen
+from stream.wearer_watch import WearerWatch
 
 __all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
 
@@ -52,7 +54,7 @@ class SurrogateSource(Protocol):
 
 @dataclass(slots=True)
 class _Person:
-    """What is remembered of one track."""
+    """What is remembered of one track, as long as it shows one person."""
 
     seen: SharpestMean
     latent: Latent | None = None
@@ -95,8 +97,11 @@ class SwapEveryFace:
             draws_foreground=privacy.foreground == "drawn",
         )
         self._drawing: FaceDrawing = elsewhere(drawer) if elsewhere else drawer
+        self._watch = WearerWatch(embedder, painter.size)
         self._people: dict[int, _Person] = {}
+        self._tracks: dict[int, int] = {}
         self._ahead: FacesAhead | None = None
+        self._places: dict[int, Sequence[tuple[Frame, Face]]] = {}
 
     @property
     def ahead(self) -> int:
@@ -105,8 +110,9 @@ class SwapEveryFace:
 
     def foresee(self, ahead: FacesAhead) -> None:
         """Lets new tracks be told, and control be smoothed, by frames that have not left yet."""
-        self._embedder.foresee(ahead)
         self._ahead = ahead
+        self._embedder.foresee(lambda name: self._ahead_on(self._tracks[name]))
+        self._watch.foresee(self._ahead_on)
 
     def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
         """Patches for the tracks that can be followed; see `FaceReplacer.replace`.
@@ -122,12 +128,17 @@ class SwapEveryFace:
         Raises:
             EngineFault: a network failed; what is given may raise it as well.
         """
-        causes = {track.id: cause for track in tracks if (cause := self._cause_to_cover(track))}
-        clashing = self._source.see(frame, tracks)
-        causes |= {track.id: "shared_face" for track in tracks if track.id in clashing}
-        able = [track for track in tracks if track.id not in causes]
+        self._places.clear()
+        self._watch.look(frame, [track for track in tracks if not _cause_by_track(track)])
+        named, unsure = self._watch.named(frame, tracks)
+        self._tracks = {one.id: track.id for one, track in zip(named, tracks, strict=True)}
+        causes = {one.id: cause for one in named if (cause := self._cause_to_cover(one))}
+        causes |= dict.fromkeys(unsure - causes.keys(), "doubtful")
+        clashing = self._source.see(frame, named)
+        causes |= {one.id: "shared_face" for one in named if one.id in clashing}
+        able = [one for one in named if one.id not in causes]
         self._dress(frame, able)
-        others, worn = neighbours(tracks, self._margin), []
+        others, worn = neighbours(named, self._margin), []
         for track in able:
             person = self._people[track.id]
             if person.latent is None:
@@ -137,11 +148,13 @@ class SwapEveryFace:
                 seen = (track.id, track.face, person.latent, ahead, others[track.id])
                 worn.append(Wearing(*seen))
         forget_unseen(self._people, frame.index)
-        drawing = self._drawing.begin(frame, worn)
+        drawing, tracks_of = self._drawing.begin(frame, worn), self._tracks
 
         def ended() -> Replacement:
             drawn = drawing()
-            return Replacement(drawn.patches, causes | drawn.causes)
+            patches = {tracks_of[name]: patch for name, patch in drawn.patches.items()}
+            told = {tracks_of[name]: why for name, why in (causes | drawn.causes).items()}
+            return Replacement(patches, told)
 
         return ended
 
@@ -153,24 +166,25 @@ class SwapEveryFace:
         """Forgets the stream, here and elsewhere; idempotent."""
         self._drawing.close()
 
-    def _faces_ahead(self, frame: Frame, track: int) -> list[tuple[Frame, Face]]:
-        if self._ahead is None:
-            return []
+    def _faces_ahead(self, frame: Frame, name: int) -> list[tuple[Frame, Face]]:
         last_s = frame.time_s + REACH_S
         return [
             (seen, face)
-            for seen, face in self._ahead(track)
+            for seen, face in self._ahead_on(self._tracks[name])
             if seen.index > frame.index and seen.time_s <= last_s
         ]
 
+    def _ahead_on(self, track: int) -> Sequence[tuple[Frame, Face]]:
+        if self._ahead is None:
+            return []
+        if track not in self._places:
+            self._places[track] = self._ahead(track)
+        return self._places[track]
+
     def _cause_to_cover(self, track: Track) -> str:
         """Why a track must be covered whatever the engines can do; empty where it need not."""
-        if not track.is_confirmed:
-            return "unconfirmed"
-        if track.state is TrackState.DOUBTFUL:
-            return "doubtful"
-        if track.state is TrackState.EXTENDED:
-            return "extended"
+        if cause := _cause_by_track(track):
+            return cause
         person = self._people.get(track.id)
         was_small = person is not None and person.is_small
         x0, y0, x1, y1 = (float(value) for value in track.face.box_px)
@@ -203,5 +217,15 @@ class SwapEveryFace:
         answer = self._source.lend(frame, track, embedding)
         if isinstance(answer, Surrogate):
             person.latent = answer.latent
+            self._watch.lent(frame, self._tracks[track.id], embedding)
         else:
             person.cause = answer
+
+
+def _cause_by_track(track: Track) -> str:
+    """Why its track alone makes a face unfit for a surrogate; empty where it does not."""
+    if not track.is_confirmed:
+        return "unconfirmed"
+    if track.state is TrackState.DOUBTFUL:
+        return "doubtful"
+    return "extended" if track.state is TrackState.EXTENDED else ""

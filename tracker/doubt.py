@@ -38,7 +38,9 @@ def exchangeable(prices: Prices, matches: Matches, claimants: Flags, clear_faces
         prices: of T tracks and N detections.
         matches: M of them linked.
         claimants: (T,) tracks that are surely somebody; the others raise no doubt.
-        clear_faces: (N,) detections that are surely somebody.
+        clear_faces: (N,) detections that are surely somebody. The others raise doubt where
+            they lie nearer to a track than what was linked to it, as a face does that got weak
+            just when a clear one came by.
 
     Returns:
         (T,) true where the identity is doubtful, matched or not.
@@ -49,12 +51,25 @@ def exchangeable(prices: Prices, matches: Matches, claimants: Flags, clear_faces
     known = claimants[matches.tracks]
     _mark_swaps(doubtful, unlike, matches, own, known)
     _mark_rivals(doubtful, unlike, matches, own, claimants)
-    free = clear_faces.copy()
-    free[matches.faces] = False
-    if free.any() and len(own):
-        either = (unlike[np.ix_(matches.tracks, np.flatnonzero(free))] - own[:, None]).min(axis=1)
-        doubtful[matches.tracks[known & (either < _EXCHANGE_MARGIN)]] = True
+    _mark_others(doubtful, unlike, matches, own, known, clear_faces)
     return doubtful
+
+
+def _mark_others(
+    doubtful: Flags,
+    unlike: NDArray[np.float64],
+    matches: Matches,
+    own: NDArray[np.float64],
+    known: Flags,
+    clear_faces: Flags,
+) -> None:
+    """One track, two faces: the one that no track got fits almost as well, or better."""
+    free = np.setdiff1d(np.arange(len(clear_faces)), matches.faces)
+    if not len(free) or not len(own):
+        return
+    margins = np.where(clear_faces[free], _EXCHANGE_MARGIN, 0.0)
+    close = unlike[np.ix_(matches.tracks, free)] - own[:, None] < margins
+    doubtful[matches.tracks[known & close.any(axis=1)]] = True
 
 
 def _mark_swaps(

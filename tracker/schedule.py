@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
 from tracker.errors import TrackerSettingsRejected
 
@@ -56,6 +57,8 @@ class ScheduleSettings:
         full_every_s: longest time between two passes at full scale. Keep it below the
             tracker's `preroll_s` and its look-ahead, which cover the time before a small
             face's first detection. Longer: cheaper; small faces are found later.
+        full_every_frames: most frames from one full pass to the next, whatever their times
+            say. Keep it within the tracker's look-ahead.
         small_px: faces below this size are lost at the coarse scale.
         small_every_s: longest time between full passes while such a face is tracked.
         fast_sizes_per_s: with a face this fast every frame is run.
@@ -70,6 +73,7 @@ class ScheduleSettings:
     max_skipped: int = 1
     max_still_skipped: int = 3
     full_every_s: float = 0.35
+    full_every_frames: int = 300
     small_px: float = 24.0
     small_every_s: float = 0.15
     fast_sizes_per_s: float = 3.0
@@ -127,10 +131,12 @@ class DetectionSchedule:
         self._intervals: deque[float] = deque(maxlen=_RECENT)
         self._frame = 0
         self._scene = 0
-        self._last_s: float | None = None
+        self._clock = StreamClock()
+        self._given_s: float | None = None
         self._last_run_s = -math.inf
         self._last_full_s = -math.inf
         self._skipped = 0
+        self._since_full = 0
 
     def decide(
         self,
@@ -146,30 +152,37 @@ class DetectionSchedule:
                 of motion.
             moving: the faces tracked so far.
         """
-        step_s = self._step(time_s)
+        now_s, step_s = self._tick(time_s)
         change, is_cut = self._look(thumbnail)
-        choice = self._choose(time_s, step_s, change, is_cut, moving)
+        choice = self._choose(now_s, step_s, change, is_cut, moving)
+        self._since_full += 1
+        if self._since_full >= self.settings.full_every_frames:
+            choice = "full"
         if choice == "skip":
             self._skipped += 1
             return choice
-        self._skipped, self._last_run_s = 0, time_s
+        self._skipped, self._last_run_s = 0, now_s
         if choice == "full":
-            self._last_full_s = time_s
+            self._last_full_s, self._since_full = now_s, 0
         return choice
 
     def fail(self) -> None:
         """The run just decided failed: the next frame is run at full scale."""
         self._last_run_s = self._last_full_s = -math.inf
 
-    def _step(self, time_s: float) -> float:
-        """Longest interval lately, which the next one is taken to be; infinite if unclear."""
-        before, self._last_s = self._last_s, time_s
-        if before is None:
-            return _NOMINAL_S
-        if not time_s - before > 0:
-            return math.inf
-        self._intervals.append(time_s - before)
-        return max(self._intervals)
+    def _tick(self, time_s: float) -> tuple[float, float]:
+        """The frame's time by a clock that only advances, and how long the next may take.
+
+        That is the longest interval lately; infinite where the time given did not rise.
+        """
+        given_s, self._given_s = self._given_s, time_s
+        before_s, now_s = self._clock.now_s, self._clock.push(time_s)
+        if given_s is None:
+            return now_s, _NOMINAL_S
+        if not time_s > given_s:
+            return now_s, math.inf
+        self._intervals.append(now_s - before_s)
+        return now_s, max(self._intervals)
 
     def _look(self, thumbnail: NDArray[np.uint8] | None) -> tuple[float, bool]:
         """Local change since the frame before (0 when not known), and whether a cut."""

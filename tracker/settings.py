@@ -47,10 +47,10 @@ class TrackerSettings:
         hold_s: cover kept after a track's last detection. Longer: turned and half-hidden
             heads stay covered; cover lingers where a face has left.
         preroll_s: cover before a track's first detection, as far as the look-ahead reaches.
-        blip_hold_s: the same two for a track with fewer than `confirm_hits` detections, all
+        blip_hold_s: cover kept after a track with fewer than `confirm_hits` detections, all
             below `high_score`. Longer: faces that are hardly detected stay covered; so does
             what is no face.
-        min_hold_frames: these, at least this many frames, for low frame rates.
+        min_hold_frames: these three, at least this many frames, for low frame rates.
         reach_sizes: farthest a face may have moved from where it was expected, in face
             sizes, and still be linked. Larger: fast faces stay linked; more wrong links
             (which are doubtful, so covered).

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engines.types import Face
 from tracker.association import price
+from tracker.clock import StreamClock
 from tracker.cuts import CutDetector, registered_change
 from tracker.errors import TrackerSettingsRejected
 from tracker.schedule import local_change
@@ -28,6 +29,7 @@ Agreement = Literal["same", "flickering", "changed"]
 """The same faces; but for a face hardly seen; anything else."""
 
 _EPSILON_S = 1e-6
+_AT_LEAST_ONE = ("most_frames", "lively_frames", "full_every_frames", "most_resize")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class SpanSettings:
         full_every_s: longest time between two key frames searched at full scale. Keep it
             below the tracker's `preroll_s`.
         small_full_every_s: the same while faces are in view that only a full pass sees.
+        full_every_frames: most frames from one full pass to the next, whatever their times
+            say. Keep it within the tracker's look-ahead.
         most_move: distance between both ends, in face sizes, up to which a face is the same.
             Larger: cheaper; quick turns between the ends go unseen.
         most_resize: ratio of its sizes at both ends up to which it is.
@@ -64,6 +68,7 @@ class SpanSettings:
     pan_share: float = 0.01
     full_every_s: float = 0.5
     small_full_every_s: float = 0.25
+    full_every_frames: int = 300
     most_move: float = 0.35
     most_resize: float = 1.3
     clear_score: float = 0.5
@@ -71,7 +76,7 @@ class SpanSettings:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            least = 1 if name in ("most_frames", "lively_frames", "most_resize") else 0
+            least = 1 if name in _AT_LEAST_ONE else 0
             if not least <= getattr(self, name) < math.inf:
                 raise TrackerSettingsRejected(
                     f"span setting {name} = {getattr(self, name)}: choose {least} or more"
@@ -107,10 +112,12 @@ class KeySchedule:
         self._thumbnail: NDArray[np.uint8] | None = None
         self._frame = 0
         self._scene = 0
-        self._before_s = math.inf
+        self._clock = StreamClock()
+        self._given_s = math.inf
         self._key_s = -math.inf
         self._full_s = -math.inf
         self._since_key = 0
+        self._since_full = 0
 
     def decide(
         self,
@@ -126,24 +133,28 @@ class KeySchedule:
             thumbnail: (h, w) uint8 grey, about 64 × 36.
             has_small: faces are known that only a full pass sees.
         """
-        step_s, self._before_s = time_s - self._before_s, time_s
+        rises, self._given_s = time_s > self._given_s, time_s
+        before_s, now_s = self._clock.now_s, self._clock.push(time_s)
         change, share, is_cut = self._look(thumbnail)
         self._since_key += 1
+        self._since_full += 1
         wanted = self.settings
+        is_overdue = self._since_full >= wanted.full_every_frames
         most = wanted.most_frames if change < wanted.lively_change else wanted.lively_frames
         is_thorough = has_small and share >= wanted.pan_share
         most = 1 if is_thorough else most
-        is_key = is_cut or not step_s > 0 or self._since_key >= most
-        is_key |= not time_s + step_s - self._key_s <= wanted.longest_s + _EPSILON_S
+        is_key = is_cut or is_overdue or not rises or self._since_key >= most
+        is_key |= not 2 * now_s - before_s - self._key_s <= wanted.longest_s + _EPSILON_S
         if not is_key:
             return KeyChoice(is_key=False)
         ends_before = is_cut and self._since_key > 1
         every_s = wanted.small_full_every_s if has_small else wanted.full_every_s
         # The next key lies half a span late as often as half a span early.
-        is_full = not time_s + wanted.longest_s / 2 - self._full_s <= every_s
-        is_full |= is_cut or is_thorough
-        self._key_s, self._since_key = time_s, 0
-        self._full_s = time_s if is_full else self._full_s
+        is_full = not now_s + wanted.longest_s / 2 - self._full_s <= every_s
+        is_full |= is_cut or is_overdue or is_thorough
+        self._key_s, self._since_key = now_s, 0
+        if is_full:
+            self._full_s, self._since_full = now_s, 0
         return KeyChoice(is_key=True, is_full=is_full, ends_before=ends_before)
 
     def fail(self) -> None:

@@ -85,11 +85,15 @@ class Trajectory:
         return self.hits >= settings.confirm_hits and self.best_score >= settings.high_score
 
     def reach_s(self, settings: TrackerSettings, *, is_forward: bool) -> float:
-        """How long the track is covered beyond its last (or before its first) detection."""
-        limit_s = settings.hold_s if is_forward else settings.preroll_s
+        """How long the track is covered beyond its last (or before its first) detection.
+
+        What a thorough search found once and hardly may have been in view since the one before.
+        """
+        if not is_forward:
+            return settings.preroll_s
         if self.hits < settings.confirm_hits and self.best_score < settings.high_score:
-            return min(limit_s, settings.blip_hold_s)
-        return limit_s
+            return min(settings.hold_s, settings.blip_hold_s)
+        return settings.hold_s
 
     def observe(
         self,

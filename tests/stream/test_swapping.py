@@ -359,3 +359,30 @@ def test_patch_hides_the_original_in_the_composite() -> None:
     middle = (slice(80, 110), slice(75, 105))
     changed = (composite.picture.planes[0][middle] != before[middle]).any(axis=2)
     assert changed.mean() > 0.97
+
+
+class ToneEmbedder:
+    """Takes dark faces for one person and bright ones for another."""
+
+    def embed(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        is_bright = crops.mean(axis=(1, 2, 3)) > 127
+        return np.asarray(np.eye(2, 8, dtype=np.float32)[is_bright.astype(int)], np.float32)
+
+
+def test_who_takes_anothers_place_on_a_track_gets_a_cover_and_then_another_surrogate() -> None:
+    painter, lender = NoisePainter(), Lender()
+    subject = SwapEveryFace(painter, ToneEmbedder(), lender)
+    worn: list[float | str] = []
+    for index in range(60):
+        shown = picture_from_bgr(np.full((200, 300, 3), 20 if index < 30 else 230, np.uint8))
+        replacement = subject.replace(replace(frame(index), picture=shown), [track(side=90.0)])
+        assert set(replacement.patches) | set(replacement.causes) == {1}
+        worn.append(replacement.causes.get(1) or float(painter.latents[-1][0, 0, 0]))
+    first, last = worn[0], worn[-1]
+    assert isinstance(last, float)
+    assert first != last
+    begun = worn.index("doubtful")
+    assert worn[:begun] == [first] * begun
+    assert 30 <= begun <= 38
+    assert first not in worn[begun:]
+    assert len(lender.asked) == 2

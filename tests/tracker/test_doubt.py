@@ -74,3 +74,13 @@ def test_a_size_that_jumps_is_noticed_unless_long_unseen() -> None:
     prices = price(boxes((0, 0)), boxes((0, 0), size=40.0))
     assert has_resized(prices, linked((0, 0)), np.array([0.1])).tolist() == [True]
     assert has_resized(prices, linked((0, 0)), np.array([0.4])).tolist() == [False]
+
+
+@pytest.mark.parametrize(("left", "is_doubted"), [(1.0, True), (4.0, False)])
+def test_a_weak_face_raises_doubt_where_it_lies_nearer_than_the_linked_one(
+    left: float, is_doubted: bool
+) -> None:
+    tracks, faces = boxes((0, 0)), boxes((3, 0), (left, 0))
+    clear = np.array([True, False])
+    found = exchangeable(price(tracks, faces), linked((0, 0)), np.array([True]), clear)
+    assert found.tolist() == [is_doubted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -145,3 +146,17 @@ def test_thumbnails_too_small_for_blocks_are_still_compared() -> None:
 def test_a_setting_that_makes_no_sense_is_refused(wrong: float) -> None:
     with pytest.raises(TrackerSettingsRejected, match="full_every_s"):
         ScheduleSettings(full_every_s=wrong)
+
+
+@pytest.mark.parametrize("back_s", [0.4, 10.0, 1e5])
+def test_a_clock_set_back_lets_no_full_pass_wait(back_s: float) -> None:
+    schedule = DetectionSchedule()
+    times = [at / 25 - (back_s if at >= 250 else 0.0) for at in range(500)]
+    full = [at for at, time_s in enumerate(times) if schedule.decide(time_s) == "full"]
+    assert max(after - before for before, after in pairwise([*full, 500])) <= 25 * 0.35
+
+
+def test_times_packed_together_let_no_full_pass_wait_longer_than_the_frames_allowed() -> None:
+    passes = plan(200, 10_000.0, settings=ScheduleSettings(full_every_frames=20))
+    full = [at for at, one in enumerate(passes) if one == "full"]
+    assert {after - before for before, after in pairwise(full)} == {20}

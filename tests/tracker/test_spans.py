@@ -162,3 +162,20 @@ def test_no_stretch_without_a_key_is_longer_than_allowed(views: list[int]) -> No
         choice = schedule.decide(at / 30, thumbnails(view))
         since = 0 if choice.is_key else since + 1
         assert since <= 3
+
+
+def full_keys(times: list[float], settings: SpanSettings | None = None) -> list[int]:
+    schedule = KeySchedule(settings)
+    return [at for at, time_s in enumerate(times) if schedule.decide(time_s, GREY).is_full]
+
+
+@pytest.mark.parametrize("back_s", [0.4, 10.0, 1e5])
+def test_a_clock_set_back_lets_no_full_pass_wait(back_s: float) -> None:
+    times = [at / 25 - (back_s if at >= 250 else 0.0) for at in range(500)]
+    found = full_keys(times)
+    assert max(after - before for before, after in pairwise([*found, 500])) <= 25 * (0.5 + 0.135)
+
+
+def test_times_packed_together_let_no_full_pass_wait_longer_than_the_frames_allowed() -> None:
+    found = full_keys([at / 5_000 for at in range(200)], SpanSettings(full_every_frames=20))
+    assert {after - before for before, after in pairwise(found)} == {20}

@@ -262,3 +262,30 @@ def test_a_face_seen_now_and_then_in_a_pan_is_one_track() -> None:
     for frame in range(6, 15):
         (track,) = released[frame].tracks
         assert abs(track.face.box_px[[0, 2]].mean() - (100 + 20 * frame)) < 6
+
+
+@pytest.mark.parametrize("score", [0.25, 0.9])
+def test_a_face_found_once_is_covered_as_long_before_however_weak(score: float) -> None:
+    found: list[tuple[Face, ...] | None] = [()] * 40
+    found[30] = (face_at(50, 50, 20, score=score),)
+    released = follow(found, TrackerSettings(lookahead_frames=25, preroll_s=0.6))
+    assert next(index for index, frame in enumerate(released) if frame.tracks) == 15
+
+
+@pytest.mark.parametrize("away", [0.3, 0.5, 0.6])
+@pytest.mark.parametrize("weak_frames", [1, 10])
+def test_a_newcomer_beside_a_face_that_got_weak_takes_its_track_only_in_doubt(
+    away: float, weak_frames: int
+) -> None:
+    found: list[tuple[Face, ...] | None] = [(face_at(100, 50, 40),)] * 30
+    for step in range(30):
+        stays = face_at(100, 50, 40, score=0.45 if step < weak_frames else 0.9)
+        found.append((face_at(100 + 40 * away + 3 * step, 50, 40), stays))
+    worn = [
+        frame.frame_index
+        for frame in follow(found)[30:]
+        for track in frame.tracks
+        if track.id == 1 and track.is_confirmed and track.state is not TrackState.DOUBTFUL
+        if track.face.box_px[0] > 80 + 20 * away + 1.5 * (frame.frame_index - 30)
+    ]
+    assert not worn
