@@ -37,8 +37,11 @@ together, as much as it looks narrower, and so do those of a long face: by the d
 alone its crop would end above the chin."""
 _EYE_DISTANCE: Final = float(PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
 _MIDDLE: Final = PAINTED_EYES.mean(axis=0)
-_CHIN: Final = 0.96
-"""How low in it the chin lies at most, as it was read: that is a little too high."""
+_REACH: Final = np.array([0.49, 0.985], np.float32)
+"""How far beside its middle, and how low in it, a face ends at most."""
+_CHIN: Final = (0.1, 0.23)
+"""How much lower chins are than read, distances of the eyes: of heads that look at the camera, and
+how much more of turned ones; see `engines.stylegan.outline`."""
 _CLOSEST: Final = 0.6
 """How much closer together they lie at most."""
 
@@ -120,10 +123,12 @@ def eyes_closer(shape: Float32) -> float:
     Returns:
         A share, 1 or less.
     """
-    depth = shape[EYE_RIGHT_SLICE, 2].mean() - shape[EYE_LEFT_SLICE, 2].mean()
-    below = max(float(shape[OVAL_SLICE, 1].max()), 1.0)
-    room = (_CHIN - float(_MIDDLE[1])) / _EYE_DISTANCE
-    return max(min(1 / float(np.hypot(1, depth)), room / below), _CLOSEST)
+    depth = abs(float(shape[EYE_RIGHT_SLICE, 2].mean() - shape[EYE_LEFT_SLICE, 2].mean()))
+    below = float(shape[OVAL_SLICE, 1].max()) + _CHIN[0] + _CHIN[1] * min(depth, 1.0)
+    beside = float(np.abs(shape[OVAL_SLICE, 0]).max())
+    room_beside, room_below = (_REACH - (0.0, float(_MIDDLE[1]))) / _EYE_DISTANCE
+    room = min(room_below / max(below, 1.0), room_beside / max(beside, 1.0))
+    return float(max(min(1 / float(np.hypot(1, depth)), room), _CLOSEST))
 
 
 def look_from_points(

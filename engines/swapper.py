@@ -31,7 +31,12 @@ from engines.stylegan.light import (
     softened,
     under_light,
 )
-from engines.stylegan.masks import alpha_from_outlines, fitted_outline, oval_from_points
+from engines.stylegan.masks import (
+    alpha_from_outlines,
+    fitted_outline,
+    oval_from_points,
+    share_outside,
+)
 from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.outline import AS_READ, OutlineModel
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
@@ -60,6 +65,8 @@ YAW_LIMIT_DEG: Final = 45.0
 _BROWS: Final = slice(BROW_LEFT_SLICE.start, BROW_RIGHT_SLICE.stop)
 _LEAST_VARIATION: Final = 1 / 127.5
 """Deviation of what is painted below which it is a blank: a grey level."""
+_MOST_OUTSIDE: Final = 0.005
+"""Share of the subject's face that may lie beyond the painted crop."""
 _MOST_GAIN: Final = 2.0
 """How far a painted face is brightened or darkened at most."""
 _DARKEST: Final = 1.1
@@ -240,7 +247,8 @@ class Swapper:
         alpha = np.stack(
             [alpha_from_outlines(old, new, size) for old, new in zip(theirs, ours, strict=True)]
         )
-        is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose)
+        is_hidden = np.array([share_outside(one) <= _MOST_OUTSIDE for one in theirs])
+        is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose) & is_hidden
         return Rendered(pixels, alpha, ours, heads, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:

@@ -165,9 +165,11 @@ class ControlTrack:
         shape = self._shape(own.shape, own.time_s)
         if len(near) >= _LEAST_FITTED:
             motion, shape = self._by_neighbours(own, near) or (motion, shape)
-        closer = self._closer(np.array([eyes_closer(shape)], np.float32), own.time_s)
+        wanted = eyes_closer(shape)
+        closer = self._closer(np.array([wanted], np.float32), own.time_s)
         return Steady(
-            painted_points(lids_as_read(shape, own.shape), float(closer[0])),
+            # Never wider than wanted, not for a while either: a chin would lie outside.
+            painted_points(lids_as_read(shape, own.shape), min(float(closer[0]), wanted)),
             light,
             min(own.doubt, self.limit),
             motion,

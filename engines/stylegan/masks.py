@@ -27,6 +27,10 @@ _JAW: Final = (0.2, 0.6)
 """How steeply directions from the middle fall in which a jaw comes to end no nearer than the
 subject's."""
 
+_CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
+_FAR: Final = 100.0
+_FAINT: Final = 1e-6
+
 Float32 = npt.NDArray[np.float32]
 
 
@@ -74,6 +78,19 @@ def fitted_outline(surrogate: Float32, subject: Float32) -> Float32:
     fitted += rise(np.sin(own), *_JAW) * np.maximum(subjects - fitted, 0)
     scale = (fitted / np.maximum(radius, 1e-6))[:, None]
     return np.asarray(middle + ours * scale, np.float32)
+
+
+def share_outside(outline: Float32) -> float:
+    """Which share of what an outline float32[M, 2] encloses, crop units, its crop leaves out.
+
+    >>> square = np.float32([[0.5, 0.5], [1.5, 0.5], [1.5, 1.0], [0.5, 1.0]])
+    >>> round(share_outside(square), 1)
+    0.5
+    """
+    hull = cv2.convexHull(np.clip(outline, -_FAR, _FAR).astype(np.float32))
+    whole = cv2.contourArea(hull)
+    inside, _ = cv2.intersectConvexConvex(hull, _CROP)
+    return float(1 - inside / max(whole, _FAINT))
 
 
 def alpha_from_outlines(subject: Float32, surrogate: Float32, size: int) -> Float32:

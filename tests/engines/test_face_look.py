@@ -31,9 +31,24 @@ def test_eyes_of_a_short_face_that_looks_at_the_camera_lie_in_their_places() -> 
 
 
 def test_turned_heads_and_long_faces_get_wider_crops() -> None:
-    assert eyes_closer(face(turned=0.75)) == pytest.approx(0.8)
-    assert painted_points(face(chin=2.2))[OVAL_SLICE, 1].max() < 0.97
+    assert eyes_closer(face(chin=1.4, turned=0.75)) == pytest.approx(0.8)
     assert eyes_closer(face(turned=9.0)) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(("turned", "lower"), [(0.0, 0.1), (0.7, 0.26)])
+def test_chins_have_room_as_far_below_as_they_are_read_too_high(
+    turned: float, lower: float
+) -> None:
+    long = face(chin=2.0, turned=turned)
+    unit = eyes_closer(long) * float(PAINTED_EYES[1, 0] - PAINTED_EYES[0, 0])
+    chin = painted_points(long)[OVAL_SLICE, 1].max() + lower * unit
+    assert 0.95 < chin < 0.99
+
+
+def test_faces_that_reach_far_aside_have_room_there() -> None:
+    wide = face()
+    wide[OVAL_SLICE, 0] = -1.9
+    assert 0.0 < painted_points(wide)[OVAL_SLICE, 0].min() < 0.02
 
 
 def test_crop_of_a_long_face_is_where_its_landmarks_say() -> None:

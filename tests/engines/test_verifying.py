@@ -146,4 +146,4 @@ def test_every_probe_is_another_person(tmp_path: Path) -> None:
 def test_bundled_networks_pass() -> None:
     for listed in catalogue():
         if listed.origin == "bundled":
-            assert {one.name: one.fault for one in verified(listed) if one.fault} == {}
+            assert {one.file: one.fault for one in verified(listed) if one.fault} == {}

@@ -82,6 +82,22 @@ def test_in_a_shaking_camera_the_face_moves_as_its_pixels_do(ahead: int) -> None
     assert errors["with"] < 0.7 * errors["without"]
 
 
+def test_crop_makes_room_at_once_for_a_chin_that_falls_and_takes_it_back_slowly() -> None:
+    """The planted fault: a crop that widened slowly left the chin of a yawn bare for seconds."""
+
+    def look(index: int) -> Look:
+        shape = drawn_look(index).shape.copy()
+        shape[OVAL_SLICE, 1] = np.linspace(-0.8, 2.1 if 30 <= index < 60 else 1.6, 36)
+        return replace(drawn_look(index), shape=shape)
+
+    told = [one for one in followed([look(index) for index in range(70)]) if one is not None]
+    chins = [one.points[OVAL_SLICE, 1].max() for one in told]
+    assert max(chins) < 0.97
+    apart = [np.hypot(*np.diff(eyes_of(one.points), axis=0)[0]) for one in told]
+    assert apart[45] < 0.97 * apart[20]
+    assert apart[62] < 0.99 * apart[20]
+
+
 def test_quick_blink_is_not_smoothed_away() -> None:
     looks = [drawn_look(index) for index in range(20)]
     closed = looks[10].shape.copy()

@@ -11,6 +11,7 @@ from engines.backends.fake import Answer, FakeSession
 from engines.errors import EngineFault, ModelRejected
 from engines.stylegan.light import under_light
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief, relief_from_light
+from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Swapper, full_light_from_crop
 from tests.engines.stylegan.faces import (
     drawn_face,
@@ -168,6 +169,14 @@ def test_doubtful_landmarks_are_not_usable() -> None:
 def test_profile_is_not_usable() -> None:
     made = made_swapper(painting(), yaw_deg=70).render(CROPS, LATENTS)
     assert not made.is_usable.any()
+
+
+def test_face_that_its_patch_would_not_hide_is_not_usable() -> None:
+    """The planted fault: the chin of a face that reached beyond its crop stayed bare."""
+    swapper = made_swapper(painting())
+    control = swapper.read(CROPS)
+    control.points[1, OVAL_SLICE, 1] += 0.15
+    assert swapper.paint(control, LATENTS).is_usable.tolist() == [True, False]
 
 
 def test_blank_picture_is_refused() -> None:
