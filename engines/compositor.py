@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.alignment import Similarity, sized_region
-from engines.covering import cover_faces
+from engines.covering import cover_faces, covered_region
 from engines.covers import DEFAULT_COVER, Cover
 from engines.errors import EngineFault
 from engines.face_layers import FaceLayers, Laid, PatchLayers
@@ -266,10 +266,26 @@ def _edit(
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
     _continue(picture, others, {number: layers[number] for number in swapped}, meanwhile)
-    for number in swapped:
-        if (front := fronts.get(number)) is not None:
-            picture.lay(front.top, front.left, front.layer)
+    _lay_fronts(picture, [fronts.get(number) for number in swapped], to_cover, margin)
     return tuple(outcomes)
+
+
+def _lay_fronts(
+    picture: Picture, fronts: Sequence[Laid | None], covered: Sequence[Track], margin: float
+) -> None:
+    """Lays what is in front of swapped faces; covers stay as they are.
+
+    It is drawn from the original, and would bring back a covered neighbour's ear or hair.
+    """
+    laid = [front for front in fronts if front is not None]
+    if not laid:
+        return
+    regions = [covered_region(picture, track, margin) for track in covered]
+    kept = [(one[:2], picture.region_bgr(*one).copy()) for one in regions if one is not None]
+    for front in laid:
+        picture.lay(front.top, front.left, front.layer)
+    for (top, left), pixels in kept:
+        picture.overwrite(top, left, pixels)
 
 
 def _foregrounds(

@@ -17,7 +17,7 @@ from engines.muted_cover import differs_clearly
 from engines.pictures import BgrImage, Picture
 from engines.types import Box, Landmarks, Track
 
-__all__ = ["cover_faces"]
+__all__ = ["cover_faces", "covered_region"]
 
 _SURE_SCORE: Final = 0.5
 _FEATHER: Final = 0.08
@@ -41,6 +41,8 @@ class _Place:
         box: (4,) x0 y0 x1 y1 px of `outer`.
         is_sure: the detector is rather sure of the face.
         shows_face: its figure is shown even where ground alone would hide it.
+        cut: whether the picture ends before the cover and its ground do, above, on the left, below
+            and on the right.
     """
 
     outer: Window
@@ -50,6 +52,7 @@ class _Place:
     box: Box
     is_sure: bool
     shows_face: bool
+    cut: tuple[bool, bool, bool, bool]
 
 
 def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin: float) -> None:
@@ -75,6 +78,17 @@ def cover_faces(picture: Picture, tracks: Sequence[Track], cover: Cover, margin:
         _write_painted(picture, places, cover)
     else:
         _write_layers(picture, places, cover.layers, cover.name)
+
+
+def covered_region(picture: Picture, track: Track, margin: float) -> Window | None:
+    """The window that a face's cover takes; None outside the picture.
+
+    Raises:
+        EngineFault: the box is not finite.
+    """
+    face = track.face
+    region = grown_box(face.box_px.astype(np.float64), max(margin, 1.0), face.landmarks_px)
+    return sized_region(region, picture)
 
 
 def _write_painted(picture: Picture, places: Sequence[_Place], cover: Cover) -> None:
@@ -121,6 +135,7 @@ def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, na
     for place, crop in zip(places, crops, strict=True):
         top, left, height, width = place.around
         cells = picture.region_bgr(*place.around, scaled=(layers.cells, layers.cells))
+        _clear_cut_sides(cells, place.cut)
         ground = _sound(layers.ground(cells, height, width), place.around, name)
         picture.blend(top, left, ground.astype(np.float32), _feather(place))
         if place.shows_face or not _hides(ground, crop, place):
@@ -128,6 +143,30 @@ def _write_layers(picture: Picture, places: Sequence[_Place], layers: Layers, na
     for place, crop in shown:
         figure = layers.figure(crop, place.landmarks, place.box)
         picture.blend(*place.outer[:2], figure.pixels.astype(np.float32), figure.alpha)
+
+
+def _clear_cut_sides(cells: BgrImage, cut: tuple[bool, bool, bool, bool]) -> None:
+    """Gives the sides of a region that the picture's edge cuts the mean colour of the others.
+
+    Along an edge that cuts a face, the outermost cells are the face itself.
+
+    Args:
+        cells: N×N×3 uint8 BGR, changed.
+        cut: see `_Place`.
+    """
+    if not any(cut):
+        return
+    sides = (np.s_[0, :], np.s_[:, 0], np.s_[-1, :], np.s_[:, -1])
+    is_rim = np.zeros(cells.shape[:2], np.bool_)
+    for wanted in (False, True):
+        for side, is_cut in zip(sides, cut, strict=True):
+            if is_cut == wanted:
+                is_rim[side] = not is_cut
+    around = cells[is_rim] if is_rim.any() else cells.reshape(-1, 3)
+    mean = np.rint(around.mean(axis=0))
+    for side, is_cut in zip(sides, cut, strict=True):
+        if is_cut:
+            cells[side] = mean
 
 
 def _hides(ground: BgrImage, crop: BgrImage, place: _Place) -> bool:
@@ -169,7 +208,7 @@ def _place(picture: Picture, track: Track, margin: float) -> _Place | None:
     if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
         raise EngineFault("a face box is not finite or empty; cover the whole frame")
     region = grown_box(box, max(margin, 1.0), track.face.landmarks_px)
-    outer = sized_region(region, picture)
+    outer = covered_region(picture, track, margin)
     wider = np.tile(_FEATHER * (region[2:] - region[:2]), 2) * np.array([-1, -1, 1, 1])
     around = sized_region(region + wider, picture)
     if outer is None or around is None:
@@ -183,4 +222,11 @@ def _place(picture: Picture, track: Track, margin: float) -> _Place | None:
         (box - np.tile(shift, 2)).astype(np.float32),
         track.face.score >= _SURE_SCORE,
         track.is_confirmed or min(box[2:] - box[:2]) < _SMALL * min(picture.height, picture.width),
+        _cut_by(picture, region + wider),
     )
+
+
+def _cut_by(picture: Picture, region: NDArray[np.floating]) -> tuple[bool, bool, bool, bool]:
+    """On which sides a region x0 y0 x1 y1 reaches beyond the picture, see `_Place`."""
+    x0, y0, x1, y1 = (float(value) for value in region)
+    return y0 < 0, x0 < 0, y1 > picture.height, x1 > picture.width

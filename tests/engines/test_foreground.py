@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from engines import face_layers
 from engines.alignment import identity_mask, inverse_of
-from engines.compositor import Composite, compose
+from engines.compositor import DEFAULT_MARGIN, Composite, compose
+from engines.covering import covered_region
 from engines.foreground import foreground
 from engines.occlusion import MOST_HIDDEN, Occlusion
 from engines.patches import Patch
@@ -131,6 +132,29 @@ def test_no_other_face_is_drawn_again() -> None:
     x0, y0, x1, y1 = (int(value) for value in other.face.box_px)
     inside = np.s_[y0 + 2 : y1 - 2, x0 + 2 : x1 - 2]
     assert (made.picture.bgr()[inside] == covered.picture.bgr()[inside]).all()
+
+
+def test_what_is_in_front_of_a_face_opens_no_cover_beside_it() -> None:
+    """The planted fault: the ear of a covered neighbour who looks away came back, blurred."""
+    other = track_at(X + 110, Y, number=2)
+    face = other.face
+    landmarks = face.landmarks_px.copy()
+    landmarks[2, 0] = face.box_px[2]
+    other = replace(other, face=replace(face, landmarks_px=landmarks))
+    window = covered_region(picture_from_bgr(scene()), other, DEFAULT_MARGIN)
+    assert window is not None
+    top, left, height, _ = window
+    behind = np.s_[top : top + height, left : int(face.box_px[0])]
+    made = []
+    for seed in (1, 2):
+        image = scene()
+        noise = np.random.default_rng(seed).integers(0, 256, image[behind].shape, np.uint8)
+        image[behind] = cv2.GaussianBlur(noise, (0, 0), 4) * 3 - 250
+        patch = patch_with(marks_in(0, 60, SIDE, 110))
+        composite = composed(image, [track_at(X, Y), other], {1: patch})
+        assert [one.result for one in composite.outcomes] == ["swapped", "covered"]
+        made.append(composite.picture.bgr()[behind].astype(int))
+    assert np.abs(made[0] - made[1]).max() < 3
 
 
 def test_a_covered_face_has_no_front() -> None:

@@ -79,6 +79,18 @@ def test_neighbours_show_nothing_of_each_other_but_one_colour() -> None:
     assert (covered(first, faces) == covered(second, faces)).all()
 
 
+@pytest.mark.parametrize("turns", range(4))
+def test_an_edge_that_cuts_a_face_gives_no_colours_of_it(turns: int) -> None:
+    """The planted fault: ground ran on from the outermost pixels, which were the face itself."""
+    image = np.full((80, 80, 3), (90, 110, 130), np.uint8)
+    image[30:40, 55:], image[40:50, 55:] = 0, 255
+    across = {0: (60, 20), 1: (20, -20), 2: (-20, 20), 3: (20, 60)}[turns]
+    turned = np.ascontiguousarray(np.rot90(image, turns))
+    made = np.rot90(covered(turned, [face_at(*across, 40)], frozenset({0})), -turns)
+    assert np.ptp(made[25:55, -1].astype(int), axis=0).max() < 40
+    assert np.ptp(image[25:55, -1]) == 255
+
+
 def test_no_region_keeps_a_pixel_of_what_it_hides() -> None:
     checks = np.indices((130, 130)).sum(0) % 2 * 255
     image = np.repeat(checks.astype(np.uint8)[..., None], 3, axis=2)
