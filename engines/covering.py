@@ -25,6 +25,9 @@ _FEATHER: Final = 0.08
 _SMALL: Final = 1 / 20
 """Side of a box, as a share of the picture's shorter side, below which a find is small."""
 
+_SEEN: Final = 1
+_CUT: Final = 2
+
 Window = tuple[int, int, int, int]
 """Top, left, height and width in the picture, px."""
 
@@ -156,17 +159,14 @@ def _clear_cut_sides(cells: BgrImage, cut: tuple[bool, bool, bool, bool]) -> Non
     """
     if not any(cut):
         return
-    sides = (np.s_[0, :], np.s_[:, 0], np.s_[-1, :], np.s_[:, -1])
-    is_rim = np.zeros(cells.shape[:2], np.bool_)
+    marks = np.zeros(cells.shape[:2], np.uint8)
     for wanted in (False, True):
+        sides = (marks[0], marks[:, 0], marks[-1], marks[:, -1])
         for side, is_cut in zip(sides, cut, strict=True):
             if is_cut == wanted:
-                is_rim[side] = not is_cut
-    around = cells[is_rim] if is_rim.any() else cells.reshape(-1, 3)
-    mean = np.rint(around.mean(axis=0))
-    for side, is_cut in zip(sides, cut, strict=True):
-        if is_cut:
-            cells[side] = mean
+                side[:] = _CUT if is_cut else _SEEN
+    around = cells[marks == _SEEN] if (marks == _SEEN).any() else cells.reshape(-1, 3)
+    cells[marks == _CUT] = np.rint(around.mean(axis=0))
 
 
 def _hides(ground: BgrImage, crop: BgrImage, place: _Place) -> bool:

@@ -150,7 +150,7 @@ def test_what_is_in_front_of_a_face_opens_no_cover_beside_it() -> None:
         image = scene()
         noise = np.random.default_rng(seed).integers(0, 256, image[behind].shape, np.uint8)
         image[behind] = cv2.GaussianBlur(noise, (0, 0), 4) * 3 - 250
-        patch = patch_with(marks_in(0, 60, SIDE, 110))
+        patch = patch_with(marks_in(80, 50, 118, 100), is_soft=True)
         composite = composed(image, [track_at(X, Y), other], {1: patch})
         assert [one.result for one in composite.outcomes] == ["swapped", "covered"]
         made.append(composite.picture.bgr()[behind].astype(int))
