@@ -166,7 +166,6 @@ def refuse_blank(
 def _detector(path: Path) -> tuple[Mapping[str, bytes], Manifest]:
     content = model_bytes(path)
     layout = layout_of(content)
-    _refuse_outside_data(content)
     scene, _ = drawn_scene(*_PROBE_PX, 2, side_px=90.0)
     detector = detector_from_model(OnnxRuntime(), content)
     try:
@@ -181,15 +180,6 @@ def _detector(path: Path) -> tuple[Mapping[str, bytes], Manifest]:
         "files": _entries(files, purposes),
     }
     return files, manifest
-
-
-def _refuse_outside_data(content: bytes) -> None:
-    """A network may name other files for its weights; one that is brought in must not."""
-    import onnx
-
-    graph = onnx.load_model_from_string(content).graph
-    if any(weight.data_location == onnx.TensorProto.EXTERNAL for weight in graph.initializer):
-        raise ModelRejected("the network keeps its weights in other files; save it as one file")
 
 
 def _entries(files: Mapping[str, bytes], purposes: Mapping[str, str]) -> Manifest:

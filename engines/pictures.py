@@ -67,7 +67,8 @@ class Picture:
         layout: how the planes are arranged.
         bit_depth: significant bits of a sample: 8, 10, 12 or 16.
         matrix: which Y'CbCr matrix the yuv layouts use.
-        is_full_range: luma spans 0…255 (true) or 16…235 (false), scaled to the bit depth.
+        is_full_range: luma spans all values of the bit depth (true), or 16…235 of 8 bits,
+            shifted to it (false); `gray` and `bgr` always span all.
     """
 
     planes: tuple[Plane, ...]
@@ -106,7 +107,7 @@ class Picture:
         area = height < self.height and width < self.width
         how = cv2.INTER_AREA if area else cv2.INTER_LINEAR
         scaled = [_resized(plane, height, width, how) for plane in self.planes]
-        return self._bgr_from_full_planes([self._to_8_bit(plane) for plane in scaled])
+        return self._bgr_from_full_planes(self._to_8_bit(scaled))
 
     def region_bgr(
         self, top: int, left: int, height: int, width: int, scaled: tuple[int, int] | None = None
@@ -122,7 +123,7 @@ class Picture:
         """
         to = scaled or (height, width)
         planes = [_averaged(part, *to) for part in self._windows(top, left, height, width)]
-        return self._bgr_from_full_planes([self._to_8_bit(plane) for plane in planes])
+        return self._bgr_from_full_planes(self._to_8_bit(planes))
 
     def blend(
         self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
@@ -230,8 +231,10 @@ class Picture:
     def fill(self, bgr: tuple[int, int, int]) -> None:
         """Overwrites the whole picture with one colour, in place."""
         colour = np.array([[bgr]], np.float32)
+        largest = (1 << self.bit_depth) - 1
         for plane, value in zip(self.planes, self._planes_from_bgr(colour), strict=True):
-            plane[...] = np.rint(value[0, 0]).astype(plane.dtype)
+            # The bluest and the reddest chroma of full range round to one more than fits.
+            plane[...] = np.clip(np.rint(value[0, 0]), 0, largest).astype(plane.dtype)
 
     def copy(self) -> Picture:
         """A picture with buffers of its own."""
@@ -251,10 +254,23 @@ class Picture:
         columns = slice(left >> right, (left + width + (1 << right) - 1) >> right)
         return [luma, *(plane[rows, columns] for plane in self.planes[1:])]
 
-    def _to_8_bit(self, plane: Plane) -> NDArray[np.uint8]:
-        if plane.dtype == np.uint8:
-            return plane.astype(np.uint8, copy=False)
-        return (plane >> (self.bit_depth - 8)).astype(np.uint8)
+    @property
+    def _scale(self) -> float:
+        """Sample units of one 8-bit code value; gray and bgr samples span their whole range."""
+        if self.is_full_range or not self.layout.startswith("yuv"):
+            return ((1 << self.bit_depth) - 1) / 255
+        return float(1 << (self.bit_depth - 8))
+
+    def _to_8_bit(self, planes: Sequence[Plane]) -> list[NDArray[np.uint8]]:
+        if self.bit_depth == 8:
+            return [plane.astype(np.uint8, copy=False) for plane in planes]
+        step = 1 / self._scale
+        # Chroma lies about the middle, which is a power of two whatever the range.
+        shifts = [0.0, *[128 - step * (1 << (self.bit_depth - 1))] * (len(planes) - 1)]
+        return [
+            np.asarray(cv2.convertScaleAbs(plane, alpha=step, beta=shift), np.uint8)  # rounds
+            for plane, shift in zip(planes, shifts, strict=True)
+        ]
 
     def _bgr_from_full_planes(self, planes: list[NDArray[np.uint8]]) -> BgrImage:
         if self.layout == "bgr":
@@ -276,13 +292,14 @@ class Picture:
 
     def _planes_from_bgr(self, bgr: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """Full-size float planes in this picture's sample units."""
-        scale = np.float32(1 << (self.bit_depth - 8))
+        scale = self._scale
         if self.layout == "bgr":
-            return [bgr * scale]
+            return [bgr * np.float32(scale)]
         if self.layout == "gray":
             weights = np.array([[0.114, 0.587, 0.299]]) * scale
             return [np.asarray(cv2.transform(bgr, weights), np.float32)]
         to_yuv = _yuv_from_bgr(self.matrix, self.is_full_range) * scale
+        to_yuv[1:, 3] = 1 << (self.bit_depth - 1)
         return [np.asarray(plane) for plane in cv2.split(cv2.transform(bgr, to_yuv))]
 
 

@@ -24,8 +24,8 @@ class Guarded:
     """A session whose every run ends within a deadline.
 
     A run that takes longer keeps its thread, which no one can stop; its result is dropped.
-    After four such runs the engine counts as dead and refuses at once, so that hung threads
-    stay few.
+    While four such runs have not ended the engine counts as dead and refuses at once, so that
+    hung threads stay few.
 
     Args:
         session: the engine.
@@ -52,7 +52,7 @@ class Guarded:
 
     @property
     def is_dead(self) -> bool:
-        """Whether too many runs hung for another to be tried."""
+        """Whether too many runs hang for another to be tried."""
         return self._hung >= _MOST_HUNG
 
     def run(self, tensors: Tensors) -> Arrays:
@@ -74,6 +74,7 @@ class Guarded:
             with self._lock:
                 self._hung += 1
             worker.retire()
+            outcome.after_end(self._recover)
             raise EngineFault(f"the engine gave no answer within {self._deadline_s:g} s")
         self._idle.put(worker)
         with faults_told("the engine"):
@@ -88,6 +89,11 @@ class Guarded:
                 break
         self._session.close()
 
+    def _recover(self) -> None:
+        """A late run has ended after all, so its thread is gone."""
+        with self._lock:
+            self._hung -= 1
+
 
 class _Outcome:
     """What one run gave; read after `is_done` is set."""
@@ -96,6 +102,8 @@ class _Outcome:
         self.is_done = threading.Event()
         self._arrays: Arrays = {}
         self._fault: Exception | None = None
+        self._call: Callable[[], None] | None = None
+        self._lock = threading.Lock()
 
     def fill(self, job: Callable[[], Arrays]) -> None:
         try:
@@ -103,7 +111,19 @@ class _Outcome:
         except Exception as fault:
             self._fault = fault
         finally:
-            self.is_done.set()
+            with self._lock:
+                self.is_done.set()
+                call = self._call
+            if call is not None:
+                call()
+
+    def after_end(self, call: Callable[[], None]) -> None:
+        """Calls once the job has ended: at once, or later on the job's own thread."""
+        with self._lock:
+            if not self.is_done.is_set():
+                self._call = call
+                return
+        call()
 
     def result(self) -> Arrays:
         if self._fault is not None:

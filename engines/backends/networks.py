@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from engines.errors import ModelMissing, ModelRejected
+
+if TYPE_CHECKING:
+    import onnx
 
 __all__ = ["model_bytes", "model_sha256", "port_names", "stripped"]
 
@@ -59,17 +64,21 @@ def stripped(model: Path | bytes) -> bytes:
 
     Raises:
         ModelMissing: there is no such file.
-        ModelRejected: the content is not an ONNX network, or a damaged one.
+        ModelRejected: the content is not an ONNX network, a damaged one, or not all of it.
     """
     import onnx
 
     content = model_bytes(model)
     try:
         network = onnx.load_model_from_string(content)
-        onnx.checker.check_model(network)
+        is_whole = _is_whole(network)
+        if is_whole:
+            onnx.checker.check_model(network)
     except Exception as fault:  # protobuf and checker raise unrelated types
         message = "the model is not a sound ONNX network; fetch or export it again"
         raise ModelRejected(message) from fault
+    if not is_whole:
+        raise ModelRejected("the network keeps its weights in other files; save it as one file")
     weights = {tensor.name for tensor in network.graph.initializer}
     inputs = [value for value in network.graph.input if value.name not in weights]
     if len(inputs) == len(network.graph.input):
@@ -77,6 +86,32 @@ def stripped(model: Path | bytes) -> bytes:
     del network.graph.input[:]
     network.graph.input.extend(inputs)
     return bytes(network.SerializeToString())
+
+
+def _is_whole(network: onnx.ModelProto) -> bool:
+    """Whether no tensor, wherever it stands, has its values in another file.
+
+    A runtime would look for that file wherever the program happens to be started.
+    """
+    import onnx
+
+    outside = onnx.TensorProto.EXTERNAL
+    return not any(
+        tensor.data_location == outside or tensor.external_data for tensor in _tensors(network)
+    )
+
+
+def _tensors(message: Any) -> Iterator[onnx.TensorProto]:
+    """All tensors below: initializers, attributes, subgraphs, functions, sparse ones."""
+    import onnx
+
+    if isinstance(message, onnx.TensorProto):
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                yield from _tensors(part)
 
 
 def port_names(content: bytes) -> tuple[list[str], list[str]]:

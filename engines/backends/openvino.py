@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from queue import LifoQueue
+from queue import Empty, LifoQueue
 from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -22,12 +23,18 @@ from engines.errors import BackendMissing, EngineFault, ModelRejected
 if TYPE_CHECKING:
     import openvino
 
-__all__ = ["OpenVino", "OpenVinoSession"]
+__all__ = ["OpenVino", "OpenVinoSession", "compiled_cache"]
 
 _HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16": "f32"}
 _TYPE_TABLE: Final = Lock()
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
+
+
+def compiled_cache() -> Path:
+    """Folder of compiled networks, in the user's cache."""
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "kveil" / "openvino"
 
 
 @cache
@@ -53,7 +60,8 @@ class OpenVino:
             activations, smaller makes threads wait for each other. At least 1.
         streams: runs that compute side by side, each on its share of the processor. More
             than 1 finish more runs a second, each of them later.
-        cache: folder for compiled networks, so that the next start need not compile them.
+        cache: folder for compiled networks, so that the next start need not compile them;
+            `compiled_cache()` where None. Where it cannot be written, nothing is kept.
 
     Raises:
         BackendMissing: OpenVINO is not installed.
@@ -69,7 +77,7 @@ class OpenVino:
         _fill_type_table(openvino)
         self._core = _core()
         self._threads = threads
-        self._cache = cache or Path.home() / ".cache" / "kveil" / "openvino"
+        self._cache = cache or compiled_cache()
         _prune(self._cache)
         self._streams = max(1, streams)
         self._requests = max(1, requests, self._streams)
@@ -111,26 +119,30 @@ class OpenVino:
         """Loads an ONNX network; see `Backend.load`. fp16 runs as fp32 on processors."""
         used: Precision = "bf16" if precision == "bf16" and self.has_bf16 else "fp32"
         content = stripped(model)
-        settings = {
-            "PERFORMANCE_HINT": "LATENCY" if self._streams == 1 else "THROUGHPUT",
-            "NUM_STREAMS": self._streams,
-            # Without this line OpenVINO picks bf16 by itself where the processor has it.
-            "INFERENCE_PRECISION_HINT": _HINTS[used],
-            "INFERENCE_NUM_THREADS": self._threads,
-            # Compiling a size takes longer than searching a dozen frames at it.
-            "CACHE_DIR": str(self._cache),
-            # Pinned threads starve when decoder and encoder share their cores.
-            "ENABLE_CPU_PINNING": False,
-        }
         try:
             network = self._core.read_model(model=content)
             if shapes:
                 network.reshape({name: list(shape) for name, shape in shapes.items()})
-            compiled = self._core.compile_model(network, "CPU", settings)
+            compiled = self._core.compile_model(network, "CPU", self._settings(used))
         except Exception as fault:  # OpenVINO raises RuntimeError and its own kinds
             message = "OpenVINO cannot read this network; export it with a common ONNX opset"
             raise ModelRejected(message) from fault
         return OpenVinoSession(compiled, port_names(content), used, self._requests)
+
+    def _settings(self, precision: Precision) -> dict[str, str | int | bool]:
+        settings: dict[str, str | int | bool] = {
+            "PERFORMANCE_HINT": "LATENCY" if self._streams == 1 else "THROUGHPUT",
+            "NUM_STREAMS": self._streams,
+            # Without this line OpenVINO picks bf16 by itself where the processor has it.
+            "INFERENCE_PRECISION_HINT": _HINTS[precision],
+            "INFERENCE_NUM_THREADS": self._threads,
+            # Pinned threads starve when decoder and encoder share their cores.
+            "ENABLE_CPU_PINNING": False,
+        }
+        if _is_writable(self._cache):
+            # Compiling a size takes longer than searching a dozen frames at it.
+            settings["CACHE_DIR"] = str(self._cache)
+        return settings
 
 
 class OpenVinoSession:
@@ -146,6 +158,7 @@ class OpenVinoSession:
         self.precision = precision
         self.inputs = tuple(map(_spec, compiled.inputs, names[0]))
         self.outputs = tuple(map(_spec, compiled.outputs, names[1]))
+        self._is_closed = False
         self._free: LifoQueue[openvino.InferRequest | None] = LifoQueue()
         for _ in range(requests):
             self._free.put(compiled.create_infer_request())
@@ -154,7 +167,8 @@ class OpenVinoSession:
         """Runs the network once; see `Session.run`."""
         request = self._free.get()
         try:
-            if request is None:
+            # A run under way at the closing puts its request back on top of the None.
+            if self._is_closed or request is None:
                 raise EngineFault("this engine was closed; load the network again")
             if set(tensors) != {spec.name for spec in self.inputs}:
                 # A request keeps its last inputs: a missing one would be a stale face.
@@ -165,12 +179,14 @@ class OpenVinoSession:
                 named = {spec.name: answer[i] for i, spec in enumerate(self.outputs)}
                 return checked(named)
         finally:
-            self._free.put(request)
+            self._free.put(None if self._is_closed else request)
 
     def close(self) -> None:
         """Frees the requests that no thread is using, and refuses further runs."""
-        while not self._free.empty():
-            self._free.get()
+        self._is_closed = True
+        with suppress(Empty):
+            while True:
+                self._free.get_nowait()
         self._free.put(None)
 
 
@@ -183,6 +199,13 @@ def _fill_type_table(runtime: ModuleType) -> None:
     """
     with _TYPE_TABLE:
         runtime.Type(runtime.Type.f32.to_dtype())
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether files can be put there, after making it; OpenVINO refuses a network otherwise."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder.is_dir() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
 def _prune(folder: Path) -> None:

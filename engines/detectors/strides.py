@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ __all__ = ["STRIDES", "Preparation", "StridedDetector", "StridedNetwork", "cells
 
 STRIDES: Final = (8, 16, 32)
 STEP: Final = 32
+_ANCHORS: Final = (1, 2)
+"""Anchors per cell of the layouts that are known."""
+_HEADS: Final = ((1,), (4,), (10,))
+"""Values per anchor: a score, a box, five landmarks."""
 Floats = NDArray[np.float32]
 
 
@@ -120,6 +125,7 @@ class StridedDetector(ABC):
     def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
         """Finds faces; see `Detector.detect`."""
         outputs, size, scale = self._network.run(image_bgr)
+        _refuse_unfit(outputs, size)
         candidates = _joined(self._levels(outputs, size, min_score), scale)
         height, width = image_bgr.shape[:2]
         return faces_from_candidates(candidates, height, width, self.max_overlap)
@@ -146,10 +152,28 @@ def cells(height: int, width: int, stride: int, anchors: int) -> Floats:
 
     >>> cells(16, 16, 8, 1).tolist()
     [[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]]
+    >>> cells(8, 12, 8, 1).tolist()
+    [[0.0, 0.0], [8.0, 0.0]]
     """
-    y, x = np.mgrid[0 : height // stride, 0 : width // stride]
+    rows, columns = _grid(height, width, stride)
+    y, x = np.mgrid[0:rows, 0:columns]
     corners = np.stack([x, y], -1).reshape(-1, 2).astype(np.float32) * stride
     return np.repeat(corners, anchors, axis=0)
+
+
+def _refuse_unfit(outputs: Mapping[str, Floats], size: tuple[int, int]) -> None:
+    """Each head must answer for each cell: else a score is read with another cell's corner."""
+    heads = [value for value in outputs.values() if value.shape[-1:] in _HEADS]
+    found = sorted(value.size // value.shape[-1] for value in heads)
+    counts = [math.prod(_grid(*size, stride)) for stride in reversed(STRIDES)]
+    each = np.repeat(counts, len(heads) // len(STRIDES))
+    if not any(np.array_equal(found, each * anchors) for anchors in _ANCHORS):
+        raise EngineFault("the network's answer does not fit the image; the result is discarded")
+
+
+def _grid(height: int, width: int, stride: int) -> tuple[int, int]:
+    """Rows and columns of cells; a convolution answers for what the stride leaves over, too."""
+    return -(-height // stride), -(-width // stride)
 
 
 def _joined(levels: Sequence[Candidates], scale: float) -> Candidates:

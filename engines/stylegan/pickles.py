@@ -4,16 +4,15 @@ The official StyleGAN2-ADA and StyleGAN3 files are pickles that carry source cod
 rosinality-style checkpoints are torch archives. Both are read here by an unpickler that knows
 a short list of names and turns each into plain data: tensors become numpy arrays, persistent
 objects become `StoredModule`, source code is dropped unread. Any other name is refused. What a
-file may cost is bounded by its own size: no storage, archive or nesting unfolds to more.
+file may cost is bounded by its own size: no storage, archive, call or nesting unfolds to more.
 """
 
 import io
 import math
-import pickle
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -22,6 +21,12 @@ import numpy.typing as npt
 
 from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.numpy_pickles import StoredArray, StoredType, scalar_of
+from engines.stylegan.unpickling import (
+    BoundedUnpickler,
+    StoredModule,
+    refuse_unfolding,
+    word_of,
+)
 
 __all__ = ["StoredModule", "read_checkpoint", "tensors_of"]
 
@@ -31,6 +36,7 @@ _MOST_BYTES: Final = 2 << 30
 _MOST_PARTS: Final = 20_000
 """Modules and tensors of a network; the largest official one has about 500."""
 _MOST_DEPTH: Final = 20
+_MOST_AXES: Final = 32
 _LEGACY_MAGIC: Final = 0x1950A86A20F9469CFC6C
 _STORAGES: Final = {
     "FloatStorage": np.float32,
@@ -44,19 +50,6 @@ _STORAGES: Final = {
 }
 
 
-@dataclass(slots=True)
-class StoredModule:
-    """A network as a file describes it; nothing of it can run.
-
-    Attributes:
-        class_name: what it was, such as `Generator`.
-        state: its attributes; parameters, buffers and modules as dictionaries.
-    """
-
-    class_name: str
-    state: dict[str, object] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class _StorageType:
     dtype: type[np.generic]
@@ -64,6 +57,9 @@ class _StorageType:
 
 class _Inert(dict[str, object]):
     """Stands for `EasyDict` and the like: a dictionary that takes a state as its items."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def __setstate__(self, state: object) -> None:
         if isinstance(state, dict):
@@ -85,19 +81,18 @@ class _Maker:
         raise ModelRejected("the file tries to change its reader; it is not loaded")
 
 
-# The interpreter's own reader in Python, not in C: the latter allocates whatever number of
-# memo places a file names.
-class _PlainUnpickler(pickle._Unpickler):  # noqa: SLF001
+class _PlainUnpickler(BoundedUnpickler):
     """Knows a closed list of names, each bound to a harmless stand-in."""
 
     def __init__(
         self,
         file: BinaryIO,
+        size: int,
         storages: Callable[[object], Array] | None = None,
         *,
         is_nested: bool = False,
     ) -> None:
-        super().__init__(file)
+        super().__init__(file, size, (_Inert, OrderedDict, StoredArray, StoredType))
         self._storages = storages
         self._is_nested = is_nested
 
@@ -137,13 +132,8 @@ def read_checkpoint(path: Path) -> object:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ModelRejected(f"{path.name} is larger than {_MOST_BYTES} bytes; not loaded")
-        with path.open("rb") as file:
-            if zipfile.is_zipfile(file):
-                return _from_archive(file)
-        content = path.read_bytes()
-        if _is_legacy(content):
-            return _from_legacy(content)
-        return _PlainUnpickler(io.BytesIO(content)).load()
+        made = _read(path)
+        refuse_unfolding(made)
     except FileNotFoundError as error:
         raise ModelMissing(f"there is no file {path.name}") from error
     except ModelRejected:
@@ -151,6 +141,7 @@ def read_checkpoint(path: Path) -> object:
     except Exception as error:  # a hostile pickle can raise whatever it likes
         reason = str(error) or type(error).__name__
         raise ModelRejected(f"{path.name} is damaged or no network: {reason}") from error
+    return made
 
 
 def tensors_of(module: object, prefix: str = "") -> dict[str, Array]:
@@ -185,6 +176,16 @@ def _gather(module: object, prefix: str, found: dict[str, Array], parts: list[in
             _gather(value, f"{prefix}{name}.", found, parts)
 
 
+def _read(path: Path) -> object:
+    with path.open("rb") as file:
+        if zipfile.is_zipfile(file):
+            return _from_archive(file)
+    content = path.read_bytes()
+    if _is_legacy(content):
+        return _from_legacy(content)
+    return _PlainUnpickler(io.BytesIO(content), len(content)).load()
+
+
 def _from_archive(file: BinaryIO) -> object:
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
@@ -206,36 +207,40 @@ def _from_archive(file: BinaryIO) -> object:
                 made[key] = np.frombuffer(content, kind.dtype, count).copy()
             return made[key]
 
-        return _PlainUnpickler(io.BytesIO(archive.read(names[0])), storage).load()
+        return _PlainUnpickler(io.BytesIO(archive.read(names[0])), size, storage).load()
 
 
 def _is_legacy(content: bytes) -> bool:
     try:
-        return bool(_PlainUnpickler(io.BytesIO(content)).load() == _LEGACY_MAGIC)
+        made = _PlainUnpickler(io.BytesIO(content), len(content)).load()
     except Exception:  # any other file is simply not of this kind
         return False
+    return isinstance(made, int) and made == _LEGACY_MAGIC
 
 
 def _from_legacy(content: bytes) -> object:
     """Magic, protocol and system, then the object, the storages' keys, and their bytes."""
-    file = io.BytesIO(content)
-    if _PlainUnpickler(file, is_nested=True).load() != _LEGACY_MAGIC:
+    file, size = io.BytesIO(content), len(content)
+    if _PlainUnpickler(file, size, is_nested=True).load() != _LEGACY_MAGIC:
         raise ModelRejected("the file is no torch checkpoint")
-    _PlainUnpickler(file, is_nested=True).load()
-    _PlainUnpickler(file, is_nested=True).load()
+    _PlainUnpickler(file, size, is_nested=True).load()
+    _PlainUnpickler(file, size, is_nested=True).load()
     waiting: dict[str, Array] = {}
+    left = [size]
 
     def storage(pid: object) -> Array:
         kind, key, count = _storage_id(pid)
-        asked = count * np.dtype(kind.dtype).itemsize
-        if asked + sum(array.nbytes for array in waiting.values()) > len(content):
-            raise ModelRejected("the file's data are larger than the file; it is not loaded")
-        return waiting.setdefault(key, np.zeros(count, kind.dtype))
+        if key not in waiting:
+            left[0] -= count * np.dtype(kind.dtype).itemsize
+            if left[0] < 0:
+                raise ModelRejected("the file's data are larger than the file; it is not loaded")
+            waiting[key] = np.zeros(count, kind.dtype)
+        return waiting[key]
 
-    made = _PlainUnpickler(file, storage, is_nested=True).load()
-    keys = _PlainUnpickler(file, is_nested=True).load()
+    made = _PlainUnpickler(file, size, storage, is_nested=True).load()
+    keys = _PlainUnpickler(file, size, is_nested=True).load()
     for key in keys if isinstance(keys, list) else []:
-        target = waiting.get(str(key))
+        target = waiting.get(str(word_of(key)))
         count = int.from_bytes(file.read(8), "little")
         if target is None or count != target.size:
             raise ModelRejected("the file's data do not fit its description; get it again")
@@ -251,7 +256,7 @@ def _storage_id(pid: object) -> tuple[_StorageType, str, int]:
         raise ModelRejected("the file's data have an unknown type; it is not loaded")
     if not 0 <= count * np.dtype(kind.dtype).itemsize <= _MOST_BYTES:
         raise ModelRejected("the file's data have an impossible size; it is not loaded")
-    name = str(key)
+    name = str(word_of(key))
     if not name.isalnum():
         raise ModelRejected("the file's data have an odd name; it is not loaded")
     return kind, name, count
@@ -268,13 +273,13 @@ def _tensor(
     storage: Array, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: object
 ) -> Array:
     """View `storage` as a tensor, within its bounds, in place until the storage is filled."""
-    if len(size) != len(stride) or min((*size, *stride, offset, 0)) < 0:
+    if len(size) > _MOST_AXES or len(size) != len(stride) or min((*size, *stride, offset, 0)) < 0:
         raise ModelRejected("a tensor has an impossible shape; the file is not loaded")
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if 0 not in size and last >= storage.size:
         raise ModelRejected("a tensor reaches beyond its data; the file is not loaded")
     step = storage.itemsize
-    if math.prod(size) * step > _MOST_BYTES:
+    if math.prod(size) > storage.size:
         raise ModelRejected("a tensor has an impossible size; the file is not loaded")
     return np.lib.stride_tricks.as_strided(
         storage[offset:], size, tuple(s * step for s in stride), writeable=False
@@ -290,12 +295,33 @@ def _module(meta: dict[str, object]) -> StoredModule:
     state = meta.get("state")
     if meta.get("type") != "class" or not isinstance(state, dict):
         raise ModelRejected("a stored object is no class; the file is not loaded")
-    return StoredModule(str(meta.get("class_name", "")), state)
+    return StoredModule(str(word_of(meta.get("class_name", ""))), state)
 
 
 def _device(*words: object) -> str:
     """Where a tensor lay does not matter here."""
-    return ":".join(str(word) for word in words)
+    return ":".join(str(word_of(word)) for word in words)
+
+
+def _ordered(pairs: object = ()) -> OrderedDict[str | int, object]:
+    """What Python 2 gives its items as pairs."""
+    if not isinstance(pairs, list | tuple):
+        raise ModelRejected("the file makes a dictionary in an unknown way; it is not loaded")
+    return OrderedDict((word_of(key), value) for key, value in pairs)
+
+
+def _words(values: object = ()) -> set[str | int]:
+    """A set."""
+    if not isinstance(values, list | tuple):
+        raise ModelRejected("the file makes a set in an unknown way; it is not loaded")
+    return set(map(word_of, values))
+
+
+def _size(values: object = ()) -> tuple[object, ...]:
+    """A tensor's shape."""
+    if not isinstance(values, list | tuple):
+        raise ModelRejected("the file tells a size in an unknown way; it is not loaded")
+    return tuple(values)
 
 
 def _encoded(text: str, encoding: str = "latin1") -> bytes:
@@ -307,10 +333,10 @@ def _encoded(text: str, encoding: str = "latin1") -> bytes:
 
 _FROM_BYTES: Final = _Maker(_storage_from_bytes)
 _NAMES: Final[dict[tuple[str, str], object]] = {
-    ("__builtin__", "set"): set,
-    ("builtins", "set"): set,
+    ("__builtin__", "set"): _Maker(_words),
+    ("builtins", "set"): _Maker(_words),
     ("_codecs", "encode"): _Maker(_encoded),
-    ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "OrderedDict"): _Maker(_ordered),
     ("argparse", "Namespace"): _Inert,
     ("dnnlib.util", "EasyDict"): _Inert,
     ("torch_utils.persistence", "_reconstruct_persistent_obj"): _Maker(_module),
@@ -318,7 +344,7 @@ _NAMES: Final[dict[tuple[str, str], object]] = {
     ("torch._utils", "_rebuild_parameter"): _Maker(_parameter),
     ("torch._utils", "_rebuild_parameter_with_state"): _Maker(_parameter),
     ("torch.storage", "_load_from_bytes"): _FROM_BYTES,
-    ("torch", "Size"): tuple,
+    ("torch", "Size"): _Maker(_size),
     ("torch", "device"): _Maker(_device),
     ("numpy", "dtype"): _Maker(StoredType),
     ("numpy", "ndarray"): StoredArray,

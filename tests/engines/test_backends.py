@@ -277,6 +277,27 @@ def test_engine_that_hangs_again_and_again_is_given_up() -> None:
     release.set()
 
 
+def test_late_runs_that_end_do_not_add_up() -> None:
+    workers: list[threading.Thread] = []
+    release = threading.Event()
+
+    def planted(tensors: Tensors) -> dict[str, np.ndarray]:
+        if float(np.asarray(tensors["x"])[0]) < 0:
+            workers.append(threading.current_thread())
+            release.wait()
+        return {"y": np.asarray(tensors["x"])}
+
+    session = Guarded(FakeSession(planted), deadline_s=0.05)
+    for _ in range(5):
+        release.clear()
+        with pytest.raises(EngineFault, match="no answer within"):
+            session.run(HANG)
+        release.set()
+        workers.pop().join()
+        assert not session.is_dead
+    assert session.run(WORK)["y"].tolist() == [1.0]
+
+
 def test_guarded_engine_passes_faults_and_shapes_on() -> None:
     inner = BACKENDS["fake"]().load(network())
     session = Guarded(inner, deadline_s=60)
@@ -293,6 +314,42 @@ def test_stripping_leaves_a_clean_network_as_it_is() -> None:
     assert stripped(network()) == network()
     listed = onnx.load_model_from_string(stripped(network(weights_are_inputs=True)))
     assert [value.name for value in listed.graph.input] == ["image"]
+
+
+def outside_tensor() -> TensorProto:
+    """A tensor whose values are in another file."""
+    tensor = TensorProto(name="far", data_type=TensorProto.FLOAT, dims=[1])
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="far.bin")
+    return tensor
+
+
+def in_attribute(model: onnx.ModelProto) -> None:
+    model.graph.node.append(helper.make_node("Constant", [], ["far"], value=outside_tensor()))
+
+
+def in_branch(model: onnx.ModelProto) -> None:
+    branch = helper.make_graph([], "branch", [], [], [outside_tensor()])
+    model.graph.node.append(helper.make_node("If", ["sum"], ["far"], then_branch=branch))
+
+
+def in_sparse_weight(model: onnx.ModelProto) -> None:
+    model.graph.sparse_initializer.add().values.CopyFrom(outside_tensor())
+
+
+def in_function(model: onnx.ModelProto) -> None:
+    node = helper.make_node("Constant", [], ["far"], value=outside_tensor())
+    model.functions.add(name="far").node.append(node)
+
+
+@pytest.mark.parametrize("place", [in_attribute, in_branch, in_sparse_weight, in_function])
+def test_network_with_values_in_another_file_is_rejected(
+    place: Callable[[onnx.ModelProto], None],
+) -> None:
+    model = onnx.load_model_from_string(network())
+    place(model)
+    with pytest.raises(ModelRejected, match="other files"):
+        stripped(bytes(model.SerializeToString()))
 
 
 def test_hash_is_that_of_the_file(tmp_path: Path) -> None:

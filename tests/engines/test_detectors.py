@@ -265,6 +265,54 @@ def test_network_of_one_size_gets_a_fitted_image() -> None:
     assert (96.0, 32.0, 160.0, 96.0) in {tuple(face.box_px.round().tolist()) for face in found}
 
 
+def fixed_heads(layout: str, row: int, column: int, *, cells: int) -> dict[str, np.ndarray]:
+    """What a network of `cells` cells a side at stride 8 says of a face in one of them."""
+    anchors = 2 if layout == "scrfd" else 1
+    answer: dict[str, np.ndarray] = {}
+    for stride in STRIDES:
+        side = -(-cells * 8 // stride)
+        score = np.zeros((1, side * side * anchors, 1), np.float32)
+        if stride == 8:
+            score[0, (row * side + column) * anchors] = 1
+        box = np.full((1, side * side * anchors, 4), 1.0, np.float32)
+        points = np.zeros((1, side * side * anchors, 10), np.float32)
+        heads = {"bbox": box, "kps": points, "cls": score, "obj": score}
+        if layout == "scrfd":
+            heads = {"bbox": box, "kps": points, "score": score}
+        answer |= {f"{part}_{stride}": value for part, value in heads.items()}
+    return answer
+
+
+@pytest.mark.parametrize("layout", ["yunet", "scrfd"])
+def test_fixed_size_that_no_stride_divides_keeps_boxes_in_their_cells(layout: str) -> None:
+    answer = fixed_heads(layout, 20, 5, cells=38)
+    made = {"yunet": YuNet, "scrfd": Scrfd}[layout]
+    network = strided_network(layout, size=300)
+    detector = made(Fake(lambda tensors: answer), network, fixed=(300, 300))
+    found = detector.detect(np.zeros((300, 300, 3), np.uint8), min_score=0.5)
+    assert [face.landmarks_px[0].tolist() for face in found] == [[40.0, 160.0]]
+
+
+@pytest.mark.parametrize("layout", ["yunet", "scrfd"])
+@pytest.mark.parametrize("cells", [36, 40])
+def test_answer_that_does_not_fit_the_image_is_a_fault(layout: str, cells: int) -> None:
+    answer = fixed_heads(layout, cells - 1, cells - 1, cells=cells)
+    made = {"yunet": YuNet, "scrfd": Scrfd}[layout]
+    network = strided_network(layout, size=300)
+    detector = made(Fake(lambda tensors: answer), network, fixed=(300, 300))
+    with pytest.raises(EngineFault, match="does not fit"):
+        detector.detect(np.zeros((300, 300, 3), np.uint8), min_score=0.5)
+
+
+def test_one_head_of_another_length_is_a_fault() -> None:
+    answer = fixed_heads("yunet", 0, 0, cells=38)
+    answer["bbox_8"] = answer["bbox_8"][:, 1:]
+    network = strided_network("yunet", size=300)
+    detector = YuNet(Fake(lambda tensors: answer), network, fixed=(300, 300))
+    with pytest.raises(EngineFault, match="does not fit"):
+        detector.detect(np.zeros((300, 300, 3), np.uint8), min_score=0.5)
+
+
 def test_layout_is_told_from_the_outputs(tmp_path: Path) -> None:
     assert layout_of(centerface_path()) == "centerface"
     assert layout_of(strided_network("yunet")) == "yunet"

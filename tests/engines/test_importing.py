@@ -110,6 +110,19 @@ def test_detector_with_weights_in_other_files_is_refused(tmp_path: Path) -> None
         import_model(path, folder=tmp_path / "models")
 
 
+def test_detector_with_a_constant_in_another_file_is_refused(tmp_path: Path) -> None:
+    network = onnx.load(centerface_path())
+    weight = onnx.TensorProto(name="far", data_type=onnx.TensorProto.FLOAT, dims=[1])
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="secret")
+    network.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["far"], value=weight))
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(network.SerializeToString())
+    with pytest.raises(ModelRejected, match="other files"):
+        import_model(path, folder=tmp_path / "models")
+    assert not (tmp_path / "models").exists()
+
+
 def test_generator_that_paints_a_blank_is_refused(tmp_path: Path) -> None:
     made = stylegan2()
     silence(made)

@@ -125,3 +125,55 @@ def test_overwrite_equals_an_opaque_blend(layout: Layout, depth: int) -> None:
     other.blend(12, 20, patch.astype(np.float32), np.ones((21, 27), np.float32))
     for mine, theirs in zip(one.planes, other.planes, strict=True):
         assert np.abs(mine.astype(int) - theirs.astype(int)).max() <= 1
+
+
+def empty(layout: Layout, depth: int, *, is_full_range: bool) -> Picture:
+    planes = picture(layout, depth, 6, 8).planes
+    return Picture(planes, layout, depth, "bt709", is_full_range)
+
+
+@pytest.mark.parametrize("colour", [(255, 0, 0), (0, 0, 255), (0, 255, 0), (255, 255, 255)])
+@pytest.mark.parametrize("depth", [8, 10, 12, 16])
+def test_purest_colours_of_full_range_survive_a_fill(
+    depth: int, colour: tuple[int, int, int]
+) -> None:
+    subject = empty("yuv444", depth, is_full_range=True)
+    subject.fill(colour)
+    assert np.abs(subject.bgr().astype(int) - colour).max() <= 2
+
+
+@pytest.mark.parametrize("depth", [8, 10, 12, 16])
+@pytest.mark.parametrize("layout", ["yuv420", "yuv444", "gray", "bgr"])
+def test_white_of_full_range_takes_the_largest_value(layout: Layout, depth: int) -> None:
+    subject, largest = empty(layout, depth, is_full_range=True), (1 << depth) - 1
+    white = np.full((6, 8, 3), 255, np.uint8)
+    subject.fill((255, 255, 255))
+    assert (subject.planes[0] == largest).all()
+    subject.fill((0, 0, 0))
+    subject.overwrite(0, 0, white)
+    assert (subject.planes[0] == largest).all()
+    subject.fill((0, 0, 0))
+    subject.blend(0, 0, white.astype(np.float32), np.ones((6, 8), np.float32))
+    assert (subject.planes[0] == largest).all()
+    assert all((plane == 1 << (depth - 1)).all() for plane in subject.planes[1:])
+    assert (subject.bgr() == 255).all()
+
+
+@pytest.mark.parametrize("depth", [8, 10, 12, 16])
+def test_white_of_limited_range_stays_where_the_standard_puts_it(depth: int) -> None:
+    subject = empty("yuv444", depth, is_full_range=False)
+    subject.fill((255, 255, 255))
+    assert [int(plane[0, 0]) for plane in subject.planes] == [
+        235 << (depth - 8),
+        128 << (depth - 8),
+        128 << (depth - 8),
+    ]
+
+
+@pytest.mark.parametrize(("value", "seen"), [(401, 100), (402, 100), (403, 101), (1023, 255)])
+def test_deeper_samples_are_rounded_to_8_bits(value: int, seen: int) -> None:
+    planes = (np.full((4, 4), value, np.uint16), *[np.full((4, 4), 512, np.uint16)] * 2)
+    eight = (np.full((4, 4), seen, np.uint8), *[np.full((4, 4), 128, np.uint8)] * 2)
+    deep, shallow = Picture(planes, "yuv444", 10), Picture(eight, "yuv444", 8)
+    np.testing.assert_array_equal(deep.bgr(), shallow.bgr())
+    np.testing.assert_array_equal(deep.region_bgr(0, 0, 4, 4), shallow.bgr())

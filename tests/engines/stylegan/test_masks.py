@@ -22,4 +22,6 @@ def test_oval_covers_the_face_and_no_corner() -> None:
 @pytest.mark.parametrize(("shift", "share"), [(0.0, 0.0), (0.5, 0.5), (3.0, 1.0), (1e6, 1.0)])
 def test_what_lies_beyond_the_crop_is_told(shift: float, share: float) -> None:
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]], np.float32)
-    assert share_outside(square + np.array([shift, 0], np.float32)) == pytest.approx(share, abs=1e-4)
+    assert share_outside(square + np.array([shift, 0], np.float32)) == pytest.approx(
+        share, abs=1e-4
+    )

@@ -198,6 +198,18 @@ def test_storage_larger_than_its_file_is_refused(tmp_path: Path) -> None:
         read_checkpoint(path)
 
 
+def test_storage_of_several_tensors_is_counted_once(tmp_path: Path) -> None:
+    kind = Named("torch", "FloatStorage", ...)
+    twice = [Persistent(("storage", kind, "0", "cpu", 1000, None)) for _ in range(2)]
+    parts = [pickled(MAGIC), pickled(1001), pickled({}), pickled(twice), pickled(["0"])]
+    data = np.arange(1000, dtype=np.float32)
+    path = tmp_path / "network.pt"
+    path.write_bytes(b"".join([*parts, data.size.to_bytes(8, "little"), data.tobytes()]))
+    first, second = np.asarray(read_checkpoint(path))
+    assert np.array_equal(first, data)
+    assert np.array_equal(second, data)
+
+
 def test_compressed_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.pt"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
