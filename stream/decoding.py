@@ -1,7 +1,8 @@
 """From packets to frames, through damage: no frame of the container's is lost on the way.
 
 What the decoder had to guess is flagged; what it lost altogether leaves a place under its
-own timestamp. Without that, a damaged second would shorten the recording by a second.
+own timestamp. Without that, a damaged second would shorten the recording by a second. Only what
+is lost before the first frame leaves none, but is counted.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import bisect
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, NamedTuple, cast
 
 import av
-from av.container import InputContainer
+from av.container import Flags, InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
+
+from stream.field_pairs import FieldPairs
 
 __all__ = ["Decoded", "Decoding"]
 
@@ -25,6 +28,9 @@ _REORDER_PACKETS: Final = 32
 # Codings in which every packet shows a picture, so that a missing one is a lost one even
 # where the decoder is silent about it. Others have hidden or empty packets.
 _ONE_FOR_ONE: Final = frozenset({"h264", "hevc"})
+# Codings whose display order the demuxer does not know: where it fills in times by itself, it
+# numbers pictures as they are coded.
+_UNTIMED: Final = frozenset({"h264", "hevc", "vvc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,18 @@ class Decoded:
     is_damaged: bool
 
 
+class _Due(NamedTuple):
+    """A picture that the decoder owes.
+
+    Attributes:
+        key: the packet's pts; its number in coding order where the container gives none.
+        is_second_field: shown within the frame of the packet before.
+    """
+
+    key: int
+    is_second_field: bool = False
+
+
 @dataclass(slots=True)
 class Decoding:
     """The loop from packets to frames that outlives damage.
@@ -52,26 +70,31 @@ class Decoding:
         max_pixels: larger pictures are refused.
         packets: coded pictures read so far.
         read_errors: stretches of the file that could not be read.
+        lost_at_start: frames that were lost before the first that could be decoded.
     """
 
     container: InputContainer
     stream: VideoStream
     max_pixels: int
     read_errors: int = 0
+    lost_at_start: int = 0
+    packets: int = 0
     _lost: int = 0
     _distrust: int = 0
-    packets: int = 0
     _sent: int = 0
-    _pending: list[int] = field(default_factory=list)
+    _frames_sent: int = 0
+    _last_step: int | None = None
+    _pending: list[_Due] = field(default_factory=list)
     _given_up: deque[int] = field(default_factory=lambda: deque(maxlen=_DISTRUST_FRAMES))
-    _has_pts: bool = True
+    _timing: Literal["pts", "dts", "none"] = "pts"
+    _times: deque[int | None] = field(default_factory=deque)
+    _first_due: _Due | None = None
     _has_begun: bool = False
+    _pairs: FieldPairs | None = None
 
     def frames(self) -> Iterator[Decoded]:
         """Decoded frames and the places of lost ones, in presentation order."""
-        context = self.stream.codec_context
-        context.thread_type = "AUTO"
-        context.options = {"max_pixels": str(self.max_pixels), "flags": "+output_corrupt"}
+        self._set_up()
         for packet in self._packets():
             self._register(packet)
             try:
@@ -84,9 +107,27 @@ class Decoding:
                 if image.pts in self._given_up:
                     continue
                 yield from self._before(image)
-                self._has_begun = True
+                has_gap = self._has_gap(image)
+                if has_gap:
+                    self._distrust = _DISTRUST_FRAMES
                 yield self._judged(image)
+                if has_gap:
+                    # A key frame may come before what was swallowed.
+                    self._distrust = _DISTRUST_FRAMES
         yield from self._missing(len(self._pending))
+
+    def _set_up(self) -> None:
+        context = self.stream.codec_context
+        context.thread_type = "AUTO"
+        context.options = {"max_pixels": str(self.max_pixels), "flags": "+output_corrupt"}
+        if self._coding in _UNTIMED:
+            self.container.flags &= ~cast("int", Flags.gen_pts.value)
+        if self._coding == "h264":
+            self._pairs = FieldPairs.of(context.extradata)
+
+    @property
+    def _coding(self) -> str:
+        return self.stream.codec_context.codec.canonical_name
 
     def _packets(self) -> Iterator[Packet[VideoStream]]:
         """Packets of the track; after a read error goes on behind it."""
@@ -108,42 +149,90 @@ class Decoding:
         if packet.size == 0:
             return
         self.packets += 1
+        is_second = self._pairs is not None and self._pairs.is_second(
+            bytes(packet), is_key=packet.is_keyframe
+        )
         if packet.is_discard:
             return
-        if self._sent == 0:
-            self._has_pts = packet.pts is not None
-        if not self._has_pts:
+        if self._sent == 0 and packet.pts is None:
+            self._timing = "none" if packet.dts is None else "dts"
+        if self._timing != "pts":
             packet.pts = self._sent
+        if self._timing == "dts" and not is_second:
+            self._times.append(packet.dts)
+        self._frames_sent += not is_second
+        if self._timing != "pts":
+            packet.dts = self._frames_sent
         self._sent += 1
         if packet.is_corrupt:
             self._distrust = _DISTRUST_FRAMES
         if packet.pts is not None:
-            bisect.insort(self._pending, packet.pts)
+            due = _Due(packet.pts, is_second)
+            self._first_due = self._first_due or due
+            bisect.insort(self._pending, due)
 
     def _before(self, image: av.VideoFrame) -> Iterator[Decoded]:
         """Places of frames that were due before this one and were lost to an error."""
-        if image.pts is None:
+        if image.pts is not None:
+            if not self._has_begun:
+                self._begin(image.pts)
+            # Nothing coded before a key frame is shown after it.
+            is_border = self._timing == "pts" or image.key_frame
+            border = image.pts if is_border else image.pts - _REORDER_PACKETS
+            yield from self._missing(self._due_before(border))
+            at = self._due_before(image.pts)
+            if at < len(self._pending) and self._pending[at].key == image.pts:
+                del self._pending[at]
+        self._has_begun = True
+
+    def _has_gap(self, image: av.VideoFrame) -> bool:
+        """Whether the decoder swallowed a picture without a word, before it is overdue.
+
+        For each coded picture H.264's decoder gives one, however late.
+        """
+        if self._timing == "pts" or self._coding != "h264" or image.dts is None:
+            return False
+        before, self._last_step = self._last_step, image.dts
+        return before is not None and image.dts - before > 1
+
+    def _due_before(self, key: int) -> int:
+        return bisect.bisect_left(self._pending, _Due(key))
+
+    def _begin(self, key: int) -> None:
+        """Drops, and counts where they were lost, frames that precede the first decoded one.
+
+        Pictures that refer to what lies before the file's start are left out by every decoder
+        and without a word; they are not lost.
+        """
+        early = self._pending[: self._due_before(key)]
+        is_first_lost = self._first_due in early and self._coding in _ONE_FOR_ONE
+        lost = early if is_first_lost and self._timing == "pts" else early[: self._lost]
+        # Of packets without pts, some may only be shown later.
+        del self._pending[: len(early if self._timing == "pts" else lost)]
+        if not lost:
             return
-        border = image.pts if self._has_pts else image.pts - _REORDER_PACKETS
-        yield from self._missing(bisect.bisect_left(self._pending, border))
-        at = bisect.bisect_left(self._pending, image.pts)
-        if at < len(self._pending) and self._pending[at] == image.pts:
-            del self._pending[at]
+        self.lost_at_start = sum(not due.is_second_field for due in lost)
+        for _ in range(min(self.lost_at_start, len(self._times))):
+            self._times.popleft()
+        self._lost = max(0, self._lost - len(lost))
+        self._distrust = _DISTRUST_FRAMES
 
     def _missing(self, count: int) -> Iterator[Decoded]:
+        """Places of the lost ones among the first that are due."""
         overdue, self._pending = self._pending[:count], self._pending[count:]
         if not self._has_begun:
-            # Pictures that refer to what lies before the file's start are left out by every
-            # decoder; they are not lost.
             return
-        is_one_for_one = self.stream.codec_context.codec.canonical_name in _ONE_FOR_ONE
-        lost = overdue if is_one_for_one else overdue[: self._lost]
-        self._lost = max(0, self._lost - len(overdue))
-        if lost:
+        frames = [due.key for due in overdue if not due.is_second_field]
+        is_one_for_one = self._coding in _ONE_FOR_ONE
+        lost = frames if is_one_for_one else frames[: self._lost]
+        if lost or (overdue and self._lost):
             self._distrust = _DISTRUST_FRAMES
-        for pts in lost:
-            self._given_up.append(pts)
-            yield Decoded(None, pts if self._has_pts else None, is_damaged=True)
+        self._lost = max(0, self._lost - len(overdue))
+        for key in lost:
+            self._given_up.append(key)
+            yield Decoded(None, self._time_of(key), is_damaged=True)
+        for key in frames[len(lost) :]:
+            self._time_of(key)
 
     def _judged(self, image: av.VideoFrame) -> Decoded:
         """After damage nothing is trusted up to the next key frame, within a bound."""
@@ -153,4 +242,14 @@ class Decoding:
             self._distrust = _DISTRUST_FRAMES
         is_damaged = self._distrust > 0
         self._distrust = max(0, self._distrust - 1)
-        return Decoded(image, image.pts if self._has_pts else None, is_damaged)
+        return Decoded(image, self._time_of(image.pts), is_damaged)
+
+    def _time_of(self, key: int | None) -> int | None:
+        """When the next frame in display order is shown.
+
+        Where the container tells coding times alone, they are those of display, too, taken in
+        their own order: one for each frame, the earliest first.
+        """
+        if self._timing == "dts":
+            return self._times.popleft() if self._times else None
+        return key if self._timing == "pts" else None
