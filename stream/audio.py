@@ -2,72 +2,167 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol
 
 import av
 from av.audio.codeccontext import AudioCodecContext
+from av.audio.layout import AudioLayout
+from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Discard, Stream
 
-from stream.containers import Container
+from stream.containers import Container, can_copy, has_unnamed_channels
 from stream.encoders import EncodeSettings
 from stream.inspection import has_decoder
-from stream.metadata import passing_tags
+from stream.metadata import PICTURE_TRACKS, is_bare_sound, passing_tags, tells_text
 
-__all__ = ["SideTracks", "can_copy"]
+__all__ = ["SideTracks"]
 
 _BITS_PER_CHANNEL: Final = 96_000
 _MOST_READ_ERRORS: Final = 100
 _DEFAULT_RATE: Final = 48_000
+_LEAST_GAP_S: Final = Fraction(1, 50)
+"""Shorter ones are rounding of the input's clock."""
+_QUIET_ENOUGH: Final = {"rematrix_maxval": "1"}
+"""Channels that are added up keep within full scale in floating point, too."""
+_MOST_SILENCE_S: Final = 3600
+"""Longer gaps are damage of the input's clock."""
 
 
 class _Passage(Protocol):
     """One track's way from the input to the output."""
 
-    def packets(self, packet: Packet[Stream]) -> list[Packet[Stream]]:
-        """What one input packet becomes."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was lost on the way, one line each."""
 
-    def rest(self) -> list[Packet[Stream]]:
+    def packets(self, packet: Packet[Stream]) -> Iterator[Packet[Stream]]:
+        """What one input packet, in the output's time, becomes."""
+
+    def rest(self) -> Iterator[Packet[Stream]]:
         """What is left when the input has ended."""
 
 
 class _Copy:
-    """Packets pass as they are."""
+    """Packets pass as they are, but for those that hold text."""
 
     def __init__(self, track: Stream) -> None:
         self._track = track
+        self._texts = 0
 
-    def packets(self, packet: Packet[Stream]) -> list[Packet[Stream]]:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"{self._texts} sound packets that hold text dropped",) if self._texts else ()
+
+    def packets(self, packet: Packet[Stream]) -> Iterator[Packet[Stream]]:
+        if isinstance(packet.stream, AudioStream) and tells_text(packet.stream, bytes(packet)):
+            self._texts += 1
+            return
         packet.stream = self._track
-        return [packet]
+        yield packet
 
-    def rest(self) -> list[Packet[Stream]]:
-        return []
+    def rest(self) -> Iterator[Packet[Stream]]:
+        return iter(())
 
 
 class _Transcode:
-    """Sound is decoded and coded anew; damaged stretches fall silent."""
+    """Sound is decoded and coded anew; damaged stretches fall silent.
 
-    def __init__(self, track: AudioStream) -> None:
+    Args:
+        track: the new track, in the form that its encoder takes.
+        is_timed: the container holds the times of sound; else silence fills the gaps.
+    """
+
+    def __init__(self, track: AudioStream, *, is_timed: bool) -> None:
         self._track = track
+        self._is_timed = is_timed
+        self._form: tuple[str, str, int] | None = None
+        self._resampler: AudioResampler | None = None
+        self._end = 0
+        self._lost = 0
 
-    def packets(self, packet: Packet[Stream]) -> list[Packet[Stream]]:
-        coded: list[Packet[Stream]] = []
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"{self._lost} stretches of sound could not be transcoded",) if self._lost else ()
+
+    def packets(self, packet: Packet[Stream]) -> Iterator[Packet[Stream]]:
         try:
             for frame in packet.decode():
                 if isinstance(frame, av.AudioFrame):
-                    coded += self._track.encode(frame)
+                    yield from self._coded(frame)
         except (av.FFmpegError, ValueError):
-            return coded
-        return coded
+            self._lost += 1
 
-    def rest(self) -> list[Packet[Stream]]:
-        return list(self._track.encode(None))
+    def rest(self) -> Iterator[Packet[Stream]]:
+        try:
+            yield from self._drained()
+            yield from self._track.encode(None)
+        except (av.FFmpegError, ValueError):
+            self._lost += 1
+
+    def _coded(self, frame: av.AudioFrame) -> Iterator[Packet[Stream]]:
+        form = (frame.format.name, frame.layout.name, frame.sample_rate)
+        if form != self._form:
+            yield from self._drained()
+            context = self._track.codec_context
+            self._form = form
+            self._resampler = AudioResampler(
+                context.format.name,
+                context.layout.name,
+                context.sample_rate,
+                options=_QUIET_ENOUGH,
+            )
+        assert self._resampler is not None
+        for piece in self._resampler.resample(frame):
+            yield from self._placed(piece)
+
+    def _drained(self) -> Iterator[Packet[Stream]]:
+        """The last samples before the form changes or the input ends."""
+        resampler, self._resampler, self._form = self._resampler, None, None
+        for piece in resampler.resample(None) if resampler is not None else ():
+            if piece is not None:
+                yield from self._placed(piece)
+
+    def _placed(self, piece: av.AudioFrame) -> Iterator[Packet[Stream]]:
+        """Codes samples at their time, counted in samples since the output's start."""
+        rate = self._track.codec_context.sample_rate
+        start = self._end
+        if piece.pts is not None and piece.time_base:
+            start = round(piece.pts * piece.time_base * rate)
+        if self._is_timed:
+            yield from self._encoded(piece, start)
+            return
+        gap_s = Fraction(start - self._end, rate)
+        if gap_s > _MOST_SILENCE_S:
+            self._lost += 1
+            return
+        if gap_s >= _LEAST_GAP_S:
+            yield from self._silence(start - self._end)
+        # What lies before the start, or over what was heard, would delay all the rest.
+        if gap_s > -_LEAST_GAP_S:
+            yield from self._encoded(piece, self._end)
+
+    def _silence(self, samples: int) -> Iterator[Packet[Stream]]:
+        context = self._track.codec_context
+        end = self._end + samples
+        while self._end < end:
+            size = min(context.sample_rate, end - self._end)
+            frame = av.AudioFrame(context.format.name, context.layout.name, size)
+            for plane in frame.planes:
+                plane.update(bytes(plane.buffer_size))
+            frame.sample_rate = context.sample_rate
+            yield from self._encoded(frame, self._end)
+
+    def _encoded(self, frame: av.AudioFrame, start: int) -> Iterator[Packet[Stream]]:
+        frame.pts = start
+        frame.time_base = Fraction(1, self._track.codec_context.sample_rate)
+        self._end = start + frame.samples
+        yield from self._track.encode(frame)
 
 
 class SideTracks:
@@ -90,6 +185,7 @@ class SideTracks:
         self._source = source
         self._output = output
         self._holds_early_times = container.holds_early_times
+        self._has_timed_source = source.format.name != "avi"
         self._passages: dict[int, _Passage] = {}
         self._notes: list[str] = []
         for track in source.streams:
@@ -104,9 +200,12 @@ class SideTracks:
     @property
     def notes(self) -> tuple[str, ...]:
         """What became of each track, one line each."""
+        notes = list(self._notes)
+        for passage in self._passages.values():
+            notes += passage.notes
         if self._misplaced:
-            return (*self._notes, f"{self._misplaced} sound packets without a usable time dropped")
-        return tuple(self._notes)
+            notes.append(f"{self._misplaced} packets without a usable time dropped")
+        return tuple(notes)
 
     def mux_until(self, time_s: Fraction | None, shift_s: Fraction = Fraction(0)) -> None:
         """Writes everything that starts before a time, or all that is left.
@@ -126,22 +225,22 @@ class SideTracks:
             if time_s is not None and starts_s is not None and starts_s > time_s:
                 self._held = packet
                 return
+            _shift(packet, shift_s)
             for coded in self._passages[packet.stream.index].packets(packet):
-                self._mux(coded, shift_s)
+                self._mux(coded)
 
     def finish(self, shift_s: Fraction = Fraction(0)) -> None:
         """Writes all that is left, encoders' remains included."""
         self.mux_until(None, shift_s)
         for passage in self._passages.values():
             for coded in passage.rest():
-                self._mux(coded, shift_s)
+                self._mux(coded)
 
     def close(self) -> None:
         """Frees the input; idempotent."""
         self._source.close()
 
-    def _mux(self, packet: Packet[Stream], shift_s: Fraction) -> None:
-        _shift(packet, shift_s)
+    def _mux(self, packet: Packet[Stream]) -> None:
         if not self._holds_early_times and packet.pts is not None and packet.pts < 0:
             return
         if self._is_in_order(packet):
@@ -150,14 +249,19 @@ class SideTracks:
             self._misplaced += 1
 
     def _is_in_order(self, packet: Packet[Stream]) -> bool:
-        """Muxers refuse times that run backwards, which damaged input may hold."""
+        """Muxers refuse times that run backwards, which damaged input may hold.
+
+        Of sound they refuse equal ones, too; two lines of text may start together.
+        """
         packet.pts = packet.dts if packet.pts is None else packet.pts
         packet.dts = packet.pts if packet.dts is None else packet.dts
         if packet.pts is None or packet.dts is None or not packet.time_base:
             return False
         start_s = packet.dts * packet.time_base
         last_s = self._last_s.get(packet.stream.index)
-        if packet.pts < packet.dts or (last_s is not None and start_s <= last_s):
+        is_late = last_s is None or start_s > last_s
+        is_text_beside = packet.stream.type != "audio" and start_s == last_s
+        if packet.pts < packet.dts or not (is_late or is_text_beside):
             return False
         self._last_s[packet.stream.index] = start_s
         return True
@@ -176,7 +280,9 @@ class SideTracks:
                 target.metadata["language"] = track.language
 
     def _open_other(self, track: Stream, container: Container) -> None:
-        if can_copy(track, container):
+        if track.name in PICTURE_TRACKS:
+            self._notes.append(f"{track.type} track dropped: {track.name} may hold pictures")
+        elif can_copy(track, container):
             self._open_copy(track, track.name)
         else:
             self._notes.append(
@@ -184,22 +290,33 @@ class SideTracks:
             )
 
     def _open_audio(self, track: AudioStream, container: Container) -> None:
+        codec = track.codec_context.codec.canonical_name
+        is_in_place = container.holds_sound_times or not (
+            self._has_timed_source or track.start_time
+        )
         if not container.audio:
             self._notes.append(f"sound dropped: {container.muxer} holds none")
-        elif can_copy(track, container):
-            self._open_copy(track, track.codec_context.name)
+        elif is_in_place and is_bare_sound(track) and can_copy(track, container):
+            self._open_copy(track, codec)
         elif track.codec_context.sample_rate > 0:
-            target = self._output.add_stream(container.audio, _rate(container.audio, track))
-            assert isinstance(target, AudioStream)
-            target.codec_context.layout = track.codec_context.layout.name
-            target.codec_context.bit_rate = _BITS_PER_CHANNEL * track.codec_context.channels
-            self._passages[track.index] = _Transcode(target)
-            self._notes.append(
-                f"sound transcoded from {track.codec_context.name} to {container.audio}, "
-                f"which {container.muxer} can hold"
-            )
+            self._open_transcode(track, container, codec)
         else:
-            self._notes.append(f"sound dropped: {track.codec_context.name} cannot be decoded")
+            self._notes.append(f"sound dropped: {codec} cannot be decoded")
+
+    def _open_transcode(self, track: AudioStream, container: Container, codec: str) -> None:
+        layout = _layout(container.audio, track)
+        if layout is None:
+            count = track.codec_context.channels
+            self._notes.append(f"sound dropped: {container.audio} cannot code {count} channels")
+            return
+        target = self._output.add_stream(container.audio, _rate(container.audio, track))
+        assert isinstance(target, AudioStream)
+        target.codec_context.layout = layout
+        target.codec_context.bit_rate = _bit_rate(layout)
+        self._passages[track.index] = _Transcode(target, is_timed=container.holds_sound_times)
+        self._notes.append(
+            f"sound transcoded from {codec} to {container.audio}, which {container.muxer} can hold"
+        )
 
     def _open_copy(self, track: Stream, codec: str | None) -> None:
         self._passages[track.index] = _Copy(self._output.add_stream_from_template(track))
@@ -220,17 +337,41 @@ class SideTracks:
             return
 
 
-def can_copy(track: Stream, container: Container) -> bool:
-    """Whether a container takes a track's coding as it is, tried on a header in memory."""
-    if track.type == "audio" and container.sounds:
-        return track.codec_context.name in container.sounds
+def _layout(encoder: str, track: AudioStream) -> str | None:
+    """The layout nearest to the track's that an encoder takes, None where it takes none.
+
+    Channels without names are taken for the usual ones of their number. Surround at the sides
+    becomes surround at the back, which every coding numbers and every player knows.
+    """
+    context, rate = track.codec_context, _rate(encoder, track)
+    usual = f"{context.channels}c"
+    if has_unnamed_channels(track):
+        try:
+            context.layout = usual
+        except ValueError:
+            return None
+    named = context.layout.name
+    nearest = (named.replace("(side)", ""), named, usual, "stereo", "mono")
+    return next((layout for layout in nearest if _takes(encoder, layout, rate)), None)
+
+
+@lru_cache(maxsize=64)
+def _takes(encoder: str, layout: str, rate: int) -> bool:
+    """Whether a sound encoder opens for a layout at a sample rate, Hz."""
+    context = av.CodecContext.create(encoder, "w")
+    assert isinstance(context, AudioCodecContext)
     try:
-        with av.open(io.BytesIO(), "w", format=container.muxer) as trial:
-            trial.add_stream_from_template(track)
-            trial.start_encoding()
-    except (av.FFmpegError, ValueError, OSError):
+        context.layout = layout
+        context.sample_rate, context.bit_rate = rate, _bit_rate(layout)
+        context.format = (context.codec.audio_formats or (context.format,))[0]
+        context.open()
+    except (av.FFmpegError, ValueError):
         return False
     return True
+
+
+def _bit_rate(layout: str) -> int:
+    return _BITS_PER_CHANNEL * AudioLayout(layout).nb_channels
 
 
 def _rate(encoder: str, track: AudioStream) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,9 +10,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
+import av
+from av.audio.stream import AudioStream
+from av.stream import Stream
+
 from stream.errors import UsageRefused
 
-__all__ = ["Codec", "Container", "container_of", "muxer_options", "video_endings"]
+__all__ = [
+    "Codec",
+    "Container",
+    "can_copy",
+    "container_of",
+    "has_unnamed_channels",
+    "muxer_options",
+    "video_endings",
+]
 
 Codec = Literal["h264", "hevc", "vp9", "vp8", "av1", "mjpeg", "gif"]
 
@@ -25,6 +38,8 @@ class Container:
         codecs: video codings it takes, the preferred one first.
         audio: audio encoder to fall back on, empty where it holds no sound.
         sounds: sound codings that it takes and players find; empty where its muxer knows.
+        holds_sound_times: sound may start late and pause; else it lasts from the start
+            without a gap, and whatever is copied slips.
         holds_rotation: it can carry a display matrix.
         holds_early_times: decoding times before the first picture, and sound before zero,
             survive; else no B-frames are used and early sound is cut.
@@ -35,6 +50,7 @@ class Container:
     codecs: tuple[Codec, ...]
     audio: str = ""
     sounds: tuple[str, ...] = ()
+    holds_sound_times: bool = True
     holds_rotation: bool = False
     holds_early_times: bool = False
     holds_mark: bool = False
@@ -58,9 +74,19 @@ _MATROSKA: Final = Container(
 )
 _WEBM: Final = replace(_MATROSKA, muxer="webm", codecs=("vp9", "av1", "vp8"), audio="libopus")
 _TS: Final = Container(
-    "mpegts", ("h264", "hevc"), "aac", sounds=("aac", "mp2", "mp3", "mp3float", "ac3", "eac3")
+    "mpegts", ("h264", "hevc"), "aac", sounds=("aac", "mp2", "mp3", "ac3", "eac3")
 )
-_AVI: Final = Container("avi", ("h264", "mjpeg"), "libmp3lame", holds_mark=True)
+_AVI: Final = Container(
+    "avi",
+    ("h264", "mjpeg"),
+    "libmp3lame",
+    sounds=("mp3", "pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_s32le", "ac3"),
+    holds_sound_times=False,
+    holds_mark=True,
+)
+_FLV: Final = Container("flv", ("h264",), "aac", sounds=("aac", "mp3"), holds_mark=True)
+_UNNAMED_CHANNELS: Final = " channels"
+"""How the library spells a layout of which only the number of channels is known."""
 
 _BY_ENDING: Final[Mapping[str, Container]] = MappingProxyType(
     {
@@ -74,7 +100,7 @@ _BY_ENDING: Final[Mapping[str, Container]] = MappingProxyType(
         ".mts": _TS,
         ".m2ts": _TS,
         ".avi": _AVI,
-        ".flv": Container("flv", ("h264",), "aac", holds_mark=True),
+        ".flv": _FLV,
         ".3gp": Container("3gp", ("h264",), "aac", holds_rotation=True, holds_early_times=True),
         ".gif": Container("gif", ("gif",)),
         ".h264": Container("h264", ("h264",)),
@@ -111,6 +137,28 @@ def container_of(path: Path) -> Container:
         message = f"cannot write {ending} as video; use one of: {known}"
         raise UsageRefused(message)
     return found
+
+
+def can_copy(track: Stream, container: Container) -> bool:
+    """Whether a container takes a track's coding as it is, tried on a header in memory."""
+    if isinstance(track, AudioStream):
+        if container.sounds and track.codec_context.codec.canonical_name not in container.sounds:
+            return False
+        # Which channels are where stands in its very last box: no header would fail.
+        if container.muxer == "mp4" and has_unnamed_channels(track):
+            return False
+    try:
+        with av.open(io.BytesIO(), "w", format=container.muxer) as trial:
+            trial.add_stream_from_template(track)
+            trial.start_encoding()
+    except (av.FFmpegError, ValueError, OSError):
+        return False
+    return True
+
+
+def has_unnamed_channels(track: AudioStream) -> bool:
+    """Whether only the number of a track's channels is known, not which is left or right."""
+    return track.codec_context.layout.name.endswith(_UNNAMED_CHANNELS)
 
 
 def muxer_options(

@@ -110,6 +110,7 @@ _MJPEG_QUANTISER: Final = 3
 _LAMBDA: Final = 118
 """FFmpeg's FF_QP2LAMBDA: global quality is the quantiser times this."""
 _TEST_PICTURES: Final = 5
+_TEST_RATE: Final = Fraction(25)
 
 
 def choose_encoder(
@@ -128,7 +129,7 @@ def choose_encoder(
         is_hardware = name not in _SOFTWARE.values()
         options = _options(name, settings, probe)
         test = _passes_test_encode if is_hardware else encodes
-        if test(name, pixel_format, width, height, options):
+        if test(name, pixel_format, width, height, options, probe.shape.rate):
             quality = _MJPEG_QUANTISER * _LAMBDA if codec == "mjpeg" else None
             reason = _reason(probe, codec, name, pixel_format, settings, is_hardware)
             return EncoderChoice(name, codec, pixel_format, options, quality, is_hardware, reason)
@@ -237,8 +238,10 @@ def _options(name: str, settings: EncodeSettings, probe: MediaProbe) -> tuple[tu
     elif name.endswith("_qsv"):
         chosen = {"global_quality": str(22 if crf is None else crf)}
     elif name == "gif":
-        # Every picture brings its own colours, so that segments can be joined.
-        chosen = {"global_palette": "0"}
+        # Every picture brings its own colours, so that segments can be joined. And it is
+        # written whole: the encoder compares places in palettes, not colours, and would leave
+        # out as unchanged what has changed.
+        chosen = {"global_palette": "0", "gifflags": "-offsetting-transdiff"}
     else:
         chosen = {}
     if inner:
@@ -284,27 +287,37 @@ def _reason(
 
 @lru_cache(maxsize=256)
 def encodes(
-    name: str, pixel_format: str, width: int, height: int, options: tuple[tuple[str, str], ...]
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction = _TEST_RATE,
 ) -> bool:
-    """Whether an encoder opens for pictures of this size and format.
+    """Whether an encoder opens for pictures of this size, format and rate a second.
 
     >>> encodes("libx264", "yuv420p", 64, 48, ()), encodes("libx264", "yuv420p", 33, 48, ())
     (True, False)
     """
     try:
-        _opened(name, pixel_format, width, height, options)
+        _opened(name, pixel_format, width, height, options, rate)
     except (av.FFmpegError, ValueError):
         return False
     return True
 
 
 def _opened(
-    name: str, pixel_format: str, width: int, height: int, options: tuple[tuple[str, str], ...]
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction,
 ) -> VideoCodecContext:
     context = CodecContext.create(name, "w")
     assert isinstance(context, VideoCodecContext)
     context.width, context.height, context.pix_fmt = width, height, pixel_format
-    context.time_base, context.framerate = Fraction(1, 25), Fraction(25)
+    context.time_base, context.framerate = 1 / rate, rate
     context.options = dict(options)
     context.thread_count = 1
     context.open()
@@ -313,11 +326,16 @@ def _opened(
 
 @lru_cache(maxsize=64)
 def _passes_test_encode(
-    name: str, pixel_format: str, width: int, height: int, options: tuple[tuple[str, str], ...]
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction = _TEST_RATE,
 ) -> bool:
     """Whether pictures coded by it here and now can be decoded again, all of them."""
     try:
-        context = _opened(name, pixel_format, width, height, options)
+        context = _opened(name, pixel_format, width, height, options, rate)
         decoder = CodecContext.create(context.codec.canonical_name, "r")
         assert isinstance(decoder, VideoCodecContext)
         decoder.extradata = context.extradata
@@ -326,7 +344,7 @@ def _passes_test_encode(
             frame = av.VideoFrame(width, height, pixel_format)
             for plane in frame.planes:
                 plane.update(bytes([96 + pts]) * plane.buffer_size)
-            frame.pts, frame.time_base = pts, Fraction(1, 25)
+            frame.pts, frame.time_base = pts, 1 / rate
             packets += context.encode(frame)
         packets += context.encode(None)
         pictures = [image for packet in packets for image in decoder.decode(packet)]

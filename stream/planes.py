@@ -49,6 +49,7 @@ _FORMATS: Final[dict[tuple[Layout, int], str]] = {
     ("bgr", 8): "bgr24",
     ("bgr", 16): "bgr48le",
 }
+_YUV: Final[tuple[Layout, ...]] = ("yuv420", "yuv422", "yuv444")
 _DESCRIBED: Final = {name: key for key, name in _FORMATS.items()}
 _FULL_RANGE_NAMES: Final = {
     "yuvj420p": "yuv420p",
@@ -146,7 +147,11 @@ def frame_from_picture(
     """
     planes = [turned(plane, -turns) if turns % 4 else plane for plane in picture.planes]
     height, width = planes[0].shape[:2]
-    native = _FORMATS[picture.layout, picture.bit_depth]
+    layout = picture.layout
+    if layout == "gray" and picture_format(pixel_format)[0] in _YUV:
+        layout = picture_format(pixel_format)[0]
+        planes += _colourless(layout, picture.bit_depth, height, width)
+    native = _FORMATS[layout, picture.bit_depth]
     plain = _FULL_RANGE_NAMES.get(pixel_format, pixel_format)
     is_full_name = pixel_format in _FULL_RANGE_NAMES
     is_direct = plain == native and (picture.is_full_range or not is_full_name)
@@ -159,6 +164,21 @@ def frame_from_picture(
     frame.pts = pts
     frame.time_base = time_base
     return frame
+
+
+def _colourless(layout: Layout, bit_depth: int, height: int, width: int) -> list[Plane]:
+    """Chroma planes without colour.
+
+    The scaler takes any grey for full range, so it must not make them.
+    """
+    shape = _chroma_shape(layout, height, width)
+    grey = np.full(shape, 1 << (bit_depth - 1), np.uint16)
+    return [grey.astype(np.uint8) if bit_depth == 8 else grey] * 2
+
+
+def _chroma_shape(layout: Layout, height: int, width: int) -> tuple[int, int]:
+    rows = (height + 1) // 2 if layout == "yuv420" else height
+    return rows, width if layout == "yuv444" else (width + 1) // 2
 
 
 def _converted(
@@ -183,10 +203,8 @@ def neutral_picture(
     """A mid-grey picture, for a frame that could not be decoded at all."""
     grey = 1 << (bit_depth - 1)
     shapes: list[tuple[int, ...]] = [(height, width, 3) if layout == "bgr" else (height, width)]
-    if layout.startswith("yuv"):
-        rows = (height + 1) // 2 if layout == "yuv420" else height
-        columns = width if layout == "yuv444" else (width + 1) // 2
-        shapes += [(rows, columns)] * 2
+    if layout in _YUV:
+        shapes += [_chroma_shape(layout, height, width)] * 2
     planes = [np.full(shape, grey, np.uint16) for shape in shapes]
     is_full = tags.is_full_range or layout == "bgr"
     matrix = matrix_from_tag(tags.matrix, height)

@@ -2,8 +2,8 @@
 
 EXIF orientation is applied to the pixels, so a picture looks the same without its tags;
 everything else of EXIF, XMP, IPTC and comments (place, time, device, embedded thumbnail)
-is gone. Colour profiles stay, since without them colours would change. Of the opacity stays
-what cannot show a face, see `stream.opacity`.
+is gone. Of colour profiles stay the colours, which would change without, see
+`stream.metadata`. Of the opacity stays what cannot show a face, see `stream.opacity`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 from engines.pictures import Picture, Plane
 from stream.errors import InputUnreadable, OutputNotWritable, reading
 from stream.marking import XMP_MARK
+from stream.metadata import bare_profile
 from stream.opacity import CutOut, searchable
 
 __all__ = ["IMAGE_ENDINGS", "Beside", "Still", "decoded_still", "encoded_still"]
@@ -36,6 +37,9 @@ IMAGE_ENDINGS: Final = frozenset(
 _PNG_XMP: Final = "XML:com.adobe.xmp"
 _TIFF_XMP: Final = 700
 """Where PNG and TIFF keep XMP: the keyword of a text, and the number of a tag."""
+_TIFF_PROFILE: Final = 34675
+_TIFF_UNDEFINED: Final = 7
+"""Type of a tag whose value is bytes."""
 _FORMATS: Final[tuple[str, ...]] = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
 _WRITERS: Final = {
     ".jpg": "JPEG",
@@ -126,7 +130,10 @@ def _decoded(path: Path, data: bytes, max_pixels: int) -> Still:
 def _still(image: Image.Image, data: bytes) -> Still:
     """The still of a loaded picture, whose file is `data`."""
     dropped = _found(image)
-    profile: bytes | None = image.info.get("icc_profile")
+    whole: bytes | None = image.info.get("icc_profile")
+    profile = bare_profile(whole) if whole else None
+    if whole and profile is None:
+        dropped += ("colour profile",)
     beside = Beside(
         "JPEG" if image.format == "MPO" else str(image.format),
         profile=profile,
@@ -296,14 +303,39 @@ def _wide(picture: Picture, kind: str, profile: bytes | None, *, is_marked: bool
     if not fits:
         raise OutputNotWritable("the 16-bit picture could not be coded; write it as PNG")
     data = coded.tobytes()
-    if kind != "PNG":
-        return data
+    if kind == "TIFF":
+        tags = {_TIFF_PROFILE: profile} if profile is not None else {}
+        return _with_tiff_tags(data, tags | ({_TIFF_XMP: XMP_MARK.encode()} if is_marked else {}))
     chunks = b""
     if profile is not None:
         chunks += _chunk(b"iCCP", b"ICC profile\x00\x00" + zlib.compress(profile))
     if is_marked:
         chunks += _chunk(b"iTXt", _PNG_XMP.encode() + b"\x00" * 5 + XMP_MARK.encode())
     return data[:_PNG_HEADER_END] + chunks + data[_PNG_HEADER_END:]
+
+
+def _with_tiff_tags(data: bytes, tags: dict[int, bytes]) -> bytes:
+    """A little-endian TIFF 6.0 of one page with tags of bytes added to its directory.
+
+    The directory is written again behind all that is there, so no offset in it changes.
+
+    Raises:
+        OutputNotWritable: the file is of another kind.
+    """
+    if data[:4] != b"II*\0":
+        raise OutputNotWritable("the 16-bit picture could not be tagged; write it as PNG")
+    if not tags:
+        return data
+    (start,) = struct.unpack_from("<I", data, 4)
+    (count,) = struct.unpack_from("<H", data, start)
+    entries = [data[start + 2 + 12 * i :][:12] for i in range(count)]
+    contents = data + b"\0" * (len(data) % 2)
+    for tag, value in tags.items():
+        entries.append(struct.pack("<HHII", tag, _TIFF_UNDEFINED, len(value), len(contents)))
+        contents += value + b"\0" * (len(value) % 2)
+    entries.sort(key=lambda entry: struct.unpack_from("<H", entry))
+    directory = struct.pack("<H", len(entries)) + b"".join(entries) + bytes(4)
+    return contents[:4] + struct.pack("<I", len(contents)) + contents[8:] + directory
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

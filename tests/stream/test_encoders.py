@@ -25,8 +25,9 @@ def probe(
     depth: int = 8,
     height: int = 480,
     width: int = 640,
+    rate: int = 25,
 ) -> MediaProbe:
-    shape = StreamShape(height, width, Fraction(25), Fraction(1, 25), None)
+    shape = StreamShape(height, width, Fraction(rate), Fraction(1, rate), None)
     return MediaProbe(Path("a.mp4"), "video", "mov", codec, "some", layout, depth, shape)
 
 
@@ -70,6 +71,14 @@ def test_every_container_takes_every_size(ending: str, size: tuple[int, int]) ->
         assert encodes(choice.name, choice.pixel_format, size[1], size[0], choice.options)
 
 
+def test_rate_that_an_encoder_refuses_goes_to_the_next() -> None:
+    usual = choose_encoder(probe("av1", rate=25), container_of(Path("a.mp4")), EncodeSettings())
+    fast = choose_encoder(probe("av1", rate=1000), container_of(Path("a.mp4")), EncodeSettings())
+    assert usual.codec == "av1"
+    assert fast.codec == "h264"
+    assert not encodes("libsvtav1", "yuv420p", 96, 64, (), Fraction(1000))
+
+
 def test_settings_reach_the_encoder() -> None:
     settings = EncodeSettings(codec="hevc", crf=30, preset="ultrafast")
     choice = choose_encoder(probe(), container_of(Path("a.mkv")), settings)
@@ -82,7 +91,7 @@ def test_settings_reach_the_encoder() -> None:
 def test_encoder_that_does_not_work_is_refused_when_asked_for(asked: str) -> None:
     if hardware_encoders().get(asked):
         pytest.skip("this machine has it")
-    with pytest.raises(OutputNotWritable, match="output.encoder=auto"):
+    with pytest.raises(OutputNotWritable, match=r"output\.encoder=auto"):
         choose_encoder(probe(), container_of(Path("a.mov")), EncodeSettings(encoder=asked))
 
 

@@ -24,7 +24,10 @@ from stream.errors import (
     UsageRefused,
 )
 from stream.image_source import ImageSource, folder_listing
+from stream.marking import XMP_MARK
+from stream.metadata import bare_profile
 from stream.opening import RecordedSource, open_sink, open_source
+from stream.stills import decoded_still, encoded_still
 from tests.clips import Clip, made_clip, number_in, written_number
 
 pytestmark = pytest.mark.unit
@@ -114,6 +117,113 @@ def test_palette_pictures_pass_as_colours(tmp_path: Path) -> None:
     assert image_at(tmp_path / "q.png").mode == "RGB"
 
 
+def srgb() -> bytes:
+    return bytes(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+
+
+def private_profile() -> bytes:
+    """A profile with a tag of its maker's, and its traces in the header."""
+    whole = bytearray(srgb())
+    (count,) = struct.unpack_from(">I", whole, 128)
+    table = b"".join(
+        struct.pack(">4sII", name, offset + 12, size)
+        for name, offset, size in struct.iter_unpack(">4sII", whole[132 : 132 + 12 * count])
+    )
+    secret = b"mAB \0\0\0\0Anna Muster serial C02XYZ".ljust(64, b"\0")
+    table += struct.pack(">4sII", b"mmod", len(whole) + 12, len(secret))
+    header = whole[:48] + b"ANNAMODL" + whole[56:80] + b"ANNA" + whole[84:128]
+    made = header + struct.pack(">I", count + 1) + table + whole[132 + 12 * count :] + secret
+    made[:4] = struct.pack(">I", len(made))
+    return bytes(made)
+
+
+def same_colours(one: bytes, other: bytes) -> bool:
+    """Whether two profiles give noise the same colours."""
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (16, 16, 3)).astype(np.uint8))
+    lab = ImageCms.createProfile("LAB")
+    seen = [
+        ImageCms.profileToProfile(
+            noise, ImageCms.ImageCmsProfile(io.BytesIO(profile)), lab, outputMode="LAB"
+        )
+        for profile in (one, other)
+    ]
+    return seen[0] is not None and seen[1] is not None and seen[0].tobytes() == seen[1].tobytes()
+
+
+@pytest.mark.parametrize("ending", [".jpg", ".png", ".webp", ".tif"])
+def test_of_a_profile_pass_the_colours_alone(ending: str, tmp_path: Path) -> None:
+    source = tmp_path / f"a{ending}"
+    Image.fromarray(colour()).save(source, icc_profile=private_profile())
+    passed_through(source, tmp_path / f"out{ending}")
+    written = image_at(tmp_path / f"out{ending}").info["icc_profile"]
+    assert b"C02XYZ" in image_at(source).info["icc_profile"]
+    for secret in (b"C02XYZ", b"Anna", b"ANNA", b"mmod", b"MODL"):
+        assert secret not in written
+    assert same_colours(written, srgb())
+
+
+def test_planted_profile_that_passes_whole_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.fromarray(colour()).save(tmp_path / "a.jpg", icc_profile=private_profile())
+    monkeypatch.setattr(stills, "bare_profile", lambda profile: profile)
+    passed_through(tmp_path / "a.jpg", tmp_path / "out.jpg")
+    assert b"C02XYZ" in image_at(tmp_path / "out.jpg").info["icc_profile"]
+
+
+@pytest.mark.parametrize("kept", [0, 20, 131, 140, 300])
+def test_profile_that_cannot_be_read_is_dropped_and_told(kept: int, tmp_path: Path) -> None:
+    damaged = private_profile()[:kept] + b"Anna"
+    Image.fromarray(colour()).save(tmp_path / "a.png", icc_profile=damaged)
+    reader = passed_through(tmp_path / "a.png", tmp_path / "out.png")
+    assert "icc_profile" not in image_at(tmp_path / "out.png").info
+    assert "colour profile" in reader.probe.dropped
+
+
+def test_text_behind_the_numbers_of_a_profile_is_cut_off() -> None:
+    whole = bytearray(srgb())
+    (count,) = struct.unpack_from(">I", whole, 128)
+    for place in range(132, 132 + 12 * count, 12):
+        name, offset, size = struct.unpack_from(">4sII", whole, place)
+        if name in (b"rXYZ", b"rTRC", b"chad"):
+            struct.pack_into(">4sII", whole, place, name, len(whole), size + 12)
+            whole += whole[offset : offset + size] + b"Anna at home"
+        if name == b"wtpt":
+            struct.pack_into(">4sII", whole, place, name, len(whole), 20)
+            whole += b"text\0\0\0\0Anna at home"
+    bare = bare_profile(bytes(whole))
+    assert bare is not None
+    assert b"Anna" not in bare
+    assert same_colours(bare, srgb())
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_texts_of_a_profile_are_neutral_in_both_versions(version: int) -> None:
+    whole = bytearray(srgb())
+    whole[8] = version
+    bare = bare_profile(bytes(whole))
+    assert bare is not None
+    opened = ImageCms.ImageCmsProfile(io.BytesIO(bare))
+    assert ImageCms.getProfileDescription(opened).strip() == "Colour profile"
+    assert bare_profile(bare) == bare
+
+
+@pytest.mark.parametrize("ending", [".png", ".tiff"])
+def test_16_bit_colour_keeps_profile_and_mark(ending: str, tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 65536, (21, 31, 3)).astype(np.uint16)
+    data = cv2.imencode(".png", pixels)[1].tobytes()
+    profile = chunk(b"iCCP", b"x\0\0" + zlib.compress(private_profile()))
+    (tmp_path / "a.png").write_bytes(data[:33] + profile + data[33:])
+    still, target = decoded_still(tmp_path / "a.png", 1000), tmp_path / f"out{ending}"
+    target.write_bytes(encoded_still(still.picture, still.beside, target, 90, is_marked=True))
+    np.testing.assert_array_equal(cv2.imread(str(target), cv2.IMREAD_UNCHANGED), pixels)
+    written = image_at(target)
+    assert same_colours(written.info["icc_profile"], srgb())
+    assert XMP_MARK.encode() in target.read_bytes()
+    if ending == ".tiff":
+        assert XMP_MARK.encode() in written.info["xmp"]
+
+
 def private_jpeg(path: Path, orientation: int = 1) -> Path:
     image = Image.fromarray(colour())
     exif = Image.Exif()
@@ -122,8 +232,7 @@ def private_jpeg(path: Path, orientation: int = 1) -> Path:
     exif[0x0132] = "2024:05:06 07:08:09"
     exif.get_ifd(0x8825)[1] = "N"
     exif.get_ifd(0x8825)[2] = (48.0, 8.0, 13.0)
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    image.save(path, exif=exif, icc_profile=profile, comment=b"call me", quality=95)
+    image.save(path, exif=exif, icc_profile=srgb(), comment=b"call me", quality=95)
     return path
 
 
@@ -135,7 +244,7 @@ def test_exif_place_time_and_device_are_dropped_and_the_profile_kept(tmp_path: P
         assert secret not in content
     written = image_at(tmp_path / "out.jpg")
     assert not written.getexif()
-    assert written.info["icc_profile"] == image_at(source).info["icc_profile"]
+    assert same_colours(written.info["icc_profile"], image_at(source).info["icc_profile"])
     assert "GPS position" in reader.probe.dropped
 
 
@@ -294,7 +403,7 @@ def test_picture_is_written_as_it_was_read_whatever_becomes_of_its_file(tmp_path
     sink.finish()
     written = image_at(tmp_path / "out.png")
     np.testing.assert_array_equal(np.array(written), before[..., ::-1])
-    assert written.info["icc_profile"] == profile
+    assert written.info["icc_profile"] == bare_profile(profile)
 
 
 def test_largest_picture_that_is_read_is_written(tmp_path: Path) -> None:

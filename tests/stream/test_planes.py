@@ -120,6 +120,31 @@ def test_limited_picture_is_widened_for_a_full_range_encoder() -> None:
     assert picture_from_frame(frame, "yuv420", 8).planes[0].min() >= 253
 
 
+@pytest.mark.parametrize("depth", [8, 10, 12])
+@pytest.mark.parametrize("layout", ["yuv420", "yuv422", "yuv444"])
+@pytest.mark.parametrize("range_", [1, 2])
+@pytest.mark.parametrize("turns", [0, 1])
+def test_grey_keeps_its_luma_and_range_in_a_coding_of_colours(
+    turns: int, range_: int, layout: Layout, depth: int
+) -> None:
+    picture = neutral_picture(15, 20, "gray", depth, ColourTags(range=range_))
+    picture.planes[0][...] = np.arange(300).reshape(15, 20) % 219 << (depth - 8)
+    pixel_format = format_of_picture(layout, depth)
+    frame = frame_from_picture(picture, pixel_format, turns, 0, Fraction(1))
+    assert frame.color_range == range_
+    back = picture_from_frame(frame, layout, depth, turns if layout != "yuv422" else 0)
+    luma = back.planes[0] if layout != "yuv422" else np.rot90(back.planes[0], turns)
+    np.testing.assert_array_equal(luma, picture.planes[0])
+    assert all((chroma == 1 << (depth - 1)).all() for chroma in back.planes[1:])
+
+
+def test_limited_grey_is_widened_for_a_full_range_encoder() -> None:
+    picture = neutral_picture(16, 16, "gray", 8, ColourTags(range=1))
+    picture.planes[0][...] = 235
+    frame = frame_from_picture(picture, "yuvj420p", 0, 0, Fraction(1))
+    assert picture_from_frame(frame, "yuv420", 8).planes[0].min() >= 253
+
+
 def test_fitted_picture_keeps_all_content_on_black() -> None:
     wide = neutral_picture(20, 80, "yuv420", 8, ColourTags(range=1))
     wide.fill((255, 255, 255))

@@ -6,12 +6,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from PIL import Image
 
 from engines.compositor import compose, compose_unknown
 from stream.encoders import EncodeSettings
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
+from stream.segments import SegmentSink
 from tests.clips import Clip, click_time_s, decoded, made_clip
 
 pytestmark = pytest.mark.unit
@@ -175,6 +179,40 @@ def test_sound_is_dropped_on_request(tmp_path: Path) -> None:
         assert not output.streams.audio
 
 
+def two_colours(ground: tuple[int, int, int], box: tuple[int, int, int], left: int) -> Image.Image:
+    pixels = np.full((48, 64, 3), ground, np.uint8)
+    pixels[8:40, left : left + 20] = box
+    return Image.fromarray(pixels)
+
+
+def colours_of(path: Path) -> list[NDArray[np.int16]]:
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24").astype(np.int16) for frame in container.decode()]
+
+
+@pytest.mark.parametrize("is_resumable", [False, True])
+def test_colours_that_return_show_nothing_of_the_picture_between(
+    is_resumable: bool, tmp_path: Path
+) -> None:
+    one = two_colours((200, 30, 30), (30, 30, 200), 4)
+    other = two_colours((30, 200, 30), (220, 220, 30), 30)
+    source, target = tmp_path / "a.gif", tmp_path / "out.gif"
+    rest = [other, one, other, one]
+    one.save(source, save_all=True, append_images=rest, duration=200, optimize=False, disposal=1)
+    if is_resumable:
+        reader = FileSource(source)
+        sink = SegmentSink(target, reader.probe, EncodeSettings(), "one", segment_frames=2)
+        for frame in reader.frames():
+            sink.write(compose(frame, [], {}))
+        sink.finish()
+    else:
+        passed_through(source, target)
+    shown, written = colours_of(source), colours_of(target)
+    assert len(written) == len(shown) == 5
+    for before, after in zip(shown, written, strict=True):
+        assert np.abs(before - after).max() <= 8
+
+
 def test_raw_stream_without_times_gets_them_from_the_rate(tmp_path: Path) -> None:
     source = made_clip(tmp_path / "a.h264", Clip(frames=30, muxer="h264"))
     reader, _ = passed_through(source, tmp_path / "out.mp4")
@@ -244,13 +282,13 @@ def test_places_titles_and_times_are_dropped(ending: str, tmp_path: Path) -> Non
         assert not output.chapters()
 
 
-def with_other_tracks(path: Path) -> Path:
+def with_other_tracks(path: Path, data: str = "klv") -> Path:
     """A transport stream with telemetry, or a Matroska file with titles, beside the video."""
     source = made_clip(path.with_name(f"plain{path.suffix}"), Clip(frames=30))
     with av.open(str(source)) as clip, av.open(str(path), "w") as output:
         video = output.add_stream_from_template(clip.streams.video[0])
         if path.suffix == ".ts":
-            other: av.stream.Stream = output.add_data_stream("klv")
+            other: av.stream.Stream = output.add_data_stream(data)
         else:
             other = output.add_mux_stream("subrip", time_base=MILLISECOND)
         for packet in clip.demux(video=0):
@@ -285,3 +323,24 @@ def test_metadata_is_kept_on_request(tmp_path: Path) -> None:
         assert output.metadata["title"] == "Anna at home"
         assert output.metadata["com.apple.quicktime.make"] == "Acme"
         assert len(output.chapters()) == 1
+
+
+def test_pictures_in_tags_pass_not_even_on_request(tmp_path: Path) -> None:
+    face = "AAAAAwAAAAppbWFnZS9qcGVn" + "RkFDRQ" * 200
+    tags = {"METADATA_BLOCK_PICTURE": "AAAAA", "COVERART": "BBBBB", "NOTE": face, "title": "Anna"}
+    source = made_clip(tmp_path / "a.mkv", Clip(frames=3, metadata=tags))
+    passed_through(source, tmp_path / "out.mkv", EncodeSettings(keep_metadata=True))
+    with av.open(str(tmp_path / "out.mkv")) as output:
+        assert output.metadata["title"] == "Anna"
+        names = {name.upper() for name in output.metadata}
+    assert not names & {"METADATA_BLOCK_PICTURE", "COVERART", "NOTE"}
+    assert face.encode() in source.read_bytes()
+    assert face.encode() not in (tmp_path / "out.mkv").read_bytes()
+
+
+def test_data_that_may_be_pictures_passes_not_even_on_request(tmp_path: Path) -> None:
+    source = with_other_tracks(tmp_path / "a.ts", "timed_id3")
+    _, sink = passed_through(source, tmp_path / "out.ts", EncodeSettings(keep_metadata=True))
+    assert b"48.137" in source.read_bytes()
+    assert b"48.137" not in (tmp_path / "out.ts").read_bytes()
+    assert "data track dropped: timed_id3 may hold pictures" in sink.notes
