@@ -180,10 +180,18 @@ def test_interrupted_stream_says_what_it_leaves(
     command = [sys.executable, "-m", "stream.cli.main", "stream", str(clip), str(folder)]
     command += ["--method", "solid", "--repeat", "-q"]
     env = CLEAN | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
-    assert eventually(lambda: any(folder.rglob("*.partial")) or process.poll() is not None, 60.0)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    # Started in the background, tests ignore Ctrl-C, and so would their children.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as process:
+        signal.signal(signal.SIGINT, before)
+        try:
+            assert eventually(
+                lambda: any(folder.rglob("*.partial")) or process.poll() is not None, 60.0
+            )
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, said
     assert f"pictures were recorded in {folder}" in said
     assert "nothing was published" not in said
