@@ -19,6 +19,7 @@ from stream import audio
 from stream.containers import can_copy, container_of
 from stream.encoders import EncodeSettings
 from stream.metadata import is_bare_sound
+from stream.sound_passage import Transcoded
 from tests.clips import Clip, click_time_s, made_clip
 from tests.stream.test_round_trip import passed_through
 
@@ -352,7 +353,7 @@ def test_samples_before_the_start_or_over_others_delay_nothing(tmp_path: Path) -
         track = output.add_stream("libmp3lame", RATE)
         assert isinstance(track, AudioStream)
         track.codec_context.layout = "mono"
-        transcode = audio._Transcode(track, is_timed=False)
+        transcode = Transcoded(track, is_timed=False)
         for start in (-9000, 0, 4800, 2000, -500, 9600 + 30):
             frame = av.AudioFrame.from_ndarray(np.zeros((1, 4800), np.int32), "s32p", "mono")
             frame.sample_rate, frame.pts, frame.time_base = RATE, start, Fraction(1, RATE)
