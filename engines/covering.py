@@ -89,9 +89,13 @@ def covered_region(picture: Picture, track: Track, margin: float) -> Window | No
     Raises:
         EngineFault: the box is not finite.
     """
+    return sized_region(_region(track, margin), picture)
+
+
+def _region(track: Track, margin: float) -> Box:
+    """The region x0 y0 x1 y1 px that a face's cover takes, beyond the picture too."""
     face = track.face
-    region = grown_box(face.box_px.astype(np.float64), max(margin, 1.0), face.landmarks_px)
-    return sized_region(region, picture)
+    return grown_box(face.box_px.astype(np.float64), max(margin, 1.0), face.landmarks_px)
 
 
 def _write_painted(picture: Picture, places: Sequence[_Place], cover: Cover) -> None:
@@ -207,8 +211,8 @@ def _place(picture: Picture, track: Track, margin: float) -> _Place | None:
     box = track.face.box_px.astype(np.float64)
     if not np.isfinite(box).all() or box[2] <= box[0] or box[3] <= box[1]:
         raise EngineFault("a face box is not finite or empty; cover the whole frame")
-    region = grown_box(box, max(margin, 1.0), track.face.landmarks_px)
-    outer = covered_region(picture, track, margin)
+    region = _region(track, margin)
+    outer = sized_region(region, picture)
     wider = np.tile(_FEATHER * (region[2:] - region[:2]), 2) * np.array([-1, -1, 1, 1])
     around = sized_region(region + wider, picture)
     if outer is None or around is None:

@@ -218,16 +218,14 @@ def surrogate_latent(
     """
     recipe = recipe or DonorRecipe()
     card = dealt_card(population, random, number, at_once=at_once, wanted=wanted, recipe=recipe)
-    return mixed_latent(population, random, number, card.main, card.pool, card.is_first, recipe)
+    return mixed_latent(population, random, number, card, recipe)
 
 
 def mixed_latent(
     population: DonorPopulation,
     random: KeyedRandom,
     number: int,
-    main: int,
-    pool: Indices,
-    is_first: bool,
+    card: Card,
     recipe: DonorRecipe,
 ) -> Latent:
     """A main donor mixed with others, (L, 512) float32.
@@ -236,16 +234,14 @@ def mixed_latent(
         population: who is mixed.
         random: keyed stream; only children of it are drawn from.
         number: of the surrogate; another has others mixed in.
-        main: row of the main donor.
-        pool: rows of those who may be mixed in; the main donor is left out.
-        is_first: whether that donor is dealt for the first time.
+        card: the main donor, and those who may be mixed in.
         recipe: how to mix.
     """
     # Drawn anew for every number: a rule between numbers would tell which are far apart.
-    rest = pool[pool != main]
-    weights = _weights(random.child("weights", number), is_first, recipe)
+    rest = card.pool[card.pool != card.main]
+    weights = _weights(random.child("weights", number), card.is_first, recipe)
     others = rest[random.child("others", number).sample(len(rest), len(weights) - 1)]
-    mixed = mix_latents(population.latents[np.concatenate([[main], others])], weights)
+    mixed = mix_latents(population.latents[np.concatenate([[card.main], others])], weights)
     if not recipe.keeps_spread:
         return mixed
     stretch = recipe.boldness / np.sqrt(float((weights**2).sum()))

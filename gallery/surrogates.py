@@ -98,7 +98,7 @@ class DonorMaker:
         wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
         people, recipe = self.population, self.recipe
         card = dealt_card(people, keyed, number, at_once=places, wanted=wanted, recipe=recipe)
-        latent = mixed_latent(people, keyed, number, card.main, card.pool, card.is_first, recipe)
+        latent = mixed_latent(people, keyed, number, card, recipe)
         return Made(latent, card.main if card.is_first else None)
 
 

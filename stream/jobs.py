@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from stream.containers import video_endings
 from stream.errors import InputUnreadable, OutputExists, UsageRefused
+from stream.partial_file import is_same_file
 from stream.stills import IMAGE_ENDINGS
 
 __all__ = ["Job", "left_aside", "plan_jobs"]
@@ -109,7 +110,7 @@ def _refuse_collisions(jobs: Sequence[Job]) -> None:
     targets: dict[Path, Path] = {}
     for job in jobs:
         target = job.target.resolve()
-        if target in sources or _same_file(job.source, job.target):
+        if target in sources or is_same_file(job.source, job.target):
             raise UsageRefused(f"{job.target.name} is an input; choose another output")
         if target in targets:
             raise UsageRefused(
@@ -117,7 +118,3 @@ def _refuse_collisions(jobs: Sequence[Job]) -> None:
                 f"{job.target.name}; anonymize them into different folders"
             )
         targets[target] = job.source
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    return other.exists() and one.samefile(other)

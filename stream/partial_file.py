@@ -13,6 +13,7 @@ __all__ = [
     "PartialFile",
     "checked_output",
     "checked_place",
+    "is_same_file",
     "lock",
     "made_folder",
     "partial_name",
@@ -30,6 +31,11 @@ def partial_name(final: Path) -> Path:
     return final.with_name(f"{final.name}.partial")
 
 
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names, links among them, are of one file that is there."""
+    return one.exists() and other.exists() and one.samefile(other)
+
+
 def checked_output(final: Path, source: Path, *, overwrite: bool) -> None:
     """Refuses an output that would destroy something or cannot be made.
 
@@ -39,7 +45,7 @@ def checked_output(final: Path, source: Path, *, overwrite: bool) -> None:
         OutputNotWritable: it is a folder, or its folder is missing or read-only.
     """
     with writing(final.name):
-        if final.exists() and source.exists() and final.samefile(source):
+        if is_same_file(final, source):
             raise UsageRefused(
                 f"{final.name} is the input itself; name another output, the input is never changed"
             )

@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
-_HASH_CHUNK = 1 << 20
 
 
 class Part(BaseModel):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from stream.digests import file_digest
 from stream.errors import UsageRefused
 from stream.jobs import Job
-from stream.partial_file import checked_place
+from stream.partial_file import checked_place, is_same_file
 from stream.report import RunReport, save_report
 
 __all__ = ["BatchReport", "RunReports"]
@@ -45,7 +45,7 @@ class RunReports:
         if path is None:
             return
         for other in (one for job in jobs for one in (job.source, job.target)):
-            if path.resolve() == other.resolve() or _is_same(path, other):
+            if path.resolve() == other.resolve() or is_same_file(path, other):
                 raise UsageRefused(
                     f"the report would replace {other.name}; name another file after --report"
                 )
@@ -90,7 +90,3 @@ class RunReports:
         with suppress(ValidationError):
             return [RunReport.model_validate_json(text)]
         return []
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)

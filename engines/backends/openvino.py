@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engines.backends.answers import checked, faults_told
 from engines.backends.backend import Precision, Tensors, TensorSpec
 from engines.backends.networks import port_names, stripped
+from engines.cache_folder import cache_folder
 from engines.errors import BackendMissing, EngineFault, ModelRejected
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ _MOST_COMPILED: Final = 64
 
 def compiled_cache() -> Path:
     """Folder of compiled networks, in the user's cache."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "kveil" / "openvino"
+    return cache_folder() / "openvino"
 
 
 @cache

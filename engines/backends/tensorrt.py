@@ -7,7 +7,6 @@ engine covers batches and image sizes in a range (`shape_ranges`), so that one s
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping
 from functools import partial
@@ -31,6 +30,7 @@ from engines.backends.tensorrt_build import (
     shape_ranges,
     tensorrt_module,
 )
+from engines.cache_folder import cache_folder
 from engines.errors import EngineFault, ModelRejected
 
 __all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache", "engine_request", "gpu_defect"]
@@ -42,8 +42,7 @@ _DTYPES: Final = {"FLOAT": np.float32, "UINT8": np.uint8, "INT64": np.int64}
 
 def engine_cache() -> Path:
     """Folder of built engines, in the user's cache."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "kveil" / "engines"
+    return cache_folder() / "engines"
 
 
 def engine_request(

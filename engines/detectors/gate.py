@@ -17,6 +17,7 @@ import numpy as np
 
 from engines.backends.backend import Backend, Precision
 from engines.backends.networks import model_sha256
+from engines.cache_folder import cache_folder
 from engines.detectors.detector import Detector, overlaps_of
 from engines.detectors.drawn_faces import drawn_scene
 from engines.errors import EngineError
@@ -145,8 +146,7 @@ def parity_defect(exact: Sequence[Face], quick: Sequence[Face], slack: float = 1
 
 def gates_file() -> Path:
     """Where verdicts are kept: the user's cache folder."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "kveil" / "gates.json"
+    return cache_folder() / "gates.json"
 
 
 def _judged(

@@ -26,7 +26,7 @@ from evaluation.methods.directions import LatentDirections, directions_from_late
 from evaluation.methods.dressing import dressed
 from evaluation.methods.remembered import Remembered
 from gallery.dealing import LookAlikes
-from gallery.donors import DonorPopulation, DonorRecipe, mixed_latent, read_donors
+from gallery.donors import Card, DonorPopulation, DonorRecipe, mixed_latent, read_donors
 from gallery.secrets import KeyedRandom
 
 __all__ = ["GeneratedSurrogates", "pack_fingerprint", "points_at_rest", "surrogates_from_pack"]
@@ -183,7 +183,8 @@ class GeneratedSurrogates:
     def _latent(self, index: int) -> NDArray[np.float32]:
         keyed, everybody = KeyedRandom(_PUBLIC_KEY, "mixture"), np.arange(len(self.population))
         deal, main = divmod(index, len(everybody))
-        return mixed_latent(self.population, keyed, index, main, everybody, deal == 0, self.recipe)
+        card = Card(main, everybody, is_first=deal == 0)
+        return mixed_latent(self.population, keyed, index, card, self.recipe)
 
 
 def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> GeneratedSurrogates:

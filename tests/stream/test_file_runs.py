@@ -255,6 +255,10 @@ def test_full_disk_leaves_no_output(
     assert not leftovers(tmp_path, "in.mp4", "report.json")
 
 
+def of_batch(path: Path) -> list[str]:
+    return [one["status"] for one in json.loads(path.read_text())["runs"]]
+
+
 def test_failed_input_does_not_stop_the_others(
     tmp_path: Path, engines: Callable[[Answer], CountingDetector]
 ) -> None:
@@ -266,8 +270,7 @@ def test_failed_input_does_not_stop_the_others(
     with pytest.raises(InputUnreadable):
         run(folder, tmp_path / "out")
     assert leftovers(tmp_path / "out") == ["b.mp4"]
-    runs = json.loads((tmp_path / "report.json").read_text())["runs"]
-    assert [one["status"] for one in runs] == ["failed", "complete"]
+    assert of_batch(tmp_path / "report.json") == ["failed", "complete"]
 
 
 class SharedGallery(CoverEveryFace):
@@ -307,14 +310,22 @@ def dying_in_the_second_segment(number: int) -> tuple[Face, ...]:
     return one_face(number)
 
 
+def interrupted_run(
+    folder: Path, engines: Callable[[Answer], CountingDetector], frames: int
+) -> Path:
+    """The input of a resumable run that died in its second segment."""
+    source = made_clip(folder / "in.mp4", Clip(frames=frames))
+    engines(dying_in_the_second_segment)
+    with pytest.raises(EngineFault):
+        run(source, folder / "out.mp4", resume=True)
+    return source
+
+
 def test_resumed_run_equals_an_uninterrupted_one(
     tmp_path: Path, engines: Callable[[Answer], CountingDetector]
 ) -> None:
     frames = SEGMENT_FRAMES + 60
-    source = made_clip(tmp_path / "in.mp4", Clip(frames=frames))
-    engines(dying_in_the_second_segment)
-    with pytest.raises(EngineFault):
-        run(source, tmp_path / "out.mp4", resume=True)
+    source = interrupted_run(tmp_path, engines, frames)
     assert not (tmp_path / "out.mp4").exists()
     detector = engines(one_face)
     again = run(source, tmp_path / "out.mp4", resume=True)
@@ -346,18 +357,11 @@ def test_run_with_other_donors_or_another_kveil_begins_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     frames = SEGMENT_FRAMES + 60
-    source = made_clip(tmp_path / "in.mp4", Clip(frames=frames))
-    engines(dying_in_the_second_segment)
-    with pytest.raises(EngineFault):
-        run(source, tmp_path / "out.mp4", resume=True)
+    source = interrupted_run(tmp_path, engines, frames)
     monkeypatch.setattr(file_run, name, other)
     detector = engines(one_face)
     run(source, tmp_path / "out.mp4", resume=True)
     assert detector.calls >= frames
-
-
-def of_batch(path: Path) -> list[str]:
-    return [one["status"] for one in json.loads(path.read_text())["runs"]]
 
 
 def test_defect_in_one_input_does_not_stop_the_others(

@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from config.loading import load_settings
 from engines.compositor import Composite, compose
 from engines.covers import cover_named
 from engines.patches import Placed
@@ -34,10 +33,11 @@ from stream.crew.member import Member
 from stream.crew.messages import DrawnFace, SentLayer
 from stream.crew.shared_blocks import MappedBlock, can_share
 from stream.demo_clip import portrait
-from stream.engine_set import EngineSet, SwapEngines, open_engines
+from stream.engine_set import EngineSet, SwapEngines
 from stream.face_drawing import FaceDrawer
 from stream.replacement import Replacement
 from stream.swapping import SwapEveryFace
+from tests.stream.crew.swap_engines import swap_engines
 from tests.stream.test_swapping import Lender
 
 pytestmark = [
@@ -77,10 +77,7 @@ class DonorLender(Lender):
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[EngineSet]:
-    settings = load_settings()
-    limits = settings.limits.model_copy(update={"threads": 1, "drawing_processes": 2})
-    chosen = settings.model_copy(update={"method": "swap", "limits": limits})
-    with open_engines(chosen, is_recorded=True) as opened:
+    with swap_engines(2, is_recorded=True) as opened:
         yield opened
 
 

@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from config.loading import load_settings
 from engines.covers import cover_named
 from engines.detectors.multiscale import DetectionPlan
 from engines.pictures import BgrImage
@@ -20,11 +19,12 @@ from stream.crew.crew_drawing import CrewDrawing
 from stream.crew.messages import Answer, DrawFaces, DrawHead, ForgetStream, Hello
 from stream.crew.shared_blocks import MappedBlock, SharedBlocks, can_share
 from stream.crew.worker import CrewWorker
-from stream.engine_set import EngineSet, open_engines
+from stream.engine_set import EngineSet
 from stream.finding import FaceFinder
 from stream.live.overload import Overload, SheddingReplacer
 from stream.stage_clock import StageClock
 from stream.swapping import SwapEveryFace
+from tests.stream.crew.swap_engines import swap_engines
 from tests.stream.crew.test_crew_drawing import (
     SIDE,
     DonorLender,
@@ -82,10 +82,7 @@ class Sees:
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[EngineSet]:
-    settings = load_settings()
-    limits = settings.limits.model_copy(update={"threads": 1, "drawing_processes": 1})
-    chosen = settings.model_copy(update={"method": "swap", "limits": limits})
-    with open_engines(chosen, is_recorded=False) as opened:
+    with swap_engines(1, is_recorded=False) as opened:
         yield opened
 
 
