@@ -109,6 +109,19 @@ class Picture:
         scaled = [_resized(plane, height, width, how) for plane in self.planes]
         return self._bgr_from_full_planes(self._to_8_bit(scaled))
 
+    @property
+    def luma(self) -> Plane:
+        """H×W samples of brightness at full depth; a view where the picture has such a plane."""
+        first = self.planes[0]
+        if self.layout != "bgr":
+            return first
+        grey = cv2.cvtColor(first, cv2.COLOR_BGR2GRAY)
+        return grey.astype(np.uint8, copy=False) if self.bit_depth == 8 else grey.astype(np.uint16)
+
+    def resized_luma(self, height: int, width: int) -> Plane:
+        """`luma` scaled to height×width."""
+        return _averaged(self.luma, height, width)
+
     def region_bgr(
         self, top: int, left: int, height: int, width: int, scaled: tuple[int, int] | None = None
     ) -> BgrImage:

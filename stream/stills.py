@@ -52,7 +52,10 @@ _WRITERS: Final = {
     ".bmp": "BMP",
     ".avif": "AVIF",
 }
-_GRAY_16: Final = ("I;16", "I;16L", "I;16B", "I;16N", "I")
+_GRAY_16: Final = ("I;16", "I;16L", "I;16B", "I;16N", "I", "F")
+"""Modes of one channel of more than 8 bits."""
+_WHITE: Final = 65535
+_SCALED: Final = "values beyond 16 bits: scaled to 0…65535"
 _PNG_HEADER_END: Final = 33
 
 
@@ -146,6 +149,8 @@ def _still(image: Image.Image, data: bytes) -> Still:
     if upright.mode in ("CMYK", "YCCK", "LAB", "HSV"):
         beside = replace(beside, profile=None)
     picture = _picture(upright)
+    if upright.mode in ("I", "F") and _is_beyond(np.array(upright)):
+        dropped += (_SCALED,)
     if "A" not in upright.getbands():
         return Still(picture, beside, dropped)
     opacity = np.array(upright.getchannel("A"), np.uint8)
@@ -164,12 +169,30 @@ def _with_opacity(image: Image.Image) -> Image.Image:
 
 def _picture(image: Image.Image) -> Picture:
     if image.mode in _GRAY_16:
-        values = np.clip(np.array(image), 0, 65535).astype(np.uint16)
-        return Picture((values,), "gray", 16, "bt601", True)
+        values = np.array(image)
+        levels = _levels(values) if _is_beyond(values) else values.astype(np.uint16)
+        return Picture((levels,), "gray", 16, "bt601", True)
     if image.mode in ("L", "LA", "1"):
         return Picture((np.array(image.convert("L"), np.uint8),), "gray", 8, "bt601", True)
     rgb = np.array(image.convert("RGB"), np.uint8)
     return Picture((np.ascontiguousarray(rgb[..., ::-1]),), "bgr", 8, "bt709", True)
+
+
+def _is_beyond(values: NDArray[np.generic]) -> bool:
+    """Whether values of one channel do not fit 16 bits as they are."""
+    if np.issubdtype(values.dtype, np.floating):
+        return True
+    return bool(values.size) and bool(values.min() < 0 or values.max() > _WHITE)
+
+
+def _levels(values: NDArray[np.generic]) -> NDArray[np.uint16]:
+    """Values of any range, such as temperatures or light, as 0…65535; what is no number as 0."""
+    known = np.isfinite(values)
+    exact = np.where(known, values, 0).astype(np.float64)
+    held = exact[known]
+    low, high = (float(held.min()), float(held.max())) if held.size else (0.0, 0.0)
+    place = (exact - low) / (high - low) if high > low else np.zeros_like(exact)
+    return np.where(known, np.rint(np.clip(place, 0, 1) * _WHITE), 0).astype(np.uint16)
 
 
 def _wide_colour(image: Image.Image, upright: Image.Image, data: bytes) -> Picture | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.detectors.detector import Detector, areas_of, overlaps_of
+from engines.detectors.tones import shown, tones_of
 from engines.pictures import BgrImage, Picture
 from engines.types import Face
 
@@ -52,7 +53,7 @@ class DetectionPlan:
 def detect_picture(
     detector: Detector, picture: Picture, plan: DetectionPlan, min_score: float
 ) -> tuple[Face, ...]:
-    """Finds the faces of a picture at all scales of a plan.
+    """Finds the faces of a picture at all scales of a plan, and in tones that tell them apart.
 
     Args:
         detector: looks at one image at its own scale.
@@ -68,14 +69,23 @@ def detect_picture(
     """
     found: list[Face] = []
     cut: list[bool] = []
-    for height, width in sizes_searched(picture.height, picture.width, plan):
-        image = picture.resized_bgr(height, width)
+    for image in _images(picture, plan):
+        height, width = image.shape[:2]
         scale = np.array([picture.width / width, picture.height / height], np.float32)
         for top, left, tile in _tiles(image, plan):
             for face in detector.detect(tile, min_score=min_score):
                 cut.append(_is_cut(face, tile, top, left, image))
                 found.append(_moved(face, top, left, scale))
     return merged(found, cut)
+
+
+def _images(picture: Picture, plan: DetectionPlan) -> Iterator[BgrImage]:
+    """The picture at all scales of a plan, as it is and stretched where its tones are narrow."""
+    ways = tones_of(picture)
+    for size in sizes_searched(picture.height, picture.width, plan):
+        yield picture.resized_bgr(*size)
+        for tones in ways:
+            yield shown(picture, tones, *size)
 
 
 def merged(faces: Sequence[Face], is_cut: Sequence[bool]) -> tuple[Face, ...]:

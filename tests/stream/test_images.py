@@ -111,6 +111,30 @@ def test_16_bit_grey_is_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(written, pixels)
 
 
+@pytest.mark.parametrize(
+    ("kind", "scale"), [(np.float32, 17.0), (np.float32, 1e6), (np.int32, 100_000.0)]
+)
+def test_values_beyond_16_bits_are_scaled_and_told(
+    kind: type[np.float32] | type[np.int32], scale: float, tmp_path: Path
+) -> None:
+    values = (grey() / 255 * scale - scale / 4).astype(kind)
+    Image.fromarray(values).save(tmp_path / "a.tif")
+    still = decoded_still(tmp_path / "a.tif", 1 << 20)
+    assert still.picture.bit_depth == 16
+    place = (values.astype(float) - values.min()) / (float(values.max()) - values.min())
+    np.testing.assert_allclose(still.picture.planes[0], place * 65535, atol=1)
+    assert any("scaled" in what for what in still.dropped)
+    passed_through(tmp_path / "a.tif", tmp_path / "b.tif")
+    np.testing.assert_array_equal(np.array(image_at(tmp_path / "b.tif")), still.picture.planes[0])
+
+
+def test_values_that_are_no_numbers_are_black(tmp_path: Path) -> None:
+    values = np.array([[np.nan, 1.0], [2.0, np.inf]], np.float32)
+    Image.fromarray(values).save(tmp_path / "a.tif")
+    pixels = decoded_still(tmp_path / "a.tif", 1 << 20).picture.planes[0]
+    assert pixels.tolist() == [[0, 0], [65535, 0]]
+
+
 def test_palette_pictures_pass_as_colours(tmp_path: Path) -> None:
     Image.fromarray(colour()).quantize(8).save(tmp_path / "p.png")
     passed_through(tmp_path / "p.png", tmp_path / "q.png")
