@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import select
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -14,6 +18,9 @@ from config.errors import FileInvalid, SettingInvalid
 
 __all__ = ["kind_at", "mapping_from_file", "value_from_text"]
 
+_PIPE_WAIT_S: Final = 5.0
+"""Silence after which a pipe is given up."""
+_PIPE_BYTES: Final = 1 << 16
 _NOTHING: Final = ("null", "~")
 _UNREADABLE: Final = (yaml.YAMLError, ValueError, RecursionError)
 """What the library raises; values such as a 13th month are no errors of YAML to it."""
@@ -31,7 +38,7 @@ def mapping_from_file(file: Path, such_as: str, *, may_be_empty: bool = True) ->
         FileInvalid: it cannot be read, says something twice, is no mapping, or is empty.
     """
     try:
-        content = _parsed(file.read_text(encoding="utf-8"))
+        content = _parsed(_bytes_of(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise FileInvalid(f"cannot read configuration {file.name}: {reason}") from None
@@ -46,6 +53,27 @@ def mapping_from_file(file: Path, such_as: str, *, may_be_empty: bool = True) ->
     if not isinstance(content, dict):
         raise FileInvalid(f"{file.name} must hold a mapping of sections, such as `{such_as}:`")
     return {str(key): value for key, value in content.items()}
+
+
+def _bytes_of(file: Path) -> bytes:
+    """What a file holds, or what somebody writes into a pipe; waits a few seconds at most.
+
+    Raises:
+        OSError: it cannot be read, or nobody writes into the pipe.
+    """
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        if not stat.S_ISFIFO(os.fstat(handle).st_mode):
+            return stream.readall() or b""
+        content = b""
+        while select.select([handle], [], [], _PIPE_WAIT_S)[0]:
+            more = os.read(handle, _PIPE_BYTES)
+            if not more and content:
+                return content
+            if not more:
+                break
+            content += more
+    raise OSError(errno.ENODATA, "nobody writes into this pipe")
 
 
 def value_from_text(text: str, kind: object, where: str) -> object:

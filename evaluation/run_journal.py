@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engines.durable import sync_handle
 from evaluation.results import MethodResult, record_from_result, result_from_record
 
 __all__ = ["RunJournal", "file_hash", "fingerprint_of"]
@@ -81,7 +81,7 @@ class RunJournal:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-                os.fsync(file.fileno())
+                sync_handle(file.fileno())
 
     def close(self) -> None:
         """Removes the file: the report holds everything."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from engines.durable import sync_folder, sync_handle
 from gallery.accounts import Accounts, Release
 from gallery.errors import LedgerBroken
 from gallery.settings import BelowK
@@ -110,7 +111,7 @@ class Ledger:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
             self._handle = os.open(path, flags, 0o600)
             if is_durable:
-                _sync_folder(folder)
+                sync_folder(folder)
         except OSError as error:
             raise LedgerBroken(f"cannot use the ledger folder {folder}: {error}") from error
 
@@ -180,7 +181,7 @@ class Ledger:
             handle, self._handle = self._handle, -1
             if handle >= 0:
                 if self._is_durable:
-                    os.fsync(handle)
+                    sync_handle(handle)
                 os.close(handle)
 
     def _enter(self, window: str) -> None:
@@ -199,7 +200,7 @@ class Ledger:
         try:
             self._put(raw)
             if is_synced and self._is_durable:
-                os.fdatasync(self._handle)
+                sync_handle(self._handle, is_data_only=True)
         except OSError as error:
             raise LedgerBroken(
                 f"a release cannot be recorded, so its face is covered: {error}"
@@ -335,12 +336,3 @@ def _checked(accounts: Accounts, suspected: int) -> LedgerCheck:
         people_below_k=sum(n < accounts.k for n in real),
         suspected=suspected,
     )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new file's name itself survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -23,6 +23,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
+from engines.durable import sync_handle
 from gallery.errors import SealBroken, SecretMissing
 
 __all__ = ["KEY_BYTES", "KEY_VARIABLE", "Context", "KeyedRandom", "SecretRing", "fresh_key"]
@@ -295,13 +296,14 @@ class SecretRing:
     def write(self, path: Path) -> None:
         """Write the keys to a file that only its owner can read, replacing it at once."""
         lines = "".join(base64.b64encode(key).decode() + "\n" for key in self._keys)
+        path = path.resolve()  # behind a link the old keys would stay
         beside = path.with_name(path.name + ".new")
         beside.unlink(missing_ok=True)
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(lines)
             file.flush()
-            os.fsync(file.fileno())
+            sync_handle(file.fileno())
         beside.replace(path)
 
     def seal(self, clear: bytes, *context: Context) -> bytes:

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from stream.errors import reading
+from stream.inputs import opened_file
 
 __all__ = ["file_digest"]
 
@@ -16,5 +17,5 @@ def file_digest(path: Path) -> str:
     Raises:
         InputUnreadable: it cannot be read.
     """
-    with reading(path.name), path.open("rb") as file:
+    with reading(path.name), opened_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from config.settings import Settings
 from engines.errors import KveilError
@@ -23,6 +24,9 @@ from stream.run_progress import RunProgress
 from stream.run_reports import RunReports
 
 __all__ = ["run_files"]
+
+_MOST_NAMES: Final = 5
+"""Files that a message names one by one."""
 
 
 def run_files(
@@ -59,7 +63,7 @@ def run_files(
     told = RunReports(jobs, report_path)
     others = left_aside(inputs, output)
     if others:
-        progress.say(f"{others} files are neither video nor picture; left aside")
+        progress.say(_said_of(others))
     wanted = jobs
     if resume and not overwrite:
         wanted = _unfinished(jobs, told, progress)
@@ -106,6 +110,14 @@ def _unfinished(jobs: Sequence[Job], told: RunReports, progress: RunProgress) ->
         progress.say(f"{job.target.name}: already finished, skipped")
     told.save()
     return [job for job in jobs if job not in finished]
+
+
+def _said_of(others: Sequence[Path]) -> str:
+    """One line that names files which are no media, the first ones of many."""
+    names = ", ".join(path.name for path in others[:_MOST_NAMES])
+    more = f" and {len(others) - _MOST_NAMES} more" if len(others) > _MOST_NAMES else ""
+    what = "is neither video nor picture" if len(others) == 1 else "are neither video nor picture"
+    return f"{names}{more} {what}; left aside"
 
 
 def _is_copy(job: Job) -> bool:

@@ -15,6 +15,7 @@ from av.video.stream import VideoStream
 
 from engines.pictures import Layout
 from stream.errors import InputUnreadable, reading
+from stream.inputs import opened_file
 from stream.light import light_of
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
@@ -39,11 +40,12 @@ def opened_input(path: Path) -> InputContainer:
 
     Raises:
         InputUnreadable: missing, empty, a folder, no rights, or not a media file.
+        UsageRefused: a pipe, a device or a socket.
     """
     with reading(path.name):
         if path.is_dir():
             raise InputUnreadable(f"cannot read {path.name}: it is a folder; name a file")
-        with path.open("rb") as file:
+        with opened_file(path) as file:
             if not file.read(1):
                 raise InputUnreadable(f"cannot read {path.name}: the file is empty")
         return av.open(

@@ -1,4 +1,4 @@
-"""Holds back Ctrl-C and SIGTERM over a few lines that must not stop half-way."""
+"""Holds back Ctrl-C, SIGTERM and SIGHUP over a few lines that must not stop half-way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 __all__ = ["held_back"]
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -31,7 +31,8 @@ def held_back() -> Iterator[None]:
         del frame
         came.append(number)
 
-    previous = {number: signal.signal(number, note) for number in _SIGNALS}
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, note) for number in heard}
     try:
         yield
     finally:

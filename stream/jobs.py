@@ -9,7 +9,8 @@ from typing import Final, Literal
 
 from stream.containers import video_endings
 from stream.errors import InputUnreadable, OutputExists, UsageRefused
-from stream.partial_file import is_same_file
+from stream.inputs import is_pipe_or_device, not_a_file
+from stream.partial_file import is_same_file, refuse_pipe
 from stream.stills import IMAGE_ENDINGS
 
 __all__ = ["Job", "left_aside", "plan_jobs"]
@@ -45,6 +46,7 @@ def plan_jobs(inputs: Sequence[Path], output: Path, *, overwrite: bool) -> list[
         OutputExists: an output is there and `overwrite` is not set.
         UsageRefused: an output is an input, or two inputs have one output.
     """
+    refuse_pipe(output)
     is_folder = len(inputs) > 1 or output.is_dir() or any(path.is_dir() for path in inputs)
     if is_folder and not output.is_dir():
         if output.exists():
@@ -63,13 +65,15 @@ def plan_jobs(inputs: Sequence[Path], output: Path, *, overwrite: bool) -> list[
     return jobs
 
 
-def left_aside(inputs: Sequence[Path], output: Path) -> int:
-    """How many files in the folders among the inputs are neither video nor picture."""
+def left_aside(inputs: Sequence[Path], output: Path) -> list[Path]:
+    """The files in the folders among the inputs that are neither video nor picture."""
     folders = [path for path in inputs if path.is_dir()]
-    return sum(not _is_media(child) for path in folders for child in _files(path, output))
+    return [child for path in folders for child in _files(path, output) if not _is_media(child)]
 
 
 def _pairs(path: Path, output: Path, is_folder: bool) -> list[tuple[Path, Path]]:
+    if path.name == "-" or is_pipe_or_device(path):
+        raise UsageRefused(not_a_file(path.name))
     if not path.exists():
         raise InputUnreadable(f"{path.name}: no such file; check the path")
     if not path.is_dir():

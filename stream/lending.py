@@ -20,6 +20,7 @@ from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings, Thresholds
 from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker
+from stream.file_names import text_of
 from stream.report import ClusterCounts
 
 __all__ = ["BinReader", "GalleryLender", "file_stream", "gallery_from_settings"]
@@ -78,7 +79,7 @@ class GalleryLender:
 
 def file_stream(gallery: Gallery, path: Path) -> str:
     """The name under which a file is a stream of a gallery: its own, and telling no path."""
-    return gallery.opaque_name(str(path.resolve()))
+    return gallery.opaque_name(text_of(str(path.resolve())))
 
 
 def gallery_from_settings(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
+from engines.durable import sync_file, sync_folder
 from stream.errors import OutputExists, OutputNotWritable, UsageRefused, writing
+from stream.file_names import name_beside
+from stream.inputs import is_pipe_or_device
 
 __all__ = [
     "PartialFile",
@@ -17,9 +23,15 @@ __all__ = [
     "lock",
     "made_folder",
     "partial_name",
+    "place_behind_links",
+    "refuse_pipe",
     "removed",
-    "synced",
 ]
+
+_BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+"""What `flock` answers where another run holds the lock; all else says that there are no locks."""
+_MOST_TRIES: Final = 20
+"""Attempts at a new file before it is told that the place keeps none."""
 
 
 def partial_name(final: Path) -> Path:
@@ -28,7 +40,24 @@ def partial_name(final: Path) -> Path:
     >>> partial_name(Path("a/out.mp4")).name
     'out.mp4.partial'
     """
-    return final.with_name(f"{final.name}.partial")
+    return name_beside(final, ".partial")
+
+
+def place_behind_links(final: Path) -> Path:
+    """Where an output really lies: behind a link its target is replaced, never the link.
+
+    Replacing the link alone would leave what it leads to, perhaps a clear original, as it was.
+
+    Raises:
+        OutputNotWritable: links lead in a circle.
+    """
+    if not final.is_symlink():
+        return final
+    try:
+        return final.resolve(strict=False)
+    except (OSError, RuntimeError) as error:
+        message = f"cannot write {final.name}: its links lead in a circle; name another output"
+        raise OutputNotWritable(message) from error
 
 
 def is_same_file(one: Path, other: Path) -> bool:
@@ -58,8 +87,11 @@ def checked_place(final: Path) -> None:
     """Refuses a file's name where no file can be made.
 
     Raises:
+        UsageRefused: it is a pipe, a device or a socket.
         OutputNotWritable: it is a folder, or its folder is missing or read-only.
     """
+    refuse_pipe(final)
+    final = place_behind_links(final)
     if final.is_dir():
         raise OutputNotWritable(f"cannot write {final.name}: it is a folder; name a file")
     folder = final.absolute().parent
@@ -70,6 +102,19 @@ def checked_place(final: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputNotWritable(
             f"cannot write {final.name}: permission denied; check the rights on its folder"
+        )
+
+
+def refuse_pipe(final: Path) -> None:
+    """Refuses a name under which no file can appear.
+
+    Raises:
+        UsageRefused: it is a pipe, a device or a socket.
+    """
+    if final.name == "-" or is_pipe_or_device(final):
+        raise UsageRefused(
+            f"cannot write {final.name}: outputs are files that appear when they are complete, "
+            "never pipes or devices; name a file"
         )
 
 
@@ -87,17 +132,11 @@ def made_folder(folder: Path) -> None:
             raise OutputNotWritable(message) from error
 
 
-def synced(path: Path) -> None:
-    """Waits until a file's or a folder's content is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def lock(handle: int, name: str) -> None:
-    """Keeps other runs away from an open file or folder for as long as the handle is open.
+    """Keeps other runs away from an open file for as long as the handle is open.
+
+    The handle must be open for writing: network file systems lock no other. Where a file system
+    has no locks at all, nothing is locked.
 
     Raises:
         OutputNotWritable: another run holds it.
@@ -105,6 +144,8 @@ def lock(handle: int, name: str) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        if error.errno not in _BUSY:
+            return
         message = f"cannot write {name}: another run is at work on it; wait for it to end"
         raise OutputNotWritable(message) from error
 
@@ -124,7 +165,8 @@ class PartialFile:
     def __init__(self, final: Path, source: Path, *, overwrite: bool) -> None:
         checked_output(final, source, overwrite=overwrite)
         self.final = final
-        self.path = partial_name(final)
+        self._place = place_behind_links(final)
+        self.path = partial_name(self._place)
         self._overwrite = overwrite
         with writing(final.name):
             self._lock = _claimed(self.path, final.name)
@@ -134,21 +176,37 @@ class PartialFile:
 
         Raises:
             OutputExists: another program made a file of that name meanwhile.
-            OutputNotWritable: the disk refused.
+            OutputNotWritable: the disk refused, or another run took the file's place.
         """
         with writing(self.final.name):
-            synced(self.path)
-            if self.final.exists() and not self._overwrite:
+            sync_file(self.path)
+            if self._place.exists() and not self._overwrite:
                 raise OutputExists(f"{self.final.name} appeared meanwhile; name another output")
-            self.path.replace(self.final)
+            if not self._is_ours():
+                raise OutputNotWritable(
+                    f"cannot write {self.final.name}: another run took its place; run again"
+                )
+            self.path.replace(self._place)
             self._release()
-            synced(self.final.absolute().parent)
+        with suppress(OSError):  # the file is complete and has its name, whatever the disk says
+            sync_folder(self._place.absolute().parent)
 
     def discard(self) -> None:
         """Removes what was written; idempotent."""
         if self._lock >= 0:
-            self.path.unlink(missing_ok=True)
+            if self._is_ours():
+                self.path.unlink(missing_ok=True)
             self._release()
+
+    def _is_ours(self) -> bool:
+        """Whether the file under the temporary name is still the one that was made for it.
+
+        Without locks another run may have taken it for a leftover.
+        """
+        try:
+            return os.path.samestat(os.fstat(self._lock), self.path.lstat())
+        except FileNotFoundError:
+            return False
 
     def _release(self) -> None:
         handle, self._lock = self._lock, -1
@@ -161,9 +219,9 @@ def _claimed(path: Path, name: str) -> int:
     A leftover of a crash, or a link planted there, is not written through.
 
     Raises:
-        OutputNotWritable: another run is writing it.
+        OutputNotWritable: another run is writing it, or no file stays there.
     """
-    while True:
+    for _ in range(_MOST_TRIES):
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
@@ -171,12 +229,13 @@ def _claimed(path: Path, name: str) -> int:
             continue
         if _is_locked_at(path, name, handle):
             return handle
+    raise OutputNotWritable(f"cannot write {name}: a new file does not stay in its folder")
 
 
 def _clear(path: Path, name: str) -> None:
     """Removes what lies at a path, unless another run is writing it."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:  # a link, or a file of somebody else's
         path.unlink(missing_ok=True)
         return

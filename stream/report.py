@@ -6,16 +6,20 @@ that follows one person.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import tempfile
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from stream.errors import writing
+from stream.file_names import text_of
+from stream.partial_file import place_behind_links
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -42,8 +46,8 @@ class Part(BaseModel):
 class FileIdentity(Part):
     """One file, by content."""
 
-    name: str
-    """File name without its folders."""
+    name: Annotated[str, BeforeValidator(text_of)]
+    """File name without its folders; bytes that are no Unicode are written as `\\xe9`."""
     sha256: str
     size_bytes: int
     height: int = 0
@@ -161,13 +165,25 @@ def save_report(report: BaseModel, path: Path) -> None:
     Raises:
         OutputNotWritable: the folder cannot be written.
     """
-    text = report.model_dump_json(indent=2) + "\n"
+    text = json.dumps(_as_text(report.model_dump()), indent=2, ensure_ascii=False) + "\n"
+    place = place_behind_links(path)
     with writing(path.name):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".kveil-", suffix=".partial")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            Path(name).replace(path)
+            Path(name).replace(place)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+def _as_text(value: object) -> object:
+    """The same with every text valid Unicode: names of files may hold any bytes."""
+    if isinstance(value, str):
+        return text_of(value)
+    if isinstance(value, Mapping):
+        return {text_of(str(key)): _as_text(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_text(item) for item in value]
+    return value

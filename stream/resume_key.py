@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gallery.secrets import KEY_BYTES, fresh_key
 from stream.errors import writing
+from stream.file_names import name_beside
 
 __all__ = ["forget_key", "resume_key"]
 
@@ -44,4 +45,4 @@ def forget_key(target: Path) -> None:
 
 
 def _path(target: Path) -> Path:
-    return target.with_name(f"{target.name}.resume-key")
+    return name_beside(target, ".resume-key")

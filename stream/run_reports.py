@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stream.digests import file_digest
 from stream.errors import UsageRefused
+from stream.file_names import text_of
 from stream.jobs import Job
-from stream.partial_file import checked_place, is_same_file
+from stream.partial_file import checked_place, is_same_file, refuse_pipe
 from stream.report import RunReport, save_report
 
 __all__ = ["BatchReport", "RunReports"]
@@ -49,6 +50,7 @@ class RunReports:
                 raise UsageRefused(
                     f"the report would replace {other.name}; name another file after --report"
                 )
+        refuse_pipe(path)
         if path.absolute().parent not in {job.target.absolute().parent for job in jobs}:
             checked_place(path)
 
@@ -66,7 +68,7 @@ class RunReports:
         digest = file_digest(job.target)
         for report in self._earlier:
             told = report.output
-            if told is not None and (told.name, told.sha256) == (job.target.name, digest):
+            if told is not None and (told.name, told.sha256) == (text_of(job.target.name), digest):
                 return report
         return RunReport(status="skipped")
 

@@ -12,15 +12,18 @@ from typing import Final, TypeAlias
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from engines.durable import sync_file, sync_folder
 from stream.digests import file_digest
-from stream.partial_file import partial_name, synced
+from stream.partial_file import partial_name
 
-__all__ = ["CodedPacket", "Journal", "JsonValue", "SegmentReader", "SegmentWriter"]
+__all__ = ["LOCK_NAME", "CodedPacket", "Journal", "JsonValue", "SegmentReader", "SegmentWriter"]
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
 _SCHEMA: Final = 1
 _LENGTH_BYTES: Final = 8
+LOCK_NAME: Final = "lock"
+"""File in the folder whose lock keeps other runs out; network file systems lock no folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class SegmentWriter:
         trailer = json.dumps({"packets": self._rows, "records": records}).encode()
         self._file.write(trailer + len(trailer).to_bytes(_LENGTH_BYTES, "big"))
         self._file.close()
-        synced(self._partial)
+        sync_file(self._partial)
         digest = file_digest(self._partial)
         self._partial.replace(self._path)
         return SegmentEntry(self.frames, digest)
@@ -150,6 +153,7 @@ class Journal:
         """
         journal = cls(folder, fingerprint, _known_segments(folder, fingerprint))
         keep = {journal.path_of(number) for number in range(len(journal.segments))}
+        keep.add(folder / LOCK_NAME)
         for path in folder.iterdir():
             if path not in keep:
                 path.unlink()
@@ -173,9 +177,9 @@ class Journal:
         content = {"schema": _SCHEMA, "fingerprint": self.fingerprint, "segments": entries}
         partial = partial_name(path)
         partial.write_text(json.dumps(content))
-        synced(partial)
+        sync_file(partial)
         partial.replace(path)
-        synced(self.folder)
+        sync_folder(self.folder)
 
 
 def _known_segments(folder: Path, fingerprint: str) -> tuple[SegmentEntry, ...]:

@@ -29,11 +29,19 @@ from stream.containers import container_of
 from stream.digests import file_digest
 from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
 from stream.errors import OutputNotWritable, writing
+from stream.file_names import name_beside
 from stream.file_sink import checked_composite, clock_notes
 from stream.output_file import OutputFile, shaped_for
 from stream.partial_file import checked_output, lock, removed
 from stream.probe import MediaProbe
-from stream.segment_files import CodedPacket, Journal, JsonValue, SegmentReader, SegmentWriter
+from stream.segment_files import (
+    LOCK_NAME,
+    CodedPacket,
+    Journal,
+    JsonValue,
+    SegmentReader,
+    SegmentWriter,
+)
 from stream.video_track import PictureClock, VideoTrack, track_time_base
 
 __all__ = ["SEGMENT_FRAMES", "SegmentSink", "resume_folder"]
@@ -51,7 +59,7 @@ def resume_folder(path: Path) -> Path:
     >>> resume_folder(Path("a/out.mp4")).name
     'out.mp4.resume'
     """
-    return path.with_name(f"{path.name}.resume")
+    return name_beside(path, ".resume")
 
 
 class SegmentSink:
@@ -281,7 +289,7 @@ def _settled(settings: EncodeSettings) -> EncodeSettings:
 
 def _locked(folder: Path, name: str) -> int:
     """Keeps a second run out of the folder for as long as the handle is open."""
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         lock(handle, name)
     except OutputNotWritable:

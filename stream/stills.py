@@ -23,6 +23,7 @@ from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
 from engines.pictures import Picture, Plane
 from stream.errors import InputUnreadable, OutputNotWritable, reading
+from stream.inputs import opened_file
 from stream.marking import XMP_MARK
 from stream.metadata import bare_profile
 from stream.opacity import CutOut, searchable
@@ -100,7 +101,7 @@ def decoded_still(path: Path, max_pixels: int) -> Still:
     """
     with reading(path.name), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with path.open("rb") as file:
+        with opened_file(path) as file:
             data = file.read()
         if not data:
             raise InputUnreadable(f"cannot read {path.name}: the file is empty")

@@ -6,17 +6,19 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import FrameType
 
 from config.errors import ConfigError
 from engines.errors import KveilError
+from stream.cli.terminal import say
 from stream.errors import DEBUG
 
 __all__ = ["INTERRUPTED", "ending", "on_leaving"]
 
 INTERRUPTED = 130
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def _no_file() -> str:
@@ -42,10 +44,12 @@ def on_leaving(told: Callable[[], str]) -> None:
 def ending() -> Iterator[None]:
     """Runs a command; a known error becomes one line on stderr and its exit status.
 
-    SIGTERM is treated like Ctrl-C. A network that hangs cannot be joined, so the process
-    ends without waiting for its thread.
+    SIGTERM and SIGHUP, as a closed terminal sends it, are treated like Ctrl-C; under `nohup`
+    SIGHUP stays ignored. A network that hangs cannot be joined, so the process ends without
+    waiting for its thread.
     """
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, _interrupt) for number in heard}
     try:
         yield
     except (KveilError, ConfigError) as error:
@@ -56,6 +60,7 @@ def ending() -> Iterator[None]:
     except SystemExit as end:  # the command framework turns Ctrl-C into this
         if end.code == INTERRUPTED:
             _interrupted()
+        _flush_or_leave()
         raise
     except Exception as defect:  # a traceback can hold paths and values of people
         if os.environ.get(DEBUG):
@@ -64,7 +69,8 @@ def ending() -> Iterator[None]:
         _say(f"internal error ({kind}); {_LEFT.get()()}; set {DEBUG}=1 to see where")
         _leave(1)
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _interrupted() -> None:
@@ -73,13 +79,24 @@ def _interrupted() -> None:
 
 
 def _say(line: str) -> None:
-    print(f"kveil: {' '.join(line.split())}", file=sys.stderr)  # noqa: T201
+    say(f"kveil: {' '.join(line.split())}")
 
 
 def _leave(status: int) -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(KveilError, OSError, ValueError):
+        sys.stdout.flush()
     os._exit(status)
+
+
+def _flush_or_leave() -> None:
+    """Writes what is left to stdout before the interpreter would, and fails as a command does."""
+    try:
+        sys.stdout.flush()
+    except KveilError as error:
+        _say(str(error))
+        _leave(error.exit_code)
+    except OSError:  # whoever read it has gone, and is told nothing
+        _leave(1)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -20,6 +20,7 @@ from stream.cli.methods_command import methods
 from stream.cli.models_command import models_app
 from stream.cli.serve_command import serve
 from stream.cli.stream_command import stream
+from stream.cli.terminal import prepare_standard_streams
 
 __all__ = ["app", "main"]
 
@@ -79,6 +80,7 @@ def _add(entry: metadata.EntryPoint) -> None:
 
 def main() -> None:
     """Entry point of the console script."""
+    prepare_standard_streams()
     keep_memory_warm()
     with ending():
         _add_commands_of_other_rooms(sys.argv[1:])

@@ -18,6 +18,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from stream.cli.terminal import say
+from stream.file_names import shown
 from stream.run_progress import RunProgress
 
 __all__ = ["progress_for"]
@@ -39,7 +41,7 @@ class _Plain(_Silent):
 
     def say(self, text: str) -> None:
         """One line on stderr."""
-        Console(stderr=True, highlight=False, soft_wrap=True).print(text)
+        say(text)
 
 
 class _Rate(ProgressColumn):
@@ -55,7 +57,7 @@ class _Bar:
 
     def begin(self, name: str, frames: int | None) -> None:
         """Restarts the bar for the next file."""
-        self._bar.reset(self._task, total=frames, description=name, visible=True)
+        self._bar.reset(self._task, total=frames, description=shown(name), visible=True)
 
     def advance(self, written: int) -> None:
         """Moves the bar."""
@@ -63,7 +65,7 @@ class _Bar:
 
     def say(self, text: str) -> None:
         """One line above the bar."""
-        self._bar.console.print(text, highlight=False, soft_wrap=True)
+        self._bar.console.print(shown(text), highlight=False, soft_wrap=True, markup=False)
 
 
 @contextmanager
@@ -76,7 +78,7 @@ def progress_for(quiet: bool) -> Iterator[RunProgress]:
         yield _Plain()
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),

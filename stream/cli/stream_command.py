@@ -51,6 +51,7 @@ def stream(
     """Anonymize one live stream."""
     from config.service import Live, Recording, ServiceSettings, Sources, StreamSpec
     from stream.cli.live_engines import running_stream
+    from stream.cli.terminal import say as say_line
 
     flags: dict[str, object] = {"method": method, "tracking.lookahead_live_frames": lookahead}
     given = {key: value for key, value in flags.items() if value is not None}
@@ -75,6 +76,6 @@ def stream(
 
     def say(line: str) -> None:
         if not quiet:
-            typer.echo(line, err=True)
+            say_line(line)
 
     running_stream(settings, spec, seconds, say)

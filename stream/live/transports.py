@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import av
 from av.container import InputContainer
 
+from stream.inputs import is_pipe_or_device
 from stream.live.address import Address, Gate
 from stream.live.errors import AddressRefused, SourceLost
 from stream.live.http_reader import HttpOpener
@@ -165,6 +166,9 @@ class _Local:
     def open(self) -> InputContainer:
         if self._address.kind == "camera":
             return _opened(self._address.path, "v4l2", {}, self._timeout_s)
+        path = Path(self._address.path)
+        if path.name == "-" or is_pipe_or_device(path):
+            raise SourceLost(f"cannot read {self._address}: it is no regular file; save it first")
         options = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,crypto"}
         return _opened(self._address.path, None, options, self._timeout_s)
 

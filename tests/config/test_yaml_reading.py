@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,23 @@ def test_key_that_replaces_a_merged_one_stands_once(tmp_path: Path) -> None:
 def test_value_that_breaks_the_library_is_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(FileInvalid, match="not valid YAML"):
         mapping_from_file(written(tmp_path, text), "listen")
+
+
+@pytest.mark.timeout(20)
+def test_pipe_that_nobody_writes_to_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.yaml_reading._PIPE_WAIT_S", 0.2)
+    os.mkfifo(tmp_path / "kveil.yaml")
+    with pytest.raises(FileInvalid, match="nobody writes"):
+        mapping_from_file(tmp_path / "kveil.yaml", "live")
+
+
+def test_pipe_with_a_configuration_in_it_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"live: {fps: 15}\n")
+    os.close(writing)
+    try:
+        assert mapping_from_file(Path(f"/dev/fd/{reading}"), "live") == {"live": {"fps": 15}}
+    finally:
+        os.close(reading)

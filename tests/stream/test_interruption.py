@@ -12,7 +12,7 @@ from stream.interruption import held_back
 pytestmark = pytest.mark.unit
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interruption_is_raised_after_the_body(number: signal.Signals) -> None:
     done = []
 
@@ -24,6 +24,16 @@ def test_interruption_is_raised_after_the_body(number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert done == ["whole body"]
+
+
+def test_ignored_hangup_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with held_back():
+            signal.raise_signal(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_handlers_are_put_back() -> None:

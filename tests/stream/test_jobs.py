@@ -111,8 +111,8 @@ def test_what_cannot_be_written_under_its_own_ending_gets_another(
 
 
 def test_files_that_are_no_media_are_counted(clips: Path, tmp_path: Path) -> None:
-    assert left_aside([clips], tmp_path / "out") == 1
-    assert left_aside([clips / "a.mp4"], tmp_path / "out") == 0
+    assert left_aside([clips], tmp_path / "out") == [clips / "notes.txt"]
+    assert left_aside([clips / "a.mp4"], tmp_path / "out") == []
 
 
 def test_folder_with_the_name_of_a_file_is_not_made(clips: Path, tmp_path: Path) -> None:

@@ -168,12 +168,12 @@ def test_findings_of_finished_segments_are_not_kept_in_memory(tmp_path: Path) ->
     assert [one() is not None for one in kept] == [False, True]
 
 
-def test_folder_holds_nothing_but_segments_and_journal(tmp_path: Path) -> None:
+def test_folder_holds_nothing_but_segments_journal_and_lock(tmp_path: Path) -> None:
     source = made_clip(tmp_path / "a.mp4", Clip(frames=40))
     target = tmp_path / "out.mp4"
     run(source, target, stop_at=2 * LENGTH + 1)
     names = {path.name for path in resume_folder(target).iterdir()}
-    assert names == {"journal.json", "000000.segment", "000001.segment"}
+    assert names == {"journal.json", "lock", "000000.segment", "000001.segment"}
     assert file_digest(source).encode() not in (resume_folder(target) / "journal.json").read_bytes()
 
 
