@@ -8,12 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.detectors.tones import tones_of
+from engines.pictures import Picture
 from engines.types import Face, Frame
 from stream.finding import FaceFinder, Findings, Scale, Search
 from stream.frame_search import NEAR_SHARE, Searched
+from tracker.passing import SKETCH_PX, passing_change
 from tracker.spans import Agreement, KeySchedule, agreement
 
 __all__ = ["SpanSearch", "frames_held"]
@@ -26,6 +30,7 @@ _SMALL_PX: Final = 14.0
 class _Held:
     frame: Frame
     thumbnail: NDArray[np.uint8]
+    sketch: NDArray[np.float32]
     search: Search | None = None
 
 
@@ -67,11 +72,12 @@ class SpanSearch:
         self._open: list[_Held] = []
         self._spans: deque[_Span] = deque()
         self._last: Sequence[Face] | None = None
+        self._last_sketch: NDArray[np.float32] | None = None
         self._in_view: list[Face] = []
 
     def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
         """Takes the next frame; a key begins its search."""
-        held = _Held(frame, thumbnail)
+        held = _Held(frame, thumbnail, _sketch(frame.picture))
         small_px = self._small_px(frame)
         has_small = any(_size_px(face) < small_px for face in self._in_view)
         choice = self._schedule.decide(frame.time_s, thumbnail, has_small=has_small)
@@ -126,19 +132,32 @@ class SpanSearch:
         verdict = agreement(
             self._last, faces, self._schedule.settings, least_px=self._small_px(span.key.frame)
         )
-        for held, scale in zip(span.between, self._scales(span.between, verdict), strict=True):
+        for held, scale in zip(span.between, self._scales(span, verdict), strict=True):
             held.search = self._finder.begin(held.frame, scale)
-        self._last = faces
+        self._last, self._last_sketch = faces, span.key.sketch
         if span.is_full or faces is None:
             self._in_view = []
         self._in_view += faces or ()
 
-    def _scales(self, between: Sequence[_Held], verdict: Agreement) -> list[Scale]:
+    def _scales(self, span: _Span, verdict: Agreement) -> list[Scale]:
         """A change is looked at thoroughly once, since it may be more than was seen of it."""
-        scales: list[Scale] = ["coarse" if verdict == "changed" else "skip" for _ in between]
+        if verdict == "changed":
+            scales: list[Scale] = ["coarse" for _ in span.between]
+        else:
+            scales = ["coarse" if passes else "skip" for passes in self._passings(span)]
         if scales and verdict != "same":
             scales[len(scales) // 2] = "full" if verdict == "changed" else "coarse"
         return scales
+
+    def _passings(self, span: _Span) -> list[bool]:
+        """Whether each frame between shows what neither end does, or too little to tell."""
+        before, after = self._last_sketch, span.key.sketch
+        if not span.between:
+            return []
+        if before is None or tones_of(span.key.frame.picture):
+            return [True] * len(span.between)
+        least = self._schedule.settings.passing_change
+        return [passing_change(held.sketch, before, after) >= least for held in span.between]
 
     def _small_px(self, frame: Frame) -> float:
         """Size in the frame of a face that a coarse search hardly sees."""
@@ -152,6 +171,15 @@ class SpanSearch:
             findings = self._finder.collect(held.frame, held.search)
             yield Searched(held.frame, held.thumbnail, findings)
         yield Searched(span.key.frame, span.key.thumbnail, span.findings)
+
+
+def _sketch(picture: Picture) -> NDArray[np.float32]:
+    """The picture in grey, `SKETCH_PX` on its long side, to compare frames by."""
+    scale = min(1.0, SKETCH_PX / max(picture.height, picture.width))
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    luma = picture.planes[0] if picture.layout != "bgr" else picture.planes[0][..., 1]
+    small = cv2.resize(luma, size, interpolation=cv2.INTER_AREA)
+    return small.astype(np.float32) / np.float32(1 << (picture.bit_depth - 8))
 
 
 def _size_px(face: Face) -> float:

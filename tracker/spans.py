@@ -3,7 +3,8 @@
 A recording can be looked at ahead: *key* frames a few apart are searched, and where both ends
 of such a span show the same faces at nearly the same places, the frames between can only show
 these faces in between; the tracker interpolates them from both sides. Where the ends differ
-(a cut, a face that comes, goes, moves fast or is hardly seen), the frames between are searched.
+(a cut, a face that comes, goes, moves fast or is hardly seen), the frames between are searched;
+and so is a frame that shows something that neither end does (see `tracker.passing`).
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ class SpanSettings:
         most_resize: ratio of its sizes at both ends up to which it is.
         clear_score: a face with this score that only one end shows is a change.
         weak_score: one with this score is a flicker; below, it is disregarded.
+        passing_change: grey levels by which a part of a frame between the ends differs from
+            both, from which it is searched. Smaller: dimmer faces that are in view for a frame
+            or two are found; costs more where much moves.
 
     Raises:
         TrackerSettingsRejected: a value is out of range.
@@ -73,6 +77,7 @@ class SpanSettings:
     most_resize: float = 1.3
     clear_score: float = 0.5
     weak_score: float = 0.35
+    passing_change: float = 6.0
 
     def __post_init__(self) -> None:
         for name in self.__slots__:

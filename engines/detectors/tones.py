@@ -36,8 +36,6 @@ _MANY: Final = 0.3
 _SOME: Final = 0.02
 """Share in the deepest shadows, or highest lights, from which they are shown by themselves where
 a sample has more than 10 bits, so that they hold far more than can be seen of them."""
-_DISTINCT: Final = 3
-"""Values that so few levels must hold, to be more than a flat area."""
 
 
 def tones_of(picture: Picture) -> list[Tones]:
@@ -106,13 +104,15 @@ def _ranks(below: NDArray[np.float64]) -> NDArray[np.float64]:
 def _shares(counts: NDArray[np.intp], seen: NDArray[np.float64]) -> NDArray[np.float64]:
     """Which share of samples is shown in a few grey levels, from the darkest few to the brightest.
 
-    A flat area, of hardly more than one value, counts for nothing.
+    The commonest value of these counts for nothing: bars and flat areas hide no face.
     """
     level = np.minimum((seen * 256).astype(np.intp), 255)
-    window = np.ones(_FEW)
-    shares = np.convolve(np.bincount(level, counts, 256), window, "valid") / counts.sum()
-    kinds = np.convolve(np.bincount(level, counts > 0, 256), window, "valid")
-    return np.asarray(np.where(kinds >= _DISTINCT, shares, 0.0), np.float64)
+    held = np.bincount(level, counts, 256)
+    commonest = np.zeros(256)
+    np.maximum.at(commonest, level, counts)
+    windows = (np.lib.stride_tricks.sliding_window_view(part, _FEW) for part in (held, commonest))
+    together, one = windows
+    return np.asarray((together.sum(axis=1) - one.max(axis=1)) / counts.sum(), np.float64)
 
 
 def _ends(is_held: NDArray[np.bool_]) -> tuple[int, int]:

@@ -104,6 +104,12 @@ def test_flat_pictures_have_no_tones() -> None:
     assert tones_of(picture_from_bgr(np.zeros((90, 160, 3), np.uint8))) == []
 
 
+def test_coded_bars_cost_no_second_search(scene: Floats) -> None:
+    values = 16 + 200 * scene
+    values[:, :150] = values[:, -150:] = 16 + (np.arange(150) % 7 == 0) - (np.arange(150) % 9 == 0)
+    assert tones_of(video(values, 8)) == []
+
+
 def test_noise_shows_no_faces(detector: Detector) -> None:
     noise = np.random.default_rng(4).normal(2000, 12, (SIDE, SIDE))
     picture = deep(noise)
