@@ -56,6 +56,10 @@ def _host(text: str) -> str:
     return text.lower()
 
 
+def _source(text: str) -> str:
+    return "" if text.lower() == "whip" else text
+
+
 def _origin(text: str) -> str:
     if re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]{1,255}", text) is None:
         raise ValueError("an origin such as https://console.example, without a path")
@@ -73,6 +77,9 @@ class Listen(Section):
     """PEM file of the certificate chain; with `tls_key` the service speaks HTTPS."""
     tls_key: str = ""
     """PEM file of the private key."""
+    root_path: Annotated[str, Field(pattern=r"^((/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+/?)?$")] = ""
+    """Prefix under which a reverse proxy shows the service, such as /kveil; the header
+    X-Forwarded-Prefix of the proxy says the same."""
     cors_origins: tuple[Annotated[str, AfterValidator(_origin)], ...] = ()
     """Origins of other web pages that may call the service; none by default."""
 
@@ -230,8 +237,9 @@ class StreamSpec(Section):
 
     name: Name
     """Small letters, digits, - and _; part of every address of the stream."""
-    source: Annotated[str, Field(max_length=2048)] = ""
-    """URL, file or /dev/videoN; empty for a stream that a browser publishes by WHIP."""
+    source: Annotated[str, AfterValidator(_source), Field(max_length=2048)] = ""
+    """URL, file or /dev/videoN; empty, or `whip`, for a stream that a browser or an encoder
+    publishes by WHIP at /whip/NAME."""
     sinks: Annotated[tuple[Annotated[str, Field(max_length=2048)], ...], Field(max_length=8)] = ()
     """Where to publish: rtsp, rtmp or srt URLs, or a file name in .m3u8."""
     record: bool = False

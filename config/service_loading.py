@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from config.errors import SettingInvalid
-from config.service import ServiceSettings
+from config.service import ServiceSettings, StreamSpec
 from config.yaml_reading import kind_at, mapping_from_file, value_from_text
 
 __all__ = ["commented_yaml", "load_service", "service_schema"]
@@ -70,6 +71,8 @@ def commented_yaml() -> str:
     """
     lines = ["# Configuration of `kveil serve`: every key with its default."]
     lines += _section(ServiceSettings, ServiceSettings(), 0)
+    place = lines.index("streams: []") + 1
+    lines[place:place] = _stream_examples()
     return "\n".join(lines) + "\n"
 
 
@@ -86,6 +89,29 @@ def _section(model: type[BaseModel], values: BaseModel, depth: int) -> list[str]
             continue
         lines += [f"{pad}# {line}" for line in (about or "").split("\n")] if about else []
         lines.append(f"{pad}{name}: {_scalar(value)}")
+    return lines
+
+
+def _stream_examples() -> list[str]:
+    """Entries of streams as comments: a camera, a stream that comes by WHIP, and every key."""
+    lines = [
+        "# Streams look like this:",
+        "#",
+        "# streams:",
+        "#   - name: entrance",
+        "#     source: rtsp://user:password@camera.example/live",
+        "#     sinks: [rtsp://server.example/entrance]",
+        "#   - name: phone  # no source: published by WHIP at /whip/phone",
+        "#     audio: pass",
+        "#",
+        "# Every key of a stream:",
+        "#",
+    ]
+    for name, field in StreamSpec.model_fields.items():
+        default = "" if field.is_required() else f" ({_scalar(field.default)} if left out)"
+        about = " ".join((field.description or "").split())
+        text = f"{name}{default}: {about}"
+        lines += textwrap.wrap(text, 96, initial_indent="#   ", subsequent_indent="#     ")
     return lines
 
 

@@ -17,7 +17,8 @@ from engines.compositor import Composite, compose_slate
 from engines.marking import MarkStyle, mark
 from stream.engine_set import EngineSet
 from stream.errors import InputUnreadable, UsageRefused
-from stream.live.address import Gate, address_from_text
+from stream.inputs import is_pipe_or_device
+from stream.live.address import Address, Gate, address_from_text
 from stream.live.backoff import Backoff
 from stream.live.bounded_detector import BoundedDetector
 from stream.live.clock import Clock
@@ -41,7 +42,7 @@ from stream.media import Sink, Source
 from stream.methods import method_warning
 from stream.replacement import CoverEveryFace, FaceReplacer
 
-__all__ = ["RECORDING", "Assembly", "ReplacerMaker", "RunningStream"]
+__all__ = ["RECORDING", "Assembly", "ReplacerMaker", "RunningStream", "check_file_source"]
 
 RECORDING: Final = "recording"
 """Name of the output that writes recordings."""
@@ -239,8 +240,7 @@ class Assembly:
             return entrance, lambda hear: entrance.connect(hear)
         address = address_from_text(spec.source)
         self.gate.admit(address)
-        if address.kind == "file" and not Path(address.path).is_file():
-            raise InputUnreadable(f"cannot read {address}: no such file; check the path")
+        check_file_source(address)
         options = SourceOptions(self.settings.sources.rtsp_transport, self._timeout_s, largest)
         return None, lambda hear: NetworkSource(address, self.gate, self.clock, options, hear)
 
@@ -316,6 +316,22 @@ class Assembly:
     @property
     def _timeout_s(self) -> float:
         return self.settings.live.stall_s
+
+
+def check_file_source(address: Address) -> None:
+    """Refuses a source that is a file and cannot be played.
+
+    Raises:
+        InputUnreadable: it is not there, or no regular file.
+    """
+    if address.kind != "file" or Path(address.path).is_file():
+        return
+    reason = "no such file; check the path"
+    if address.path == "-" or is_pipe_or_device(Path(address.path)):
+        reason = "it is no regular file; save it to one first"
+    elif Path(address.path).is_dir():
+        reason = "it is a folder; name a file"
+    raise InputUnreadable(f"cannot read {address}: {reason}")
 
 
 def _slate(stream: str, height: int, width: int, ticks: int) -> Composite:

@@ -13,6 +13,8 @@ import aioice.ice
 from aiortc import RTCConfiguration, RTCIceServer, RTCPeerConnection, RTCSessionDescription
 
 from stream.live.errors import OfferRefused, ViewerRefused
+from stream.live.h264_offers import RECEIVED_MODES, offer_in_baseline, with_offered_profiles
+from stream.live.trickle import candidates_of_fragment, restarts_ice
 
 __all__ = ["RtcSession", "RtcSessions", "check_offer", "limit_ice_addresses"]
 
@@ -30,12 +32,16 @@ class RtcSession:
         id: unguessable; names the session in its address.
         stream: which stream it watches or feeds.
         connection: of the library.
+        offer: as it was sent.
+        candidates: addresses that came after the offer.
         on_end: run once when the session ends.
     """
 
     id: str
     stream: str
     connection: RTCPeerConnection
+    offer: str = field(default="", repr=False)
+    candidates: int = 0
     on_end: Callable[[], None] = lambda: None
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     is_ended: bool = False
@@ -51,9 +57,17 @@ class RtcSessions:
         servers: STUN and TURN servers to use; none by default.
         idle_s: a session that is not connected for this long is ended.
         most: places in all.
+        modes: packetization modes of H.264 that may be agreed on.
     """
 
-    def __init__(self, servers: Sequence[RTCIceServer], idle_s: float, most: int) -> None:
+    def __init__(
+        self,
+        servers: Sequence[RTCIceServer],
+        idle_s: float,
+        most: int,
+        modes: Sequence[str] = RECEIVED_MODES,
+    ) -> None:
+        self._modes = tuple(modes)
         self._servers = list(servers)
         self._idle_s = idle_s
         self._most = most
@@ -83,7 +97,7 @@ class RtcSessions:
         if len(self._sessions) >= self._most:
             raise ViewerRefused("every place is taken; try again in a moment")
         connection = RTCPeerConnection(RTCConfiguration(iceServers=self._servers))
-        session = RtcSession(secrets.token_urlsafe(18), stream, connection)
+        session = RtcSession(secrets.token_urlsafe(18), stream, connection, offer)
         self._sessions[session.id] = session
         try:
             answer = await self._answered(session, offer, prepare)
@@ -94,6 +108,26 @@ class RtcSessions:
             raise OfferRefused("the offer cannot be answered; send video in VP8 or H.264") from None
         self._watch(session)
         return session, answer
+
+    async def add_candidates(self, session: RtcSession, fragment: str) -> bool:
+        """Takes the addresses of a fragment into a session.
+
+        Returns:
+            False where the fragment asks for a restart of ICE, which is not done.
+
+        Raises:
+            OfferRefused: it is malformed, or the session has got too many.
+        """
+        if restarts_ice(fragment, session.offer):
+            return False
+        found = candidates_of_fragment(fragment)
+        session.candidates += len(found)
+        if session.candidates > _MOST_CANDIDATES:
+            raise OfferRefused("the session has got too many candidates")
+        for candidate in found:
+            with suppress(ValueError):  # of a section that was not offered
+                await session.connection.addIceCandidate(candidate)
+        return True
 
     async def end(self, session: RtcSession) -> None:
         """Ends a session and waits until its workers have left; idempotent."""
@@ -117,10 +151,11 @@ class RtcSessions:
 
     async def _answered(self, session: RtcSession, offer: str, prepare: Prepare) -> str:
         connection = session.connection
-        await connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
+        plain, profiles = offer_in_baseline(offer, self._modes)
+        await connection.setRemoteDescription(RTCSessionDescription(plain, "offer"))
         await prepare(session)
         await connection.setLocalDescription(await connection.createAnswer())
-        return str(connection.localDescription.sdp)
+        return with_offered_profiles(str(connection.localDescription.sdp), profiles)
 
     def _watch(self, session: RtcSession) -> None:
         task = asyncio.create_task(self._end_when_idle(session), name=f"rtc-{session.stream}")

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 from config.errors import ConfigError
@@ -24,6 +24,7 @@ from stream.service.errors import ServiceRefusal
 from stream.service.fleet import Fleet
 from stream.service.limits import Buckets, RequestBounds
 from stream.service.metrics import metrics_text
+from stream.service.prefix import PrefixBound, prefix_of
 from stream.service.views import Health
 
 __all__ = ["create_app"]
@@ -58,9 +59,9 @@ def create_app(context: Context) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type"],
-            expose_headers=["Location"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "If-Match"],
+            expose_headers=["Location", "ETag", "Accept-Patch"],
         )
     app.add_middleware(
         RequestBounds,
@@ -71,6 +72,7 @@ def create_app(context: Context) -> FastAPI:
         is_open=lambda: context.tokens.is_open,
     )
     app.add_middleware(Defects)
+    app.add_middleware(PrefixBound, root_path=context.settings.listen.root_path)
     app.mount("/page", StaticFiles(directory=_PAGE), name="page")
     return app
 
@@ -120,9 +122,10 @@ def _add_own_routes(app: FastAPI) -> None:
         return Response(metrics_text(context.fleet), media_type=_METRICS_TYPE)
 
     @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        """The page for people."""
-        return FileResponse(_PAGE / "index.html")
+    def page(request: Request) -> HTMLResponse:
+        """The page for people; its addresses hold under any prefix, with or without a slash."""
+        text = (_PAGE / "index.html").read_text(encoding="utf-8")
+        return HTMLResponse(text.replace('="page/', f'="{prefix_of(request)}/page/'))
 
 
 def _reasons_against(fleet: Fleet) -> list[str]:

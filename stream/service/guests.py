@@ -58,6 +58,14 @@ class Guests:
         self._register(session, holder)
         return session, answer
 
+    async def add_candidates(self, session: RtcSession, fragment: str) -> bool:
+        """Takes further addresses of a guest; see `RtcSessions.add_candidates`.
+
+        Raises:
+            OfferRefused: malformed or too many.
+        """
+        return await self._sessions.add_candidates(session, fragment)
+
     async def end(self, session: RtcSession) -> None:
         """Ends a session; idempotent."""
         await self._sessions.end(session)

@@ -143,8 +143,10 @@ class RequestBounds:
         origin = headers.get("origin")
         if origin is None or origin in self._origins:
             return True
+        # A page elsewhere cannot make a browser send the second header with its first request.
+        hosts = [headers.get(name, "") for name in ("host", "x-forwarded-host")]
         try:
-            return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+            return urlsplit(origin).netloc.lower() in [one.lower() for one in hosts if one]
         except ValueError:
             return False
 

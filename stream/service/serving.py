@@ -20,6 +20,7 @@ from stream.engine_set import EngineSet
 from stream.live.address import Address
 from stream.live.assembly import Assembly, ReplacerMaker, RunningStream
 from stream.live.clock import SystemClock
+from stream.live.h264_offers import SENT_MODES
 from stream.live.rtc_sessions import RtcSessions, limit_ice_addresses
 from stream.live.turns import Turns
 from stream.service.allowances import StreamGate
@@ -72,7 +73,7 @@ class Service:
             settings,
             fleet,
             TokenBook(settings.access.tokens),
-            Guests(RtcSessions(servers, webrtc.idle_s, most_viewers), "viewer"),
+            Guests(RtcSessions(servers, webrtc.idle_s, most_viewers, SENT_MODES), "viewer"),
             Guests(RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers), "publisher"),
             list(engines.choices),
             self.reload,

@@ -1,7 +1,12 @@
-"""WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): browsers publish and watch."""
+"""WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): browsers publish and watch.
+
+A session has an entity tag and takes further addresses by PATCH (trickle ICE). ICE is never
+restarted: a client that lost its path begins a new session.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Path, Request, Response
@@ -14,6 +19,7 @@ from stream.live.whep import codec_of_offer, send_sound_to, send_to
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import StreamConflict, StreamUnknown
 from stream.service.guests import TAKEN_AWAY, Guests
+from stream.service.prefix import prefix_of
 from stream.service.tokens import Holder
 
 __all__ = ["router"]
@@ -40,6 +46,17 @@ _ANSWERS: Final[dict[int | str, dict[str, object]]] = {
     429: {"description": "Too many requests."},
     503: {"description": "Every place is taken; see Retry-After."},
 }
+_FRAGMENT_TYPE: Final = "application/trickle-ice-sdpfrag"
+_FRAGMENT: Final[dict[str, object]] = {
+    "requestBody": {"required": True, "content": {_FRAGMENT_TYPE: {"schema": {"type": "string"}}}}
+}
+_PATCH_ANSWERS: Final[dict[int | str, dict[str, object]]] = {
+    **{number: _ANSWERS[number] for number in (400, 401, 403, 404, 413, 415, 429)},
+    204: {"description": "The addresses are taken."},
+    412: {"description": "If-Match has another entity tag."},
+    422: {"description": "ICE is not restarted; begin a new session."},
+    428: {"description": "If-Match is missing."},
+}
 
 
 @router.post(
@@ -63,7 +80,7 @@ async def publish(name: Name, request: Request, shared: Shared, holder: Publishe
 
     session, answer = await shared.publishers.begin(name, offer, prepare, holder)
     await _end_unless_runs(shared, running, shared.publishers, session)
-    return _created("whip", session, answer)
+    return _created(request, "whip", session, answer)
 
 
 @router.post(
@@ -91,7 +108,7 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
 
     session, answer = await shared.viewers.begin(name, offer, prepare, holder)
     await _end_unless_runs(shared, running, shared.viewers, session)
-    return _created("whep", session, answer)
+    return _created(request, "whep", session, answer)
 
 
 @router.delete("/whip/{name}/{session_id}", dependencies=[allowed("publisher")], responses=_ANSWERS)
@@ -106,20 +123,85 @@ async def leave(name: Name, session_id: SessionId, shared: Shared) -> None:
     await _end(shared.viewers, name, session_id)
 
 
+@router.patch(
+    "/whip/{name}/{session_id}",
+    status_code=204,
+    openapi_extra=_FRAGMENT,
+    responses=_PATCH_ANSWERS,
+    dependencies=[allowed("publisher")],
+)
+async def add_publisher_address(
+    name: Name, session_id: SessionId, request: Request, shared: Shared
+) -> Response:
+    """Takes further addresses of who publishes (trickle ICE)."""
+    return await _patched(shared.publishers, name, session_id, request)
+
+
+@router.patch(
+    "/whep/{name}/{session_id}",
+    status_code=204,
+    openapi_extra=_FRAGMENT,
+    responses=_PATCH_ANSWERS,
+    dependencies=[allowed("viewer")],
+)
+async def add_viewer_address(
+    name: Name, session_id: SessionId, request: Request, shared: Shared
+) -> Response:
+    """Takes further addresses of who watches (trickle ICE)."""
+    return await _patched(shared.viewers, name, session_id, request)
+
+
+@router.options("/whip/{name}", status_code=204, include_in_schema=False)
+@router.options("/whep/{name}", status_code=204, include_in_schema=False)
+def tell_what_is_taken(name: Name) -> Response:
+    """What may be posted; needs no token, as browsers ask without one."""
+    del name
+    return Response(None, 204, {"Accept-Post": _SDP, "Allow": "POST, OPTIONS"})
+
+
 async def _offer(request: Request, shared: Context) -> str:
     if not shared.settings.webrtc.is_enabled:
         raise StreamConflict("WebRTC is turned off; see webrtc.is_enabled")
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != _SDP:
         raise _UnsupportedBody("send an SDP offer with Content-Type application/sdp")
+    return await _text_of(request)
+
+
+async def _text_of(request: Request) -> str:
     try:
         return (await request.body()).decode("utf-8")
     except UnicodeDecodeError:
-        raise OfferRefused("the offer is not UTF-8 text") from None
+        raise OfferRefused("the body is not UTF-8 text") from None
 
 
-def _created(kind: str, session: RtcSession, answer: str) -> Response:
-    headers = {"Location": f"/{kind}/{session.stream}/{session.id}"}
+def _created(request: Request, kind: str, session: RtcSession, answer: str) -> Response:
+    headers = {
+        "Location": f"{prefix_of(request)}/{kind}/{session.stream}/{session.id}",
+        "ETag": _tag_of(session),
+        "Accept-Patch": _FRAGMENT_TYPE,
+    }
     return Response(answer, 201, headers, media_type=_SDP)
+
+
+def _tag_of(session: RtcSession) -> str:
+    """The entity tag of a session's only ICE session; tells nothing of the session's id."""
+    return '"' + hashlib.sha256(session.id.encode()).hexdigest()[:16] + '"'
+
+
+async def _patched(guests: Guests, name: str, session_id: str, request: Request) -> Response:
+    session = guests.find(session_id)
+    if session is None or session.stream != name:
+        raise StreamUnknown("there is no such session")
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FRAGMENT_TYPE:
+        raise _UnsupportedBody(f"send a fragment with Content-Type {_FRAGMENT_TYPE}")
+    wanted = request.headers.get("if-match", "")
+    if not wanted:
+        raise _TagMissing("send the ETag of the session in If-Match")
+    if wanted != "*" and _tag_of(session) not in [tag.strip() for tag in wanted.split(",")]:
+        raise _TagOutdated("the session has another ETag")
+    if wanted == "*" or not await guests.add_candidates(session, await _text_of(request)):
+        raise _NoRestart("ICE is not restarted; begin a new session")
+    return Response(None, 204, {"ETag": _tag_of(session)})
 
 
 def _is_wanted(shared: Context, running: RunningStream, session: RtcSession) -> bool:
@@ -141,6 +223,24 @@ async def _end(sessions: Guests, name: str, session_id: str) -> None:
     if session is None or session.stream != name:
         raise StreamUnknown("there is no such session")
     await sessions.end(session)
+
+
+class _TagMissing(OfferRefused):
+    """The entity tag is not sent."""
+
+    status = 428
+
+
+class _TagOutdated(OfferRefused):
+    """The entity tag is another."""
+
+    status = 412
+
+
+class _NoRestart(OfferRefused):
+    """ICE is not restarted."""
+
+    status = 422
 
 
 class _UnsupportedBody(OfferRefused):

@@ -1,5 +1,7 @@
 "use strict";
 
+/** Where the service stands, also behind a proxy's prefix: the folder above this script's. */
+const ROOT = new URL("..", document.currentScript.src).href;
 const PATIENCE_MS = 10000;
 const SILENT = "the service does not answer; check that it runs and that this device reaches it";
 
@@ -25,13 +27,13 @@ class Api {
       options.headers = this.headers({ "Content-Type": "application/json" });
       options.body = JSON.stringify(body);
     }
-    const answer = await this.ask(`/api/v1${path}`, options);
+    const answer = await this.ask(`api/v1${path}`, options);
     return answer.status === 204 ? null : answer.json().catch(silence);
   }
 
-  /** An answer that is no refusal. */
+  /** An answer that is no refusal; the path begins at the service's root. */
   async ask(path, options) {
-    const answer = await fetch(path, options).catch(silence);
+    const answer = await fetch(new URL(path, ROOT), options).catch(silence);
     if (!answer.ok) throw await refusal(answer);
     return answer;
   }

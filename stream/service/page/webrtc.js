@@ -23,7 +23,8 @@ class Session {
       headers: this.api.headers({ "Content-Type": "application/sdp" }),
       body: this.peer.localDescription.sdp,
     });
-    this.location = answer.headers.get("Location");
+    const location = answer.headers.get("Location");
+    this.location = location && new URL(location, answer.url).href;
     await this.peer.setRemoteDescription({ type: "answer", sdp: await answer.text() });
   }
 
@@ -59,7 +60,7 @@ function gathered(peer) {
 
 /** Watches a stream in a video element; with its sound, if it has any. */
 async function watch(api, name, video, hasSound) {
-  const session = new Session(api, `/whep/${name}`);
+  const session = new Session(api, `whep/${name}`);
   const media = new MediaStream();
   session.peer.addTransceiver("video", { direction: "recvonly" });
   if (hasSound) session.peer.addTransceiver("audio", { direction: "recvonly" });
@@ -82,7 +83,7 @@ async function publish(api, name, hasSound) {
   const media = await navigator.mediaDevices.getUserMedia({
     video: { width: { ideal: 1280 }, height: { ideal: 720 } }, audio: hasSound,
   });
-  const session = new Session(api, `/whip/${name}`);
+  const session = new Session(api, `whip/${name}`);
   media.getTracks().forEach((track) => session.peer.addTransceiver(track, {
     direction: "sendonly", streams: [media],
   }));

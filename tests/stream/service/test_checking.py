@@ -10,6 +10,7 @@ from engines.errors import KveilError
 from stream.service.checking import check_service
 
 pytestmark = pytest.mark.unit
+TOKEN = "{name: a, role: viewer, sha256: '" + "0" * 64 + "'}"
 REDIS = "redis_url: 'redis://user:s3cret@host:6379/0'"
 
 
@@ -30,6 +31,20 @@ def loaded(folder: Path, text: str) -> ServiceSettings:
         ("{sources: {schemes: [srt]}, streams: [{name: a, source: 'rtsp://h/'}]}", "schemes"),
         ("streams: [{name: a, record: true}]", "stream a: recording needs recording.folder"),
         ("streams: [{name: a, method: nonsense}]", "stream a: no method is named `nonsense`"),
+        (
+            "streams: [{name: a, source: /no/clip.mp4}]",
+            "stream a: cannot read clip.mp4: no such file",
+        ),
+        ("streams: [{name: a, source: /dev/null}]", "stream a: cannot read null: it is no regular"),
+        ("{bounds: {streams: 1}, streams: [{name: a}, {name: b}]}", "bounds.streams"),
+        (
+            "{recording: {folder: /dev/null/x}, streams: [{name: a, record: true}]}",
+            "recording.folder",
+        ),
+        (
+            "listen: {host: no.such.host.invalid}\naccess: {tokens: [" + TOKEN + "]}",
+            "does not resolve",
+        ),
         ("anonymize: {method: nonsense}", "no method is named `nonsense`"),
         ("anonymize: {detection: {model: none.onnx}}", "none.onnx"),
         (f"anonymize: {{gallery: {{{REDIS}}}}}", "KVEIL_GALLERY_KEYS"),
@@ -56,5 +71,7 @@ def test_what_the_start_would_take_holds(tmp_path: Path) -> None:
       - {{name: yard, source: /dev/video0, record: true, method: swap}}
       - {{name: loop, source: {tmp_path}/clip.mp4, sinks: [{tmp_path}/out/live.m3u8]}}
       - {{name: desk}}
+      - {{name: phone, source: whip}}
     """
+    (tmp_path / "clip.mp4").write_bytes(b"x")
     check_service(loaded(tmp_path, text))

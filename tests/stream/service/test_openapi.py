@@ -19,7 +19,7 @@ ENDLESS = "preview.mjpeg"
 PATIENT = Bounds(requests_per_minute=1_000_000, streams=4)
 
 
-@schemathesis.serializer("application/sdp")
+@schemathesis.serializer("application/sdp", "application/trickle-ice-sdpfrag")
 def sdp_bytes(context: object, value: object) -> bytes:
     return str(value).encode("utf-8", errors="replace")
 
