@@ -75,6 +75,7 @@ class Composite:
         outcomes: one per track, in the order of the tracks.
         is_fully_covered: the whole frame was painted over.
         cause: why it was; empty where it was not.
+        duration: for how long it is shown, in units of `time_base`; 0 where not known.
     """
 
     picture: Picture
@@ -86,6 +87,7 @@ class Composite:
     is_fully_covered: bool
     cause: str
     seal: InitVar[object]
+    duration: int = 0
 
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
@@ -204,6 +206,7 @@ def _sealed(
         bool(cause),
         cause,
         seal=_SEAL,
+        duration=frame.duration,
     )
 
 

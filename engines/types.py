@@ -41,6 +41,7 @@ class Frame:
         index: number of the frame in its stream, from 0.
         stream: name of the stream; never a path or a URL with credentials.
         is_damaged: the decoder concealed or guessed parts of it.
+        duration: for how long it is shown, in units of `time_base`; 0 where not known.
     """
 
     picture: Picture
@@ -49,6 +50,7 @@ class Frame:
     index: int
     stream: str = ""
     is_damaged: bool = False
+    duration: int = 0
 
     @property
     def time_s(self) -> float:

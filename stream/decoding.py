@@ -41,11 +41,13 @@ class Decoded:
         image: the decoder's frame, None where it was lost.
         pts: in units of the track's time base; None where the container gives none.
         is_damaged: lost, concealed, or predicted from something that was.
+        duration: for how long it is shown, likewise; 0 where the container does not tell.
     """
 
     image: av.VideoFrame | None
     pts: int | None
     is_damaged: bool
+    duration: int = 0
 
 
 class _Due(NamedTuple):
@@ -242,7 +244,10 @@ class Decoding:
             self._distrust = _DISTRUST_FRAMES
         is_damaged = self._distrust > 0
         self._distrust = max(0, self._distrust - 1)
-        return Decoded(image, self._time_of(image.pts), is_damaged)
+        # Of a picture coded by fields it is that of one field, of one without a time a guess.
+        is_told = self._timing == "pts" and not image.interlaced_frame
+        duration = image.duration if is_told else 0
+        return Decoded(image, self._time_of(image.pts), is_damaged, duration or 0)
 
     def _time_of(self, key: int | None) -> int | None:
         """When the next frame in display order is shown.

@@ -57,7 +57,8 @@ class FileSink:
         pts = self._clock.ticks(composite)
         self._file.shift_s = self._clock.shift_s
         with writing(self._file.name):
-            packets = self._file.video.packets(composite.picture, pts)
+            length = self._clock.length(composite)
+            packets = self._file.video.packets(composite.picture, pts, length)
         self._file.mux(packets)
 
     def finish(self) -> None:

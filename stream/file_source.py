@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from engines.types import Frame
 from stream.decoding import Decoded, Decoding
 from stream.errors import InputUnreadable, reading
 from stream.inspection import opened_input, probe_of, video_track
+from stream.matroska import is_whole_matroska
 from stream.media import StreamShape
 from stream.planes import fitted, neutral_picture, picture_from_frame
 from stream.probe import MediaProbe, SourceReport
@@ -106,12 +108,19 @@ class FileSource:
                 return
             self._is_running = True
         clock = _Clock(self._probe)
+        held: Frame | None = None
         try:
             with reading(self._path.name):
                 for index, decoded in enumerate(self._from_first()):
                     if self._is_closed:
                         return
-                    yield self._frame(decoded, index, clock)
+                    frame = self._frame(decoded, index, clock)
+                    if held is not None:
+                        yield replace(held, duration=frame.pts - held.pts)
+                    held = frame
+                    del frame
+                if held is not None:
+                    yield self._last(held, clock)
                 self._note_end(clock)
         finally:
             with self._lock:
@@ -151,7 +160,20 @@ class FileSource:
         self._report = replace(
             counts, frames=counts.frames + 1, damaged=counts.damaged + int(is_damaged)
         )
-        return Frame(picture, pts, probe.shape.time_base, index, is_damaged=is_damaged)
+        duration = decoded.duration
+        return Frame(
+            picture, pts, probe.shape.time_base, index, is_damaged=is_damaged, duration=duration
+        )
+
+    def _last(self, frame: Frame, clock: _Clock) -> Frame:
+        """The last frame, which is shown as long as it says, or until the recording ends."""
+        shape = self._probe.shape
+        length = frame.duration or clock.period
+        if clock.shift == 0 and is_whole_matroska(self._path):
+            end = round(Fraction(self._probe.duration_s or 0.0) / shape.time_base)
+            length = max(length, end - frame.pts)
+        clock.last_s = float(length * shape.time_base)
+        return replace(frame, duration=length)
 
     def _note_end(self, clock: _Clock) -> None:
         report, probe = self._report, self._probe
@@ -189,6 +211,7 @@ class _Clock:
         shift_before: the same before the clock was last set; frames of both times may alternate
             for a while, where the codec puts frames out of order.
         nudged: frames in a row whose time did not grow by itself.
+        last_s: for how long the last frame is shown; 0 for one period.
     """
 
     probe: MediaProbe
@@ -197,11 +220,17 @@ class _Clock:
     shift: int = 0
     shift_before: int = 0
     nudged: int = 0
+    last_s: float = 0.0
+
+    @property
+    def period(self) -> int:
+        """Ticks of one nominal frame."""
+        shape = self.probe.shape
+        return max(1, round(1 / (shape.rate * shape.time_base)))
 
     def pts_of(self, pts: int | None) -> int:
         """The frame's pts; frames without one follow their predecessor by one period."""
-        shape = self.probe.shape
-        period = max(1, round(1 / (shape.rate * shape.time_base)))
+        period = self.period
         if self.last is None:
             self.first = self.last = pts if self.probe.has_timestamps and pts is not None else 0
         elif not self.probe.has_timestamps or pts is None:
@@ -229,4 +258,5 @@ class _Clock:
         if self.last is None:
             return 0.0
         shape = self.probe.shape
-        return float((self.last - self.first) * shape.time_base + 1 / shape.rate)
+        length_s = self.last_s or 1 / shape.rate
+        return float((self.last - self.first) * shape.time_base) + float(length_s)

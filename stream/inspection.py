@@ -17,6 +17,7 @@ from engines.pictures import Layout
 from stream.errors import InputUnreadable, reading
 from stream.inputs import opened_file
 from stream.light import light_of
+from stream.matroska import seconds_of_tag
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
@@ -166,6 +167,9 @@ def _display_matrix(image: av.VideoFrame) -> tuple[int, ...] | None:
 def _duration_s(container: InputContainer, stream: VideoStream) -> float | None:
     if stream.duration is not None and stream.time_base:
         return float(stream.duration * stream.time_base)
+    noted = seconds_of_tag(stream.metadata.get("DURATION", ""))
+    if noted is not None:
+        return noted
     if container.duration is not None and not container.streams.audio:
         return container.duration / av.time_base
     return None

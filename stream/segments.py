@@ -163,7 +163,7 @@ class SegmentSink:
             return
         with writing(self._path.name):
             track, writer = self._open_segment()
-            writer.add(track.packets(composite.picture, pts))
+            writer.add(track.packets(composite.picture, pts, self._clock.length(composite)))
             writer.frames += 1
             if writer.frames == self._length:
                 self._close_segment()

@@ -82,6 +82,10 @@ class PictureClock:
         self._last = pts
         return pts
 
+    def length(self, composite: Composite) -> int:
+        """For how long a composite is shown, ticks; 0 where not known."""
+        return round(composite.duration * composite.time_base / self.time_base)
+
 
 class VideoTrack:
     """Codes pictures for one track of an open output.
@@ -117,10 +121,19 @@ class VideoTrack:
             self.stream.set_display_matrix(probe.display_matrix)
         self._turns = probe.turns if container.holds_rotation else 0
         self._pictures = 0
+        self._period = max(1, round(1 / (probe.shape.rate * self._time_base)))
+        self._lengths: dict[int, int] = {}
 
-    def packets(self, picture: Picture, pts: int) -> list[Packet[VideoStream]]:
-        """Codes one picture; its packets come now or with later calls."""
+    def packets(self, picture: Picture, pts: int, length: int = 0) -> list[Packet[VideoStream]]:
+        """Codes one picture; its packets come now or with later calls.
+
+        Args:
+            picture: what is shown.
+            pts: from when on, ticks.
+            length: for how long, ticks; 0 where not known: for one nominal period.
+        """
         self._pictures += 1
+        self._lengths[pts] = length or self._period
         if self._choice.pixel_format == "pal8":
             frame = _palette_frame(picture, pts, self._time_base, self._turns)
         else:
@@ -128,7 +141,7 @@ class VideoTrack:
             frame = frame_from_picture(picture, form, self._turns, pts, self._time_base)
             if self._fields is not None:
                 frame = self._fields.marked(frame)
-        return self.stream.encode(frame)
+        return self._timed(self.stream.encode(frame))
 
     def rest(self) -> list[Packet[VideoStream]]:
         """What is left when the last picture was given.
@@ -140,6 +153,13 @@ class VideoTrack:
         if self._pictures <= _IN_ORDER:
             for packet in packets:
                 packet.dts = packet.pts
+        return self._timed(packets)
+
+    def _timed(self, packets: list[Packet[VideoStream]]) -> list[Packet[VideoStream]]:
+        """The packets with the lengths of their pictures, which encoders do not pass on."""
+        for packet in packets:
+            if packet.pts is not None:
+                packet.duration = self._lengths.pop(packet.pts, self._period)
         return packets
 
 
@@ -172,7 +192,7 @@ class FieldMark:
 
 
 class TrackEnd:
-    """Sees to it that a track ends one period after its last picture.
+    """Sees to it that a track ends when its last picture does.
 
     Muxers count a track's length in decoding time, which runs ahead of the pictures by the
     encoder's delay, and take the last packet's length from the nominal rate; with variable
@@ -180,7 +200,7 @@ class TrackEnd:
     be the last, and is then given its length.
 
     Args:
-        period: ticks of one nominal frame.
+        period: ticks of one nominal frame, for which a picture of unknown length is shown.
     """
 
     def __init__(self, period: int) -> None:
@@ -188,7 +208,7 @@ class TrackEnd:
         self._held: Packet[VideoStream] | None = None
         self._first_dts: int | None = None
         self._first_pts: int | None = None
-        self._last_pts = 0
+        self._end = 0
 
     def passed(self, packets: list[Packet[VideoStream]]) -> list[Packet[VideoStream]]:
         """Packets that are surely not the last."""
@@ -198,7 +218,7 @@ class TrackEnd:
             if self._first_pts is None:
                 self._first_pts, self._first_dts = packet.pts, packet.dts
             self._first_pts = min(self._first_pts, packet.pts)
-            self._last_pts = max(self._last_pts, packet.pts)
+            self._end = max(self._end, packet.pts + (packet.duration or self._period))
         ready = packets if self._held is None else [self._held, *packets]
         self._held = ready.pop() if ready else None
         return ready
@@ -209,7 +229,7 @@ class TrackEnd:
         if packet is None:
             return []
         if packet.dts is not None and self._first_dts is not None:
-            length = self._last_pts + self._period - (self._first_pts or 0)
+            length = self._end - (self._first_pts or 0)
             packet.duration = max(1, self._first_dts + length - packet.dts)
         return [packet]
 

@@ -247,7 +247,7 @@ def test_failing_encoder_is_reported(clip: Path, monkeypatch: pytest.MonkeyPatch
     source = FileSource(clip)
     sink = FileSink(clip.with_name("out.mp4"), source.probe, EncodeSettings())
 
-    def refuse(picture: Picture, pts: int) -> list[av.Packet[av.VideoStream]]:
+    def refuse(picture: Picture, pts: int, length: int) -> list[av.Packet[av.VideoStream]]:
         raise av.error.InvalidDataError(errno.EINVAL, "refused")
 
     monkeypatch.setattr(sink._file.video, "packets", refuse)
