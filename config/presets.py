@@ -14,12 +14,11 @@ PRESETS: dict[Preset, dict[str, dict[str, Value]]] = {
     # A fixed camera with far faces: thorough looks are cheap because little changes.
     "cctv": {
         "detection": {"coarse_px": 960, "full_every_s": 0.4},
-        "tracking": {"hold_s": 1.0},
+        "tracking": {"hold_s": 0.5},
     },
     # Everything moves, and faces cross the picture in a few frames.
     "dashcam": {
         "detection": {"schedule": "every", "coarse_px": 960, "full_every_s": 0.2},
-        "tracking": {"hold_s": 0.4},
     },
     # Faces of a dozen pixels, seen from above.
     "drone": {
@@ -30,7 +29,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Value]]] = {
             "full_every_s": 0.2,
             "low_score": 0.15,
         },
-        "tracking": {"hold_s": 0.8},
+        "tracking": {"hold_s": 0.4},
     },
     # One near face, short delay.
     "webcam": {

@@ -64,11 +64,11 @@ class Tracking(Section):
     """How far files look ahead, so that a late detection covers earlier frames."""
     lookahead_live_frames: Annotated[int, Field(ge=0, le=120)] = 5
     """The same for live streams, in frames: each one adds its duration to the latency."""
-    preroll_s: Seconds = 0.6
-    """How long before its first detection a face is covered; at most the look-ahead. Longer
-    than `detection.full_every_s`, it also covers small faces that only a full pass finds."""
-    hold_s: Seconds = 0.5
-    """How long after its last detection a face stays covered."""
+    preroll_s: Annotated[float, Field(ge=0.0, le=10.0)] = 0.2
+    """How long before its first detection a face is covered; at most the look-ahead. Small faces
+    are covered back to the thorough search that did not find them."""
+    hold_s: Annotated[float, Field(ge=0.0, le=10.0)] = 0.2
+    """How long after its last detection a face stays covered; live at least 0.5 s."""
 
 
 class Cover(Section):

@@ -138,6 +138,7 @@ class Anonymizer:
                 searched.thumbnail,
                 unknown=bool(findings.failure),
                 frame_size=(frame.picture.height, frame.picture.width),
+                least_px=findings.least_px,
             )
         composites: list[Composite] = []
         for tracks in released:

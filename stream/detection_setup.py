@@ -19,6 +19,11 @@ from tracker.tracker import Tracker
 __all__ = ["file_schedule", "finder_for", "lookahead_frames", "schedule_for", "tracker_for"]
 
 _LEAST_FULL_EVERY_S = 0.1
+_LATE_S = 0.1
+"""Thorough searches come at most so much later than wanted."""
+_OPENING_FRAMES = 3
+"""Frames at the beginning of a file that are all searched thoroughly."""
+_EARLY_SCORE = 0.3
 _LEAST_LOOKAHEAD = 8
 """Frames that the tracker's own look-ahead keeps of the memory."""
 
@@ -57,19 +62,22 @@ def finder_for(
 def tracker_for(
     settings: Settings,
     lookahead: int,
-    rate: float,
     confirm_hits: int = 3,
     least_hold_frames: int = 2,
+    least_hold_s: float = 0.0,
+    early_score: float = _EARLY_SCORE,
 ) -> Tracker:
     """The tracker of a stream.
 
     Args:
         settings: of this stream.
         lookahead: frames that a result is held back.
-        rate: frames a second.
         confirm_hits: detections before a face is worth a surrogate.
         least_hold_frames: a track is covered so many frames before and after its detections,
             however slowly frames come.
+        least_hold_s: a track is covered so long after its last detection, whatever the settings
+            say; a short look-ahead sees less of what comes after it.
+        early_score: score from which a track is covered while its evidence is not complete.
     """
     return Tracker(
         TrackerSettings(
@@ -77,9 +85,11 @@ def tracker_for(
             high_score=settings.detection.high_score,
             low_score=settings.detection.low_score,
             confirm_hits=confirm_hits,
-            hold_s=settings.tracking.hold_s,
-            preroll_s=min(settings.tracking.preroll_s, lookahead / rate),
+            hold_s=max(settings.tracking.hold_s, least_hold_s),
+            preroll_s=settings.tracking.preroll_s,
+            unsearched_s=settings.detection.full_every_s + _LATE_S,
             min_hold_frames=least_hold_frames,
+            early_score=max(early_score, settings.detection.low_score),
         )
     )
 
@@ -104,17 +114,17 @@ def file_schedule(
     span = max(1, min(spans.most_frames, int(spans.longest_s * rate)))
     left = _frames_in_memory(settings, shape) - frames_held(workers, span)
     if settings.detection.schedule == "every" or left < min(_LEAST_LOOKAHEAD, lookahead):
-        latest_s = max(min(settings.tracking.preroll_s, lookahead / rate), _LEAST_FULL_EVERY_S)
+        latest_s = max(lookahead / rate, _LEAST_FULL_EVERY_S)
         wanted = schedule_for(settings, min(settings.detection.full_every_s, latest_s))
         return DetectionSchedule(replace(wanted, full_every_frames=lookahead)), lookahead
     lookahead = min(lookahead, left)
-    # A full pass may come half a span late, and the preroll must still reach back to the last.
-    preroll_s = min(settings.tracking.preroll_s, lookahead / rate)
-    latest_s = max(0.0, preroll_s - spans.longest_s / 2)
+    # A full pass may come half a span late, and the look-ahead must still reach back to the last.
+    latest_s = max(0.0, lookahead / rate - spans.longest_s / 2)
     spans = replace(
         spans,
         full_every_s=min(settings.detection.full_every_s, latest_s),
         small_full_every_s=min(spans.small_full_every_s, latest_s),
+        opening_frames=_OPENING_FRAMES,
         full_every_frames=lookahead,
     )
     return KeySchedule(spans), lookahead

@@ -37,6 +37,7 @@ from stream.stage_clock import StageClock
 from stream.swap_setup import swap_by
 from tracker.schedule import DetectionSchedule
 from tracker.spans import KeySchedule
+from tracker.tracker import Tracker
 
 __all__ = ["recording_anonymizer", "run_file"]
 
@@ -224,11 +225,11 @@ def recording_anonymizer(
     )
     schedule: DetectionSchedule | KeySchedule
     if is_image:
-        schedule, tracker = DetectionSchedule(), tracker_for(settings, 0, 1.0, confirm_hits=1)
+        schedule, tracker = DetectionSchedule(), _still_tracker(settings)
     else:
         finder.prepare(shape.height, shape.width)
         schedule, lookahead = file_schedule(settings, shape, workers)
-        tracker = tracker_for(settings, lookahead, float(shape.rate))
+        tracker = tracker_for(settings, lookahead)
     cover = method_cover(settings.method, settings.cover.look)
     return Anonymizer(
         finder,
@@ -239,6 +240,11 @@ def recording_anonymizer(
         settings.cover.margin,
         clock,
     )
+
+
+def _still_tracker(settings: Settings) -> Tracker:
+    """The tracker of a single picture: no other frame tells more of what was found in it."""
+    return tracker_for(settings, 0, confirm_hits=1, early_score=0.0)
 
 
 def _summary(report: RunReport) -> str:

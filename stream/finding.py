@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from engines.detectors.detector import Detector, PreparedDetector
 from engines.detectors.multiscale import DetectionPlan, detect_picture, sizes_searched
@@ -18,6 +18,8 @@ __all__ = ["FaceFinder", "Findings", "Plans", "Scale", "Search"]
 
 Scale = Literal["skip", "near", "coarse", "full"]
 """How finely a frame is searched: not at all; for large faces; as most frames; thoroughly."""
+_SMALL_PX: Final = 14.0
+"""Faces below this size, in the picture that is searched, are lost at times."""
 T = TypeVar("T")
 Plans = Callable[[int, int], Mapping[Scale, DetectionPlan]]
 """Scales at which a frame of some height and width is searched."""
@@ -30,10 +32,12 @@ class Findings:
     Attributes:
         faces: the faces found; None where it did not look.
         failure: why it could not look although it should have; the frame's faces are unknown.
+        least_px: size in the frame from which this search finds faces; 0 for a thorough one.
     """
 
     faces: tuple[Face, ...] | None
     failure: str = ""
+    least_px: float = 0.0
 
 
 class Done(Generic[T]):
@@ -114,11 +118,13 @@ class FaceFinder:
         plans = self._plans(frame.picture.height, frame.picture.width)
         return self._pool.submit(self._search, frame, plans[scale])
 
-    def gain(self, frame: Frame, scale: Scale) -> float:
-        """Size of a face in the picture that is searched over its size in the frame."""
+    def least_px(self, frame: Frame, scale: Scale) -> float:
+        """Size in the frame of a face that a search hardly sees; 0 for a thorough one."""
+        if scale in ("full", "skip"):
+            return 0.0
         longest = max(frame.picture.height, frame.picture.width)
         plan = self._plans(frame.picture.height, frame.picture.width)[scale]
-        return min(plan.long_side_px / longest, plan.max_upscale)
+        return _SMALL_PX / min(plan.long_side_px / longest, plan.max_upscale)
 
     def collect(self, frame: Frame, search: Search) -> Findings:
         """Waits for a search; a fault becomes `Findings.failure`.

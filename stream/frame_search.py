@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -73,17 +73,20 @@ class SearchInTurn:
         self._finder = finder
         self._schedule = schedule
         self._moving = moving
-        self._searching: deque[tuple[Frame, NDArray[np.uint8], Search]] = deque()
+        self._searching: deque[tuple[Frame, NDArray[np.uint8], Scale, Search]] = deque()
 
     def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
         """Begins the frame's search and waits for that of an earlier one."""
         scale = self._scale(frame, thumbnail)
-        self._searching.append((frame, thumbnail, self._finder.begin(frame, scale)))
+        self._searching.append((frame, thumbnail, scale, self._finder.begin(frame, scale)))
         if len(self._searching) > self._finder.workers:
             yield self._next()
 
     def flush(self) -> Iterator[Searched]:
-        """Waits for the searches under way."""
+        """Waits for the searches under way; the last frame is searched thoroughly."""
+        if self._searching and self._searching[-1][2] != "full":
+            frame, thumbnail, _, _ = self._searching.pop()
+            self._searching.append((frame, thumbnail, "full", self._finder.begin(frame, "full")))
         while self._searching:
             yield self._next()
 
@@ -101,8 +104,9 @@ class SearchInTurn:
         return scale
 
     def _next(self) -> Searched:
-        frame, thumbnail, search = self._searching.popleft()
+        frame, thumbnail, scale, search = self._searching.popleft()
         findings = self._finder.collect(frame, search)
+        findings = replace(findings, least_px=self._finder.least_px(frame, scale))
         if findings.failure:
             self._schedule.fail()
         return Searched(frame, thumbnail, findings)

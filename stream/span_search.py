@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -22,9 +21,6 @@ from tracker.spans import Agreement, KeySchedule, agreement
 
 __all__ = ["SpanSearch", "frames_held"]
 
-_SMALL_PX: Final = 14.0
-"""Faces below this size, in the picture that is searched, are lost at times."""
-
 
 @dataclass(slots=True)
 class _Held:
@@ -32,6 +28,7 @@ class _Held:
     thumbnail: NDArray[np.uint8]
     sketch: NDArray[np.float32]
     search: Search | None = None
+    scale: Scale = "skip"
 
 
 @dataclass(slots=True)
@@ -78,7 +75,7 @@ class SpanSearch:
     def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
         """Takes the next frame; a key begins its search."""
         held = _Held(frame, thumbnail, _sketch(frame.picture))
-        small_px = self._small_px(frame)
+        small_px = self._finder.least_px(frame, "coarse")
         has_small = any(_size_px(face) < small_px for face in self._in_view)
         choice = self._schedule.decide(frame.time_s, thumbnail, has_small=has_small)
         if self._open and (choice.ends_before or frame.is_damaged):
@@ -89,9 +86,12 @@ class SpanSearch:
             self._open.append(held)
 
     def flush(self) -> Iterator[Searched]:
-        """The last frame is a key; all that is inside comes out."""
+        """The last frame is a key, searched thoroughly; all that is inside comes out."""
         if self._open:
-            yield from self._begin_key(self._open.pop(), is_full=False)
+            yield from self._begin_key(self._open.pop(), is_full=True)
+        elif self._spans and not self._spans[-1].is_full:
+            self._spans[-1].is_full = True
+            self._begin(self._spans[-1].key, "full")
         for span in self._spans:
             self._compare(span)
         while self._spans:
@@ -106,11 +106,19 @@ class SpanSearch:
         under_way = self._depth - 1
         for span in list(self._spans)[: max(0, len(self._spans) - under_way)]:
             self._compare(span)
-        key.search = self._finder.begin(key.frame, self._scale(key.frame, is_full))
+        self._begin(key, self._scale(key.frame, is_full))
         self._spans.append(_Span(self._open, key, is_full))
         self._open = []
         while len(self._spans) > 2 * self._depth:
             yield from self._released(self._spans.popleft())
+
+    def _begin(self, held: _Held, scale: Scale) -> None:
+        held.scale, held.search = scale, self._finder.begin(held.frame, scale)
+
+    def _collected(self, held: _Held) -> Findings:
+        assert held.search is not None
+        findings = self._finder.collect(held.frame, held.search)
+        return replace(findings, least_px=self._finder.least_px(held.frame, held.scale))
 
     def _scale(self, frame: Frame, is_full: bool) -> Scale:
         if is_full:
@@ -124,16 +132,18 @@ class SpanSearch:
         if span.is_compared:
             return
         span.is_compared = True
-        assert span.key.search is not None
-        span.findings = self._finder.collect(span.key.frame, span.key.search)
+        span.findings = self._collected(span.key)
         if span.findings.failure:
             self._schedule.fail()
         faces = span.findings.faces
         verdict = agreement(
-            self._last, faces, self._schedule.settings, least_px=self._small_px(span.key.frame)
+            self._last,
+            faces,
+            self._schedule.settings,
+            least_px=self._finder.least_px(span.key.frame, "coarse"),
         )
         for held, scale in zip(span.between, self._scales(span, verdict), strict=True):
-            held.search = self._finder.begin(held.frame, scale)
+            self._begin(held, scale)
         self._last, self._last_sketch = faces, span.key.sketch
         if span.is_full or faces is None:
             self._in_view = []
@@ -159,17 +169,11 @@ class SpanSearch:
         least = self._schedule.settings.passing_change
         return [passing_change(held.sketch, before, after) >= least for held in span.between]
 
-    def _small_px(self, frame: Frame) -> float:
-        """Size in the frame of a face that a coarse search hardly sees."""
-        return _SMALL_PX / self._finder.gain(frame, "coarse")
-
     def _released(self, span: _Span) -> Iterator[Searched]:
         self._compare(span)
         assert span.findings is not None
         for held in span.between:
-            assert held.search is not None
-            findings = self._finder.collect(held.frame, held.search)
-            yield Searched(held.frame, held.thumbnail, findings)
+            yield Searched(held.frame, held.thumbnail, self._collected(held))
         yield Searched(span.key.frame, span.key.thumbnail, span.findings)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face
 from tracker.doubt import AppearanceDistance
+from tracker.evidence import has_evidence
 from tracker.links import Link, Links, link
 from tracker.motion import (
     Motion,
@@ -22,11 +23,13 @@ from tracker.motion import (
     start,
     steer,
 )
+from tracker.poses import size_px
+from tracker.reach import forward_reach_s, is_within
 from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Trajectory
 
-__all__ = ["Lifecycle", "is_within"]
+__all__ = ["Lifecycle", "Search"]
 
 _CLEAR_RUNS = 2
 """Detector runs without a cause before a doubt ends (in a new id)."""
@@ -35,13 +38,17 @@ _CLEARLY_BETTER = 0.1
 """Agreement by which a turning camera must explain the detections better."""
 
 
-def is_within(frames: int, seconds: float, limit_s: float, settings: TrackerSettings) -> bool:
-    """Whether a frame this far from a detection is still covered by it.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A detector run.
 
-    >>> is_within(2, 1.0, 0.4, TrackerSettings())
-    True
+    Attributes:
+        time_s: of its frame.
+        least_px: size from which it finds faces.
     """
-    return frames <= settings.min_hold_frames or seconds <= limit_s + 1e-9
+
+    time_s: float
+    least_px: float
 
 
 class Lifecycle:
@@ -54,6 +61,7 @@ class Lifecycle:
             say nothing new since the last detector run.
         next_id: id of the next track; ids are never reused.
         drift_px: how far the picture as a whole has moved since the stream began, dx and dy.
+        searches: the last ones, each with smaller faces than those after it.
     """
 
     def __init__(
@@ -64,6 +72,7 @@ class Lifecycle:
         self.steered: Motion | None = None
         self.next_id = 1
         self.drift_px = (0.0, 0.0)
+        self.searches: list[Search] = []
         self._flow = (0.0, 0.0)
         self._settings = settings
         self._appearance = appearance
@@ -92,7 +101,14 @@ class Lifecycle:
             self.steered = steer(predict(believed, interval_s), turn_px, interval_s)
         self.motion = predict(self.motion, interval_s)
 
-    def observe(self, frame: int, time_s: float, scene: int, faces: Sequence[Face]) -> None:
+    def observe(
+        self,
+        frame: int,
+        time_s: float,
+        scene: int,
+        faces: Sequence[Face],
+        least_px: float = 0.0,
+    ) -> None:
         """Link one frame's detections to the tracks; what links to none begins a track.
 
         Args:
@@ -100,7 +116,9 @@ class Lifecycle:
             time_s: its time.
             scene: number of its scene; tracks of other scenes take no part.
             faces: detections with finite boxes, in any order.
+            least_px: size from which the search finds faces.
         """
+        search = Search(time_s, least_px)
         found = self._link(time_s, scene, faces)
         for row in found.crossing:
             self.trajectories[row].doubt_since(time_s - self._settings.doubt_margin_s)
@@ -116,6 +134,10 @@ class Lifecycle:
                 self._branch(frame, time_s, faces[one.column], self.trajectories[one.row])
         for column in found.free:
             self._begin(frame, time_s, scene, faces[column])
+        for trajectory in self.trajectories:
+            if trajectory.scene == scene and trajectory.last.frame < frame:
+                self._miss(trajectory, search)
+        self.searches = [one for one in self.searches if one.least_px < least_px] + [search]
 
     def moving(self, scene: int) -> tuple[MovingFace, ...]:
         """Sizes and speeds of the tracks of a scene; a clear newcomer's speed is not known."""
@@ -160,7 +182,7 @@ class Lifecycle:
         """Whether the track can reach beyond the released frame."""
         last = trajectory.last
         away_s = time_s - last.time_s
-        limit_s = trajectory.reach_s(self._settings, is_forward=True)
+        limit_s = forward_reach_s(trajectory, self._settings)
         return is_within(frame - last.frame, away_s, limit_s, self._settings)
 
     def _go_on(self, frame: int, time_s: float, face: Face, one: Link, found: Links) -> None:
@@ -198,7 +220,7 @@ class Lifecycle:
         """
         interval_s = max(time_s - old.last.time_s, _SHORTEST_S)
         old.is_suspect = True
-        new = Trajectory(old.scene, self._take_id(), frame)
+        new = Trajectory(old.scene, self._take_id(), frame, is_vouched=has_evidence(old))
         if interval_s > self._settings.doubt_gap_s:
             self._add(new, frame, time_s, face)
             return
@@ -211,7 +233,13 @@ class Lifecycle:
 
     def _bridge(self, old: Trajectory, new: Trajectory) -> None:
         """Cover the way from one track's last detection to another's first."""
-        bridge = Trajectory(old.scene, self._take_id(), old.last.frame, is_bridge=True)
+        bridge = Trajectory(
+            old.scene,
+            self._take_id(),
+            old.last.frame,
+            is_bridge=True,
+            is_vouched=has_evidence(old) or has_evidence(new),
+        )
         bridge.observations = [
             replace(seen, track_id=bridge.track_id, birth_frame=old.last.frame, is_doubtful=True)
             for seen in (old.last, new.last)
@@ -232,11 +260,22 @@ class Lifecycle:
         velocity: NDArray[np.float64] | None = None,
     ) -> None:
         trajectory.observe(frame, time_s, face, self.drift_px)
+        trajectory.unseen_since_s = self._searched_before(size_px(trajectory.last.pose))
         self.trajectories.append(trajectory)
         is_guess = velocity is None
         if velocity is None:
             velocity = np.array([[*self._flow, 0.0, 0.0]])
         self.motion = join(self.motion, start(face.box_px[None], velocity, is_guess=is_guess))
+
+    def _searched_before(self, face_px: float) -> float:
+        """When the last search ended that would have found a face of this size."""
+        fine = (one.time_s for one in self.searches if one.least_px <= face_px)
+        return max(fine, default=-math.inf)
+
+    @staticmethod
+    def _miss(trajectory: Trajectory, search: Search) -> None:
+        if search.least_px <= size_px(trajectory.last.pose):
+            trajectory.unseen_until_s = min(trajectory.unseen_until_s, search.time_s)
 
     def _take_id(self) -> int:
         self.next_id += 1

@@ -55,7 +55,7 @@ class ScheduleSettings:
         max_skipped: frames left out in a row in an ordinary scene; 0 runs on every frame.
         max_still_skipped: the same where nothing moves (`max_blind_s` still holds).
         full_every_s: longest time between two passes at full scale. Keep it below the
-            tracker's `preroll_s` and its look-ahead, which cover the time before a small
+            tracker's `unsearched_s` and its look-ahead, which cover the time before a small
             face's first detection. Longer: cheaper; small faces are found later.
         full_every_frames: most frames from one full pass to the next, whatever their times
             say. Keep it within the tracker's look-ahead.

@@ -15,7 +15,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "confirm_hits": (1, 100),
     "hold_s": (0.0, 10.0),
     "preroll_s": (0.0, 10.0),
-    "blip_hold_s": (0.0, 10.0),
+    "sure_hold_s": (0.0, 10.0),
+    "unsearched_s": (0.0, 61.0),
+    "evidence_s": (0.0, 60.0),
+    "early_score": (0.0, 1.0),
     "min_hold_frames": (1, 100),
     "reach_sizes": (0.5, 10.0),
     "doubt_gap_s": (0.0, 60.0),
@@ -47,10 +50,16 @@ class TrackerSettings:
         hold_s: cover kept after a track's last detection. Longer: turned and half-hidden
             heads stay covered; cover lingers where a face has left.
         preroll_s: cover before a track's first detection, as far as the look-ahead reaches.
-        blip_hold_s: cover kept after a track with fewer than `confirm_hits` detections, all
-            below `high_score`. Longer: faces that are hardly detected stay covered; so does
-            what is no face.
-        min_hold_frames: these three, at least this many frames, for low frame rates.
+        sure_hold_s: the same for a track that is beyond doubt a face, or that stood still:
+            it turned away or is hidden rather than gone.
+        unsearched_s: longest cover before the first detection, or after the last, while no search
+            ran that would have found the face. Not below the time between thorough searches.
+        min_hold_frames: these, at least this many frames, for low frame rates.
+        evidence_s: time from a track's first detection after which too little evidence for a
+            face takes its cover away; see `tracker.evidence`. Longer: weak faces stay covered
+            until more is known; so does what is no face.
+        early_score: until then, a track with this score is covered. Lower: fewer bare faces
+            where the look-ahead is shorter than `evidence_s`; more cover on false finds.
         reach_sizes: farthest a face may have moved from where it was expected, in face
             sizes, and still be linked. Larger: fast faces stay linked; more wrong links
             (which are doubtful, so covered).
@@ -80,17 +89,20 @@ class TrackerSettings:
     high_score: float = 0.5
     low_score: float = 0.2
     confirm_hits: int = 3
-    hold_s: float = 0.4
-    preroll_s: float = 0.4
-    blip_hold_s: float = 0.3
+    hold_s: float = 0.2
+    preroll_s: float = 0.2
+    sure_hold_s: float = 0.5
+    unsearched_s: float = 0.6
     min_hold_frames: int = 2
+    evidence_s: float = 0.7
+    early_score: float = 0.3
     reach_sizes: float = 2.5
     doubt_gap_s: float = 0.8
     doubt_margin_s: float = 0.1
     doubt_distance: float = 0.6
     smooth_s: float = 0.12
-    growth_per_s: float = 1.0
-    growth_max: float = 1.5
+    growth_per_s: float = 0.6
+    growth_max: float = 1.25
     cut_level: float = 14.0
     vouch_unknown: bool = False
     max_faces: int = 500

@@ -16,8 +16,8 @@ from operator import attrgetter
 import numpy as np
 
 from engines.types import Face, Track, TrackState
-from tracker.lifecycle import is_within
 from tracker.poses import LANDMARKS, Pose, contain, face_from_pose, grow, size_px
+from tracker.reach import backward_reach_s, forward_reach_s, is_within
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Observation, Trajectory
 
@@ -36,6 +36,9 @@ _SURE_POINTS = 3
 """Detections from which a velocity is taken seriously enough to bend an interpolation."""
 _SLOWING_S = 0.25
 """Time constant of the alternative that a face slows down after its last detection."""
+_LONGEST_MOTION_S = 0.4
+"""Time beyond a detection, or inside a gap, for which its speed tells anything: frames may lie
+seconds apart."""
 _LARGEST_GROWTH_RATE = 1.0
 """Log size per second: faster trends over a few frames are noise."""
 
@@ -63,7 +66,7 @@ def track_at(
     if 0 < after < len(seen):
         return _filled(trajectory, seen[after - 1], seen[after], frame, time_s, settings)
     near = seen[after - 1] if after else seen[0]
-    reach_s = trajectory.reach_s(settings, is_forward=after > 0)
+    reach_s = (forward_reach_s if after else backward_reach_s)(trajectory, settings)
     away_s = abs(time_s - near.time_s)
     if trajectory.is_bridge or not is_within(abs(frame - near.frame), away_s, reach_s, settings):
         return None
@@ -112,6 +115,8 @@ def _bend(
 ) -> Pose:
     """(14,) what a cubic through both ends, with the speeds there, adds to the straight line."""
     gap_s = after.time_s - before.time_s
+    if gap_s > _LONGEST_MOTION_S:
+        return np.zeros(14)
     mean = (after.pose - before.pose) / max(gap_s, 1e-9)
     place = bisect_right(seen, before.frame, key=attrgetter("frame"))
     earlier, later = seen[:place], seen[place:]
@@ -138,7 +143,7 @@ def _extended(
     What its own detections do not tell of its speed, the picture does: in `carried`, (14,),
     is how far it has moved since the nearest detection.
     """
-    away_s = time_s - near.time_s
+    away_s = min(max(time_s - near.time_s, -_LONGEST_MOTION_S), _LONGEST_MOTION_S)
     velocity, trust = _velocity(trajectory.observations, near)
     deviation = _USUAL_SPEED * math.sqrt(1.0 - trust)
     score, pose = near.face.score, near.pose + (1.0 - trust) * carried

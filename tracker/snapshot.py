@@ -16,13 +16,14 @@ from tracker.clock import StreamClock
 from tracker.cuts import CutMemory
 from tracker.errors import TrackerStateRejected
 from tracker.frames import HeldFrame
+from tracker.lifecycle import Search
 from tracker.motion import Motion
 from tracker.poses import pose_from_face
 from tracker.trajectory import Observation, Trajectory
 
 __all__ = ["Snapshot", "decoded", "encoded"]
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Snapshot:
         steered: the same if the camera turned; None when nothing says so.
         next_id: id of the next track.
         drift_px: how far the picture as a whole has moved since the stream began, dx and dy.
+        searches: the detector runs that still matter.
     """
 
     settings: dict[str, float]
@@ -54,6 +56,7 @@ class Snapshot:
     steered: Motion | None
     next_id: int
     drift_px: tuple[float, float]
+    searches: list[Search]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,9 @@ class _Path:
     clear_runs: int
     is_suspect: bool
     is_bridge: bool
+    is_vouched: bool
+    unseen_since_s: float
+    unseen_until_s: float
     observations: list[_Seen]
 
 
@@ -103,6 +109,7 @@ class _Record:
     steered: _Filters | None
     next_id: int
     drift_px: tuple[float, float]
+    searches: list[Search]
 
 
 def encoded(snapshot: Snapshot) -> dict[str, object]:
@@ -121,6 +128,7 @@ def encoded(snapshot: Snapshot) -> dict[str, object]:
             None if snapshot.steered is None else _filters_from(snapshot.steered),
             snapshot.next_id,
             snapshot.drift_px,
+            snapshot.searches,
         )
     )
 
@@ -159,6 +167,7 @@ def decoded(state: object) -> Snapshot:
         steered,
         record.next_id,
         record.drift_px,
+        record.searches,
     )
 
 
@@ -182,6 +191,9 @@ def _path_from(trajectory: Trajectory) -> _Path:
         trajectory.clear_runs,
         trajectory.is_suspect,
         trajectory.is_bridge,
+        trajectory.is_vouched,
+        trajectory.unseen_since_s,
+        trajectory.unseen_until_s,
         [_seen_from(seen) for seen in trajectory.observations],
     )
 
@@ -213,6 +225,9 @@ def _trajectory_from(path: _Path) -> Trajectory:
         path.clear_runs,
         path.is_suspect,
         path.is_bridge,
+        path.is_vouched,
+        path.unseen_since_s,
+        path.unseen_until_s,
         [_observation_from(seen) for seen in path.observations],
     )
 

@@ -30,7 +30,13 @@ Agreement = Literal["same", "flickering", "changed"]
 """The same faces; but for a face hardly seen; anything else."""
 
 _EPSILON_S = 1e-6
-_AT_LEAST_ONE = ("most_frames", "lively_frames", "full_every_frames", "most_resize")
+_AT_LEAST_ONE = (
+    "most_frames",
+    "lively_frames",
+    "opening_frames",
+    "full_every_frames",
+    "most_resize",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +54,10 @@ class SpanSettings:
             only a full pass sees. What is near moves faster than the picture as a whole, so
             that such faces can neither be linked nor be filled in. Larger: cheaper.
         full_every_s: longest time between two key frames searched at full scale. Keep it
-            below the tracker's `preroll_s`.
+            below the tracker's `unsearched_s`.
         small_full_every_s: the same while faces are in view that only a full pass sees.
+        opening_frames: frames at the beginning that are all keys at full scale: what is seen in
+            them has no frames before.
         full_every_frames: most frames from one full pass to the next, whatever their times
             say. Keep it within the tracker's look-ahead.
         most_move: distance between both ends, in face sizes, up to which a face is the same.
@@ -72,6 +80,7 @@ class SpanSettings:
     pan_share: float = 0.01
     full_every_s: float = 0.5
     small_full_every_s: float = 0.25
+    opening_frames: int = 1
     full_every_frames: int = 300
     most_move: float = 0.35
     most_resize: float = 1.3
@@ -144,7 +153,8 @@ class KeySchedule:
         self._since_key += 1
         self._since_full += 1
         wanted = self.settings
-        is_overdue = self._since_full >= wanted.full_every_frames
+        is_opening = self._frame <= wanted.opening_frames
+        is_overdue = is_opening or self._since_full >= wanted.full_every_frames
         most = wanted.most_frames if change < wanted.lively_change else wanted.lively_frames
         is_thorough = has_small and share >= wanted.pan_share
         most = 1 if is_thorough else most

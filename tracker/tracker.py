@@ -15,6 +15,7 @@ from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
 from tracker.doubt import AppearanceDistance
 from tracker.errors import FrameOutOfOrder, TrackerStateRejected
+from tracker.evidence import is_covered
 from tracker.frames import FrameTracks, HeldFrame
 from tracker.lifecycle import Lifecycle
 from tracker.schedule import MovingFace
@@ -26,6 +27,10 @@ from tracker.trajectory import Trajectory
 __all__ = ["FrameTracks", "Tracker"]
 
 
+_LONGEST_STEP_S = 0.25
+_USUAL_STEPS = 2.0
+"""Time to the next frame, s and in usual intervals, of which the larger tells how far faces go on
+moving meanwhile: a picture that is held for seconds stands still."""
 _SMALLEST_TURN = 0.01
 """Share of the picture below which a change of its motion is noise."""
 
@@ -91,6 +96,7 @@ class Tracker:
                 self._lifecycle.steered,
                 self._lifecycle.next_id,
                 self._lifecycle.drift_px,
+                self._lifecycle.searches,
             )
         )
 
@@ -140,6 +146,7 @@ class Tracker:
         self._lifecycle.steered = snapshot.steered
         self._lifecycle.next_id = snapshot.next_id
         self._lifecycle.drift_px = snapshot.drift_px
+        self._lifecycle.searches = snapshot.searches
 
     def moving(self) -> tuple[MovingFace, ...]:
         """Sizes and speeds of the faces tracked at the newest frame, for the schedule."""
@@ -168,6 +175,7 @@ class Tracker:
         *,
         unknown: bool = False,
         frame_size: tuple[int, int] | None = None,
+        least_px: float = 0.0,
     ) -> tuple[FrameTracks, ...]:
         """Take in the next frame.
 
@@ -181,6 +189,7 @@ class Tracker:
                 to leave out cuts and camera motion.
             unknown: the detector failed in this frame.
             frame_size: height, width px; lets the thumbnails' motion steer the tracks.
+            least_px: size from which this search finds faces; 0 where it was thorough.
 
         Returns:
             The frames released by this one, in order.
@@ -194,12 +203,13 @@ class Tracker:
                 " once, in order (faces=None where the detector did not run)"
             )
         self._next_frame = frame_index + 1
+        longest_s = max(_LONGEST_STEP_S, _USUAL_STEPS * self._clock.usual_s)
         before_s, now_s = self._clock.now_s, self._clock.push(time_s)
         scene, turn_px, moved_px = self._look(frame_index, thumbnail, frame_size)
-        self._lifecycle.advance(now_s - before_s, turn_px, moved_px)
+        self._lifecycle.advance(min(now_s - before_s, longest_s), turn_px, moved_px)
         usable, broken = self._usable(faces)
         if usable is not None:
-            self._lifecycle.observe(frame_index, now_s, scene, usable)
+            self._lifecycle.observe(frame_index, now_s, scene, usable, least_px)
         drift_px = self._lifecycle.drift_px
         self._held.append(HeldFrame(frame_index, now_s, scene, unknown or broken, drift_px))
         return self._release(self.settings.lookahead_frames)
@@ -266,6 +276,8 @@ class Tracker:
         Where pictures are blended at a cut, either frame beside it shows a ghost of the other
         scene's faces.
         """
+        if not is_covered(trajectory, self._clock.now_s, self.settings):
+            return None
         if trajectory.scene == held.scene:
             return track_at(trajectory, held.frame, held.time_s, self.settings, held.drift_px)
         scene_after = self._held[0].scene if self._held else held.scene

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -56,6 +57,10 @@ class Trajectory:
         is_suspect: may have jumped to where another track began; over once it is seen where
             it was expected.
         is_bridge: only covers the way between two tracks that may be one; never linked.
+        is_vouched: may be the continuation of a track that had enough evidence for a face.
+        unseen_since_s: time of the last search before the first detection that would have
+            found a face of this size.
+        unseen_until_s: the same, the first search after the last detection; infinite before one.
         observations: in order of frames.
     """
 
@@ -68,6 +73,9 @@ class Trajectory:
     clear_runs: int = 0
     is_suspect: bool = False
     is_bridge: bool = False
+    is_vouched: bool = False
+    unseen_since_s: float = -math.inf
+    unseen_until_s: float = math.inf
     observations: list[Observation] = field(default_factory=list)
 
     @property
@@ -84,17 +92,6 @@ class Trajectory:
         """Seen often and clearly enough to be worth a surrogate."""
         return self.hits >= settings.confirm_hits and self.best_score >= settings.high_score
 
-    def reach_s(self, settings: TrackerSettings, *, is_forward: bool) -> float:
-        """How long the track is covered beyond its last (or before its first) detection.
-
-        What a thorough search found once and hardly may have been in view since the one before.
-        """
-        if not is_forward:
-            return settings.preroll_s
-        if self.hits < settings.confirm_hits and self.best_score < settings.high_score:
-            return min(settings.hold_s, settings.blip_hold_s)
-        return settings.hold_s
-
     def observe(
         self,
         frame: int,
@@ -105,6 +102,7 @@ class Trajectory:
         """Append a detection under the current id."""
         self.hits += 1
         self.is_suspect = False
+        self.unseen_until_s = math.inf
         self.best_score = max(self.best_score, face.score)
         self.observations.append(
             Observation(

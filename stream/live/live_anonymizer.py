@@ -33,12 +33,12 @@ __all__ = ["FaceTally", "LiveAnonymizers", "Marked"]
 _GIVE_UP_AFTER = 10
 _LEAST_HOLD_FRAMES = 2
 _MOST_HOLD_FRAMES = 100
+_LEAST_HOLD_S = 0.5
+"""A live look-ahead is too short to see faces come back."""
 _ALLOWED_FRAMES = 2
 """Pictures that leave more than so many frames after their look-ahead are late."""
 _LOST_FRAMES = 4
 """Those that leave later than this count as lost: a cover now is better."""
-_SLOWEST_FPS = 1.0
-"""Cameras may be this slow: the look-ahead is then so many seconds long."""
 ReplacerFactory = Callable[[], FaceReplacer]
 
 
@@ -231,8 +231,8 @@ class LiveAnonymizers:
         tracker = tracker_for(
             settings,
             live_frames,
-            _SLOWEST_FPS,
             least_hold_frames=max(_LEAST_HOLD_FRAMES, min(live_frames, _MOST_HOLD_FRAMES)),
+            least_hold_s=_LEAST_HOLD_S,
         )
         anonymizer = Anonymizer(
             self._finder(),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from config.settings import Settings
+from config.settings import Settings, Tracking
 from engines.types import Face
 from stream.detection_setup import file_schedule, tracker_for
 from stream.media import StreamShape
@@ -27,7 +27,7 @@ def bare_frames(
     """Frames in which a face is bare that only thorough searches find."""
     settings, rate = Settings(), float(shape.rate)
     schedule, lookahead = file_schedule(settings, shape, workers)
-    tracker = tracker_for(settings, lookahead, rate)
+    tracker = tracker_for(settings, lookahead)
     released: list[FrameTracks] = []
     for frame in range(enters + 120):
         if isinstance(schedule, KeySchedule):
@@ -39,7 +39,8 @@ def bare_frames(
         there: tuple[Face, ...] = ()
         if is_full and frame >= enters:
             there = (face_at(500, 500, 30, score=score),)
-        released += tracker.push(frame, frame / rate, there if is_searched else None)
+        found, least_px = there if is_searched else None, 0.0 if is_full else 40.0
+        released += tracker.push(frame, frame / rate, found, least_px=least_px)
     released += tracker.flush()
     return [one.frame_index for one in released[enters : enters + 60] if not one.tracks]
 
@@ -69,3 +70,21 @@ def test_times_that_stand_still_do_not_put_thorough_searches_beyond_the_look_ahe
         is_full = choice.is_full if not isinstance(choice, str) else choice == "full"
         since = 0 if is_full else since + 1
         assert since < lookahead
+
+
+def test_the_first_frames_of_a_file_are_searched_thoroughly() -> None:
+    schedule, _ = file_schedule(Settings(), shape_of(1080, 30), workers=2)
+    assert isinstance(schedule, KeySchedule)
+    assert [schedule.decide(frame / 30).is_full for frame in range(5)] == [True] * 3 + [False] * 2
+
+
+def test_thorough_searches_do_not_depend_on_how_far_covers_reach() -> None:
+    """Shorter covers must not make a run slower."""
+
+    def full_searches(reach_s: float) -> int:
+        settings = Settings(tracking=Tracking(preroll_s=reach_s, hold_s=reach_s))
+        schedule, _ = file_schedule(settings, shape_of(1080, 30), workers=2)
+        assert isinstance(schedule, KeySchedule)
+        return sum(schedule.decide(frame / 30).is_full for frame in range(300))
+
+    assert full_searches(0.05) == full_searches(0.6)

@@ -18,11 +18,12 @@ from engines.pictures import Picture
 from engines.types import Face, Frame
 from stream.anonymizer import Anonymizer
 from stream.finding import FaceFinder
-from stream.frame_search import Searched
+from stream.frame_search import Searched, SearchInTurn
 from stream.replacement import CoverEveryFace
 from stream.segment_files import JsonValue
 from stream.span_search import SpanSearch, frames_held
 from stream.stage_clock import StageClock
+from tracker.schedule import DetectionSchedule
 from tracker.settings import TrackerSettings
 from tracker.spans import KeySchedule
 from tracker.tracker import Tracker
@@ -221,3 +222,32 @@ def test_detector_that_keeps_failing_ends_the_run() -> None:
 
     with pytest.raises(EngineFault, match="doctor"):
         anonymized(found, 60)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 9, 41])
+def test_last_frame_is_searched_thoroughly(count: int) -> None:
+    search = SpanSearch(finder_of(lambda _: (face(),)), KeySchedule())
+    came: list[Searched] = []
+    try:
+        for frame in frames(count):
+            came += search.push(frame, np.full((36, 64), 90, np.uint8))
+        came += search.flush()
+    finally:
+        search.close()
+    assert came[-1].frame.index == count - 1
+    assert came[-1].findings.faces is not None
+    assert came[-1].findings.least_px == 0.0
+
+
+def test_last_frame_is_searched_thoroughly_from_frame_to_frame_too() -> None:
+    search = SearchInTurn(finder_of(lambda _: (face(),)), DetectionSchedule(), lambda: ())
+    came: list[Searched] = []
+    try:
+        for frame in frames(8):
+            came += search.push(frame, np.full((36, 64), 90, np.uint8))
+        came += search.flush()
+    finally:
+        search.close()
+    thorough = [one.findings.least_px == 0.0 for one in came if one.findings.faces is not None]
+    assert thorough == [True, *[False] * (len(thorough) - 2), True]
+    assert came[-1].findings.faces is not None

