@@ -24,6 +24,7 @@ _SCHEMES: dict[str, tuple[Kind, bool, int]] = {
     "https": ("http", True, 443),
 }
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_HOST_LIKE = re.compile(r"([\w-]+(\.[\w-]+)+|\[[0-9A-Fa-f:]+\])(:\d+)?(/|$)")
 _LONGEST = 2048
 
 
@@ -133,6 +134,7 @@ def _local(text: str) -> Address:
 
 def _remote(text: str, scheme: str) -> Address:
     kind, is_tls, port = _SCHEMES[scheme]
+    _refuse_raw_signs(text, scheme)
     try:
         parts = urlsplit(text)
         host, port = (parts.hostname or "").lower().rstrip("."), parts.port or port
@@ -140,9 +142,36 @@ def _remote(text: str, scheme: str) -> Address:
         raise AddressRefused(f"the {scheme} address has a malformed host or port") from None
     if not host or not port or "\\" in parts.netloc or "%" in host:
         raise AddressRefused(f"the {scheme} address needs a host and a port")
+    if parts.fragment:
+        raise AddressRefused(f"the {scheme} address has a # in it; write it as %23")
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return Address(kind, host, port, is_tls, path, user, password)
+
+
+def _refuse_raw_signs(text: str, scheme: str) -> None:
+    """Names the cause where a password has signs in it that end the host part of a URL.
+
+    Raises:
+        AddressRefused: such signs stand before the `@`.
+    """
+    rest = text.split("://", 1)[1]
+    before, at, after = rest.rpartition("@")
+    found = re.search(r"[#/?\[\]\\]", before)
+    if not at or found is None or re.match(r"[\w.\[:-]+", after) is None:
+        return
+    start = before[: found.start()]
+    name, colon, port = start.partition(":")
+    is_known_host = "." in name or name == "localhost" or _HOST_LIKE.match(after) is None
+    is_host = not colon or (port.isdecimal() and is_known_host)
+    if found[0] in "/?" and (is_host or start.count("@")):
+        return  # the host stands before; an @ in a path or query is no fault
+    if found[0] in "[]" and not start.strip("[]"):
+        return  # an IPv6 address
+    raise AddressRefused(
+        f"the {scheme} address has # / ? [ ] or \\ in its user name or password; write them as "
+        "%23 %2F %3F %5B %5D %5C"
+    )
 
 
 def _bracketed(host: str) -> str:

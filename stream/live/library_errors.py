@@ -22,6 +22,8 @@ def reason_of(error: Exception) -> str:
     """
     if isinstance(error, av.error.HTTPUnauthorizedError):
         return "it wants other credentials"
+    if isinstance(error, av.error.HTTPServerError):
+        return "it is busy or failed inside; look at the server, or try later"
     if isinstance(error, _REFUSALS):
         return "it refuses; check the path of the address"
     if isinstance(error, OSError) and error.strerror:

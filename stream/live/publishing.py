@@ -115,8 +115,8 @@ class _Published:
 
     @property
     def failure(self) -> str:
-        if self._relay.failure:
-            return self._relay.failure
+        if self._relay.reason:
+            return self._relay.reason
         stdout = self._process.stdout
         if stdout is None or stdout.closed or self._process.poll() is None:
             return ""

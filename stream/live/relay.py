@@ -8,7 +8,6 @@ servers that say so, or may be read so, do not reach it.
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 import threading
@@ -16,15 +15,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from stream.live.address import Address
+from stream.live.rtsp_talk import Replies, Requests, RtspTalk
 
 __all__ = ["Relay"]
 
 _CHUNK = 65536
-_BLANKS = b" \t"
-_PACKET_HEAD = 3  # channel and length, after the dollar sign
-_LONGEST_LINE = 4095  # the library drops what comes after
-_STATUS = re.compile(rb"RTSP/[^ \t]*[ \t]+[1245]\d\d(?!\d)")
-_LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,7})(?!\d)", re.IGNORECASE)
 _MALFORMED = "it redirects elsewhere or answers in a malformed way, which is not allowed"
 
 
@@ -46,6 +41,7 @@ class Relay:
         self._threads: list[threading.Thread] = []
         self._is_closed = False
         self.failure = ""
+        self._talk: RtspTalk | None = None
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._start(self._accept)
 
@@ -53,6 +49,11 @@ class Relay:
     def port(self) -> int:
         """Loopback port to connect to."""
         return int(self._listener.getsockname()[1])
+
+    @property
+    def reason(self) -> str:
+        """Why there is no stream, as far as it is known here; empty if it is not."""
+        return self.failure or ("" if self._talk is None else self._talk.refusal)
 
     def close(self) -> None:
         """Cuts every connection at once; idempotent, callable from any thread."""
@@ -84,8 +85,13 @@ class Relay:
             if far is None:
                 self._drop(near)
                 continue
-            self._start(self._carry, near, far, False)
-            self._start(self._carry, far, near, self._address.kind == "rtsp")
+            if self._address.kind == "rtsp":
+                talk = self._talk = RtspTalk(self._address)
+                self._start(self._carry, near, far, Requests(talk))
+                self._start(self._carry, far, near, Replies(talk))
+            else:
+                self._start(self._carry, near, far, None)
+                self._start(self._carry, far, near, None)
 
     def _connected(self) -> socket.socket | None:
         for ip in self._ips:
@@ -112,15 +118,18 @@ class Relay:
         self._adopt(secured)
         return secured
 
-    def _carry(self, source: socket.socket, target: socket.socket, is_watched: bool) -> None:
+    def _carry(
+        self, source: socket.socket, target: socket.socket, watch: Requests | Replies | None
+    ) -> None:
         buffer = bytearray(_CHUNK)
-        view, replies = memoryview(buffer), _Replies()
+        view = memoryview(buffer)
         try:
             while size := source.recv_into(view):
-                if is_watched and not replies.admit(buffer, size):
+                passed = view[:size] if watch is None else watch.passed(buffer, size)
+                if passed is None:
                     self.failure = _MALFORMED
                     break
-                target.sendall(view[:size])
+                target.sendall(passed)
         except OSError:
             pass
         finally:
@@ -139,78 +148,6 @@ class Relay:
         with self._lock:
             self._open.discard(end)
         _hang_up(end)
-
-
-class _Replies:
-    """Finds the replies of an RTSP server where the media library finds them.
-
-    The library follows a redirect while it connects. This reads as it does then: carriage
-    returns count nowhere, a NUL ends a line, a line without anything ends the head, and a dollar
-    sign at the start of any line begins a packet of media. Of the many ways to write a status
-    that the library takes, only plain ones pass.
-    """
-
-    def __init__(self) -> None:
-        self._line = bytearray()
-        self._packet_head: bytearray | None = None
-        self._to_skip = 0
-        self._is_first = True
-        self._body_size = 0
-
-    def admit(self, data: bytearray, size: int) -> bool:
-        """Whether the library may get the next bytes.
-
-        Args:
-            data: holds them at its start; not kept.
-            size: how many.
-        """
-        at = 0
-        while at < size:
-            if self._to_skip:
-                skipped = min(self._to_skip, size - at)
-                self._to_skip -= skipped
-                at += skipped
-            elif self._packet_head is not None:
-                at = self._read_packet_head(data, at, size)
-            elif not self._line and data[at : at + 1] == b"$":
-                self._packet_head = bytearray()
-                at += 1
-            elif not self._line and data[at : at + 1] == b"\r":
-                at += 1
-            else:
-                end = data.find(b"\n", at, size)
-                self._keep(data[at : end if end >= 0 else size])
-                at = end + 1 if end >= 0 else size
-                if end >= 0 and not self._end_line():
-                    return False
-        return True
-
-    def _read_packet_head(self, data: bytearray, at: int, size: int) -> int:
-        assert self._packet_head is not None
-        end = min(size, at + _PACKET_HEAD - len(self._packet_head))
-        self._packet_head += data[at:end]
-        if len(self._packet_head) == _PACKET_HEAD:
-            self._to_skip = int.from_bytes(self._packet_head[1:], "big")
-            self._packet_head = None
-        return end
-
-    def _keep(self, piece: bytearray) -> None:
-        self._line += piece.replace(b"\r", b"")
-        del self._line[_LONGEST_LINE:]
-
-    def _end_line(self) -> bool:
-        line, self._line = self._line.split(b"\0")[0], bytearray()
-        if not line:
-            self._to_skip, self._body_size, self._is_first = self._body_size, 0, True
-            return True
-        is_first, self._is_first = self._is_first, False
-        if line.lstrip(_BLANKS).startswith(b"RTSP/"):
-            return _STATUS.match(line.lstrip(_BLANKS)) is not None
-        if is_first or not line.lower().startswith(b"content-length:"):
-            return True
-        found = _LENGTH.match(line)
-        self._body_size = int(found[1]) if found else 0
-        return found is not None
 
 
 def _hang_up(end: socket.socket) -> None:

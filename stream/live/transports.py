@@ -100,7 +100,7 @@ class _Relayed:
 
     @property
     def failure(self) -> str:
-        return self._relay.failure
+        return self._relay.reason
 
     def open(self) -> InputContainer:
         scheme = self._address.kind

@@ -44,3 +44,39 @@ def test_secrets_show_in_neither_text_nor_repr() -> None:
 def test_pinned_url_keeps_secrets_and_replaces_the_host() -> None:
     address = address_from_text("rtsp://me:p%3Aw@camera/live?x=1")
     assert address.url("10.0.0.7", 8554) == "rtsp://me:p%3Aw@10.0.0.7:8554/live?x=1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rtsp://me:p#w@host/x",
+        "rtsp://me:p/w@host/x",
+        "rtsp://me:12/w@10.0.0.1/x",
+        "rtsp://me:p?w@host/x",
+        "rtsp://me:p[w@host/x",
+        "rtsp://me:p]w@host:554/x",
+        "srt://host:9000?streamid=#!::u=a",
+        "rtsp://host/cam#1",
+    ],
+)
+def test_raw_sign_that_ends_the_host_is_named_as_the_cause(text: str) -> None:
+    with pytest.raises(AddressRefused, match="%23") as refused:
+        address_from_text(text)
+    assert "p#w" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "path", "password"),
+    [
+        ("rtsp://me:p@w@host/x", "host", "/x", "p@w"),
+        ("rtsp://me:50%off@host/x", "host", "/x", "50%off"),
+        ("rtsp://me:a%23b@host/x", "host", "/x", "a#b"),
+        ("rtsp://cam:554/user@x", "cam", "/user@x", ""),
+        ("rtsp://[::1]:554/p@q", "::1", "/p@q", ""),
+        ("rtsp://me:p@[::1]/x", "::1", "/x", "p"),
+        ("rtmp://host/app/key?x=a@b", "host", "/app/key?x=a@b", ""),
+    ],
+)
+def test_sign_that_is_in_its_place_is_taken(text: str, host: str, path: str, password: str) -> None:
+    address = address_from_text(text)
+    assert (address.host, address.path, address.password) == (host, path, password)

@@ -14,7 +14,6 @@ URL = "rtsp://me:s3cret@host/key"
     [
         av.error.HTTPError,
         av.error.HTTPClientError,
-        av.error.HTTPServerError,
         av.error.HTTPNotFoundError,
         av.error.HTTPForbiddenError,
         av.error.HTTPOtherClientError,
@@ -22,6 +21,10 @@ URL = "rtsp://me:s3cret@host/key"
 )
 def test_refusal_of_any_kind_says_to_check_the_path(kind: type[av.FFmpegError]) -> None:
     assert reason_of(kind(1, URL)) == "it refuses; check the path of the address"
+
+
+def test_failure_of_the_server_is_told_as_such() -> None:
+    assert reason_of(av.error.HTTPServerError(1, URL)).startswith("it is busy or failed inside")
 
 
 def test_wrong_credentials_are_told_as_such() -> None:
