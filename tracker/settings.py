@@ -27,6 +27,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "smooth_s": (0.0, 1.0),
     "growth_per_s": (0.0, 5.0),
     "growth_max": (1.0, 3.0),
+    "small_growth_max": (1.0, 3.0),
     "cut_level": (1.0, 255.0),
     "max_faces": (1, 10_000),
     "max_tracks": (1, 100_000),
@@ -71,6 +72,7 @@ class TrackerSettings:
         growth_per_s: how fast a guessed box grows, relative to its size, per second away
             from the nearest detection.
         growth_max: largest growth factor of a guessed box.
+        small_growth_max: the same of faces below 24 px.
         cut_level: smallest mean grey difference between two frames' thumbnails that may
             be a scene cut. Lower: more cuts found; flashes may end tracks.
         vouch_unknown: let a frame whose detector failed count as known when every track
@@ -103,6 +105,7 @@ class TrackerSettings:
     smooth_s: float = 0.12
     growth_per_s: float = 0.6
     growth_max: float = 1.25
+    small_growth_max: float = 1.5
     cut_level: float = 14.0
     vouch_unknown: bool = False
     max_faces: int = 500

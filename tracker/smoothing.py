@@ -36,6 +36,8 @@ _SURE_POINTS = 3
 """Detections from which a velocity is taken seriously enough to bend an interpolation."""
 _SLOWING_S = 0.25
 """Time constant of the alternative that a face slows down after its last detection."""
+_SMALL_PX = 24.0
+"""Faces below this size move fast for their size, and little is covered with them."""
 _LONGEST_MOTION_S = 0.4
 """Time beyond a detection, or inside a gap, for which its speed tells anything: frames may lie
 seconds apart."""
@@ -103,7 +105,7 @@ def _filled(
     curve = line + _bend(trajectory.observations, before, after, part)
     away_s = min(part, 1.0 - part) * gap_s
     face = contain(face_from_pose(curve, score), face_from_pose(line, score))
-    face = grow(face, _growth(away_s, settings))
+    face = grow(face, _growth(away_s, size_px(before.pose), settings))
     trusted = before.track_id == after.track_id
     trusted &= not (before.is_doubtful or after.is_doubtful)
     state = TrackState.FILLED if trusted else TrackState.DOUBTFUL
@@ -150,7 +152,7 @@ def _extended(
     keeps_on = face_from_pose(pose + away_s * velocity, score)
     slowed_s = math.copysign(_SLOWING_S, away_s) * (1.0 - math.exp(-abs(away_s) / _SLOWING_S))
     slows = face_from_pose(pose + slowed_s * velocity, score)
-    growth = _growth(abs(away_s), settings, 2.0 * deviation)
+    growth = _growth(abs(away_s), size_px(near.pose), settings, 2.0 * deviation)
     face = grow(contain(keeps_on, slows), growth)
     doubtful = near.is_doubtful
     doubtful |= away_s > 0 and (trajectory.in_doubt or trajectory.is_suspect)
@@ -170,9 +172,12 @@ def _track(
     return Track(near.track_id, face, state, frame - near.birth_frame, confirmed)
 
 
-def _growth(away_s: float, settings: TrackerSettings, unsure_per_s: float = 0.0) -> float:
+def _growth(
+    away_s: float, face_px: float, settings: TrackerSettings, unsure_per_s: float = 0.0
+) -> float:
     rate = settings.growth_per_s + unsure_per_s
-    return min(1.0 + rate * away_s, settings.growth_max)
+    largest = settings.growth_max if face_px >= _SMALL_PX else settings.small_growth_max
+    return min(1.0 + rate * away_s, largest)
 
 
 def _velocity(seen: Sequence[Observation], near: Observation) -> tuple[Pose, float]:

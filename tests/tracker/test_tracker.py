@@ -79,7 +79,7 @@ def test_guessed_boxes_grow_away_from_the_detection() -> None:
         if frame.tracks
     ]
     assert widths == sorted(widths)
-    assert 1.1 * widths[0] < widths[-1] <= 1.26 * widths[0]
+    assert 1.1 * widths[0] < widths[-1] <= 1.51 * widths[0]
 
 
 def test_frames_without_a_detector_run_are_filled() -> None:
