@@ -19,6 +19,7 @@ __all__ = [
     "Output",
     "Privacy",
     "Settings",
+    "Source",
     "Tracking",
 ]
 
@@ -31,6 +32,14 @@ class Section(BaseModel):
     """One group of settings; unknown keys are refused, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Source(Section):
+    """What of an input is read."""
+
+    video_track: Annotated[int, Field(ge=1, le=99)] | None = None
+    """Number of the video track, from 1, without cover pictures; by default the one that players
+    take, of several the largest. The others are left out, and that is told."""
 
 
 class Detection(Section):
@@ -172,6 +181,7 @@ class Settings(Section):
     """`swap` for synthetic faces, or the name of a cover: `solid`, `ellipse`, `mosaic`, …"""
     device: Device = "auto"
     """Where networks run; auto takes a GPU only if its engines pass their gate."""
+    source: Source = Source()
     detection: Detection = Detection()
     tracking: Tracking = Tracking()
     cover: Cover = Cover()

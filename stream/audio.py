@@ -51,6 +51,7 @@ class SideTracks:
         self._has_timed_source = source.format.name != "avi"
         self._passages: dict[int, Passage] = {}
         self._notes: list[str] = []
+        self._kept: set[str] = set()
         for track in source.streams:
             self._open(track, container, settings)
             if track.index not in self._passages:
@@ -69,6 +70,11 @@ class SideTracks:
         if self._misplaced:
             notes.append(f"{self._misplaced} packets without a usable time dropped")
         return tuple(notes)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """The notes without those of tracks that are kept as they were."""
+        return tuple(note for note in self.notes if note not in self._kept)
 
     def mux_until(self, time_s: Fraction | None, shift_s: Fraction = Fraction(0)) -> None:
         """Writes everything that starts before a time, or all that is left.
@@ -136,6 +142,8 @@ class SideTracks:
             self._open_audio(track, container)
         elif track.type in ("subtitle", "data") and settings.keep_metadata:
             self._open_other(track, container)
+        elif track.type == "subtitle":
+            self._notes.append("subtitle track left out; --keep-metadata keeps it")
         if track.index in self._passages:
             target = self._output.streams[-1]
             target.metadata.update(passing_tags(track.metadata, keep=settings.keep_metadata))
@@ -184,6 +192,7 @@ class SideTracks:
     def _open_copy(self, track: Stream, codec: str | None) -> None:
         self._passages[track.index] = Copied(self._output.add_stream_from_template(track))
         self._notes.append(f"{track.type} copied ({codec})")
+        self._kept.add(self._notes[-1])
 
     def _demuxed(self) -> Iterator[Packet[Stream]]:
         """Packets of the tracks that pass; goes on behind what cannot be read."""

@@ -21,7 +21,7 @@ from stream.containers import Container, container_of
 from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
 from stream.errors import reading, writing
 from stream.file_source import FileSource
-from stream.inspection import opened_input, video_track
+from stream.inspection import chosen_video, opened_input
 from stream.probe import MediaProbe
 from stream.video_track import VideoTrack
 
@@ -109,7 +109,7 @@ def _recoded(
 def _bgr_frames(path: Path) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]:
     """Decoded frames as H×W×3 uint8 BGR."""
     with reading(path.name), opened_input(path) as source:
-        track = video_track(source, path.name)
+        track = chosen_video(source, path.name)
         track.thread_type = "AUTO"
         for image in source.decode(track):
             yield np.asarray(image.to_ndarray(format="bgr24"), np.uint8)

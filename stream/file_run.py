@@ -21,6 +21,7 @@ from stream.engine_set import EngineSet
 from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
 from stream.finding_memory import FindingMemory
+from stream.image_sink import ImageSink
 from stream.interruption import held_back
 from stream.jobs import Job
 from stream.lending import GalleryLender, file_stream
@@ -64,7 +65,11 @@ def run_file(
         PrivacyRefused: `strict`, and a promise was not kept; nothing is left either.
     """
     _describe(report, settings, engines)
-    source = open_source(job.source, max_pixels=settings.limits.max_pixels)
+    source = open_source(
+        job.source,
+        max_pixels=settings.limits.max_pixels,
+        video_track=settings.source.video_track,
+    )
     report.input = _identity(job, source.shape)
     report.metadata_dropped = list(source.probe.dropped)
     with ExitStack() as ends:
@@ -87,6 +92,8 @@ def run_file(
         width=source.shape.width,
     )
     report.status = "complete"
+    if report.losses:
+        progress.say(f"{job.target.name}: not as it was: {'; '.join(report.losses)}")
     progress.say(_summary(report))
 
 
@@ -117,11 +124,16 @@ def _run(
         report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
         report.clusters, report.stages = replacer.counts().since(before), clock.summary()
         report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
-        report.warnings += source.report.warnings
+        report.losses += [*source.probe.lost, *source.report.warnings]
+        report.warnings += [*source.probe.lost, *source.report.warnings]
         if engines.swap is not None and engines.swap.crew is not None:
             report.warnings += engines.swap.crew.told()
+        if isinstance(sink, ImageSink):
+            report.warnings += sink.losses
+            report.losses += sink.losses
         if isinstance(sink, FileSink | SegmentSink):
             report.warnings += sink.notes
+            report.losses += sink.losses
             report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
 
 

@@ -45,6 +45,11 @@ class FileSink:
         """What became of sound and clock, one line each."""
         return self._file.notes + clock_notes(self._clock)
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Of the notes those that tell what is not as it was."""
+        return self._file.losses + clock_notes(self._clock)
+
     def write(self, composite: Composite) -> None:
         """Encodes one composite under its own timestamp.
 

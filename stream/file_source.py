@@ -17,11 +17,12 @@ from typing import Final
 from engines.types import Frame
 from stream.decoding import Decoded, Decoding
 from stream.errors import InputUnreadable, reading
-from stream.inspection import opened_input, probe_of, video_track
+from stream.inspection import chosen_video, opened_input, probe_of
 from stream.matroska import is_whole_matroska
 from stream.media import StreamShape
 from stream.planes import fitted, neutral_picture, picture_from_frame
 from stream.probe import MediaProbe, SourceReport
+from stream.side_data import lost_beside
 
 __all__ = ["MAX_PIXELS", "FileSource"]
 
@@ -34,7 +35,7 @@ _WOBBLE_FRAMES: Final = 4
 
 
 class FileSource:
-    """Decodes the first real video track of a file in the caller's thread.
+    """Decodes one video track of a file in the caller's thread.
 
     Construction opens the file and decodes the first frame, so that a file without a single
     decodable frame is refused before anything is written.
@@ -44,13 +45,20 @@ class FileSource:
         is_upright: turn pictures as the container's display matrix says, so that faces
             stand upright for the detector; a sink turns them back.
         max_pixels: larger pictures are refused.
+        video_track: which track, from 1; None for the one that players take.
 
     Raises:
         InputUnreadable: missing, empty, damaged, or without video.
+        UsageRefused: there is no such track.
     """
 
     def __init__(
-        self, path: Path, *, is_upright: bool = True, max_pixels: int = MAX_PIXELS
+        self,
+        path: Path,
+        *,
+        is_upright: bool = True,
+        max_pixels: int = MAX_PIXELS,
+        video_track: int | None = None,
     ) -> None:
         self._path = path
         self._lock = threading.Lock()
@@ -59,7 +67,7 @@ class FileSource:
         self._container = opened_input(path)
         try:
             with reading(path.name):
-                self._stream = video_track(self._container, path.name)
+                self._stream = chosen_video(self._container, path.name, video_track)
                 self._decoding = Decoding(self._container, self._stream, max_pixels)
                 self._decoded = self._decoding.frames()
                 first = next(self._decoded, None)
@@ -81,6 +89,7 @@ class FileSource:
             self._container.close()
             raise
         self._report = SourceReport()
+        self._beside: set[str] = set()
 
     @property
     def probe(self) -> MediaProbe:
@@ -152,6 +161,7 @@ class FileSource:
             )
             counts = replace(counts, replaced=counts.replaced + 1)
         else:
+            self._beside |= lost_beside(image)
             picture = picture_from_frame(image, probe.layout, probe.bit_depth, probe.turns)
             if (picture.height, picture.width) != (probe.shape.height, probe.shape.width):
                 picture = fitted(picture, probe.shape.height, probe.shape.width)
@@ -186,6 +196,8 @@ class FileSource:
             warnings.append(f"{report.damaged} damaged frames are covered as a whole")
         if report.rescaled:
             warnings.append(f"{report.rescaled} frames of another size were fitted into the first")
+        if self._beside:
+            warnings.append(f"{', '.join(sorted(self._beside))} left out")
         if is_short:
             warnings.append(f"the file ends early: {report.frames} frames could be read")
         if self._decoding.lost_at_start:

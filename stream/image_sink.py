@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,9 @@ from engines.compositor import Composite
 from stream.encoders import EncodeSettings
 from stream.errors import OutputNotWritable, UsageRefused, writing
 from stream.file_sink import checked_composite
-from stream.image_source import ImageSource
+from stream.image_source import ImageSource, counted
 from stream.partial_file import PartialFile, made_folder
-from stream.stills import IMAGE_ENDINGS, Beside, encoded_still
+from stream.stills import IMAGE_ENDINGS, Beside, encoded_still, lost_in
 
 __all__ = ["ImageSink"]
 
@@ -35,6 +36,7 @@ class ImageSink:
         self._source = source
         root = source.probe.path
         self._is_over = False
+        self._lost: Counter[str] = Counter()
         self._waiting: PartialFile | None = None
         self._is_folder = root.is_dir()
         if self._is_folder:
@@ -47,6 +49,11 @@ class ImageSink:
                 raise UsageRefused(f"cannot write {path.name} as a picture; use one of: {known}")
             self._waiting = PartialFile(path, root, overwrite=settings.overwrite)
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the format of the output does not keep, one line each."""
+        return tuple(counted(self._lost, len(self._targets)))
+
     def write(self, composite: Composite) -> None:
         """Encodes one composite; in a folder its file is complete when this returns.
 
@@ -58,6 +65,7 @@ class ImageSink:
             raise OutputNotWritable("the output is closed; nothing more is written")
         target = self._targets[composite.index]
         beside = self._beside(composite)
+        self._lost.update(lost_in(target, composite.picture, beside))
         with writing(target.name):
             data = encoded_still(
                 composite.picture,

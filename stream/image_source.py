@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from stream.media import StreamShape
 from stream.probe import ColourTags, MediaProbe, SourceReport
 from stream.stills import IMAGE_ENDINGS, Beside, Still, decoded_still
 
-__all__ = ["FolderListing", "ImageSource", "folder_listing"]
+__all__ = ["FolderListing", "ImageSource", "counted", "folder_listing"]
 
 _TIME_BASE: Final = Fraction(1)
 
@@ -69,6 +70,16 @@ def _kind(path: Path) -> str:
     return "video" if ending in video_endings() else "other"
 
 
+def counted(losses: Counter[str], pictures: int) -> Iterator[str]:
+    """One line for each loss, with the number of pictures where there are several.
+
+    >>> list(counted(Counter({"8 of 16 bits are kept": 3}), 9))
+    ['8 of 16 bits are kept (3 pictures)']
+    """
+    for loss, count in losses.items():
+        yield loss if pictures == 1 else f"{loss} ({count} pictures)"
+
+
 class ImageSource:
     """Gives each image as one frame; frame `i` is image `i` of `paths`, at second `i`.
 
@@ -88,6 +99,7 @@ class ImageSource:
         self._lock = threading.Lock()
         self._is_closed = False
         self._besides: dict[int, Beside] = {}
+        self._lost: Counter[str] = Counter()
         is_folder = path.is_dir()
         self._paths = folder_listing(path).images if is_folder else (path,)
         if not self._paths:
@@ -145,9 +157,12 @@ class ImageSource:
             if still is None:
                 continue
             self._report = replace(self._report, frames=self._report.frames + 1)
+            self._lost.update(still.lost)
             with self._lock:
                 self._besides[index] = still.beside
             yield Frame(still.picture, index, _TIME_BASE, index)
+        told = tuple(counted(self._lost, len(self._paths)))
+        self._report = replace(self._report, warnings=self._report.warnings + told)
 
     def beside(self, index: int) -> Beside | None:
         """What must return with image `index`, once, after its frame was given; else None.

@@ -14,7 +14,7 @@ from av.stream import Stream
 from av.video.stream import VideoStream
 
 from engines.pictures import Layout
-from stream.errors import InputUnreadable, reading
+from stream.errors import InputUnreadable, UsageRefused, reading
 from stream.inputs import opened_file
 from stream.light import light_of
 from stream.matroska import seconds_of_tag
@@ -22,7 +22,7 @@ from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
 
-__all__ = ["has_decoder", "opened_input", "probe_of", "upright_format", "video_track"]
+__all__ = ["chosen_video", "has_decoder", "opened_input", "probe_of", "upright_format"]
 
 # Formats that hold their own media. Playlists and scripts (hls, dash, concat, image
 # sequences, sdp) are left out: they make a file read other files or hosts.
@@ -54,21 +54,46 @@ def opened_input(path: Path) -> InputContainer:
         )
 
 
-def video_track(container: InputContainer, name: str) -> VideoStream:
-    """The first video track that is not a cover picture or a thumbnail.
+def chosen_video(container: InputContainer, name: str, wanted: int | None = None) -> VideoStream:
+    """The video track asked for, or the one that players take.
+
+    That is one that the file calls the default, of several the largest, and the first of equals.
+    Previews often come first and small.
+
+    Args:
+        container: the open file.
+        name: of the file, for messages.
+        wanted: number of the track, from 1, without cover pictures and thumbnails.
 
     Raises:
         InputUnreadable: there is none, or its codec is unknown.
+        UsageRefused: there is no track of this number.
     """
-    hidden = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
-    tracks = [track for track in container.streams.video if not track.disposition & hidden]
+    tracks = _video_tracks(container)
     if not tracks:
         has_audio = len(container.streams.audio) > 0
         what = "it holds sound but no video" if has_audio else "it holds no video"
         raise InputUnreadable(f"cannot read {name}: {what}")
-    if not has_decoder(tracks[0]):
+    if wanted is not None and wanted > len(tracks):
+        raise UsageRefused(
+            f"{name} has no video track {wanted}; --video-track takes 1 to {len(tracks)}"
+        )
+    known = [track for track in tracks if has_decoder(track)]
+    chosen = tracks[wanted - 1] if wanted is not None else max(known, key=_rank, default=tracks[0])
+    if not has_decoder(chosen):
         raise InputUnreadable(f"cannot read {name}: its video codec is not supported")
-    return tracks[0]
+    return chosen
+
+
+def _video_tracks(container: InputContainer) -> list[VideoStream]:
+    """Video tracks that are not a cover picture or a thumbnail."""
+    hidden = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
+    return [track for track in container.streams.video if not track.disposition & hidden]
+
+
+def _rank(track: VideoStream) -> tuple[bool, int]:
+    is_default = bool(track.disposition & av.stream.Disposition.default)
+    return is_default, track.codec_context.width * track.codec_context.height
 
 
 def probe_of(
@@ -120,6 +145,8 @@ def probe_of(
         duration_s=seconds,
         audio=_audio_tracks(container),
         dropped=_dropped(container, stream),
+        track=stream.index,
+        lost=_lost_tracks(container, stream),
         fields=_fields(stream, image),
         light=light_of(image),
     )
@@ -191,6 +218,19 @@ def _audio_tracks(container: InputContainer) -> tuple[AudioTrack, ...]:
         )
         for track in container.streams.audio
         if has_decoder(track)
+    )
+
+
+def _lost_tracks(container: InputContainer, stream: VideoStream) -> tuple[str, ...]:
+    """Told where the file shows more than the one track that is read."""
+    tracks = _video_tracks(container)
+    if len(tracks) < 2:
+        return ()
+    taken = [track.index for track in tracks].index(stream.index) + 1
+    size = f"{stream.codec_context.width}×{stream.codec_context.height}"
+    return (
+        f"video track {taken} of {len(tracks)} ({size}) is taken, the rest left out; "
+        "--video-track takes another",
     )
 
 

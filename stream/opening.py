@@ -32,7 +32,11 @@ class RecordedSource(Source, Protocol):
 
 
 def open_source(
-    path: Path, *, is_upright: bool = True, max_pixels: int = MAX_PIXELS
+    path: Path,
+    *,
+    is_upright: bool = True,
+    max_pixels: int = MAX_PIXELS,
+    video_track: int | None = None,
 ) -> RecordedSource:
     """Opens a video file, an image, or a folder of images.
 
@@ -41,13 +45,15 @@ def open_source(
         is_upright: turn the pictures of a rotated video upright, so that a detector sees
             upright faces; the sink turns them back and keeps the rotation tag.
         max_pixels: larger pictures are refused.
+        video_track: which of a file's video tracks, from 1; None for the one that players take.
 
     Raises:
         InputUnreadable: missing, empty, damaged beyond use, or no pictures in it.
+        UsageRefused: there is no such track.
     """
     if path.is_dir() or path.suffix.lower() in IMAGE_ENDINGS:
         return ImageSource(path, max_pixels=max_pixels)
-    return FileSource(path, is_upright=is_upright, max_pixels=max_pixels)
+    return FileSource(path, is_upright=is_upright, max_pixels=max_pixels, video_track=video_track)
 
 
 def open_sink(

@@ -16,7 +16,8 @@ from stream.audio import SideTracks
 from stream.containers import Container, muxer_options
 from stream.encoders import EncoderChoice, EncodeSettings
 from stream.errors import writing
-from stream.inspection import opened_input, video_track
+from stream.inspection import opened_input
+from stream.lost_samples import lost_samples
 from stream.marking import marked
 from stream.metadata import copied_metadata, passing_tags
 from stream.partial_file import PartialFile
@@ -24,6 +25,9 @@ from stream.probe import MediaProbe
 from stream.video_track import INTERLACED_ENCODERS, TrackEnd, VideoTrack, track_time_base
 
 __all__ = ["OutputFile", "shaped_for"]
+
+_MOST_EMPTY_TICKS: Final = 60_000
+"""Longer pauses are damage of the input's clock; the muxer refuses them, too."""
 
 _UNMARKED: Final = "this kind of file cannot tell that its faces are synthetic; .mp4 or .mkv can"
 
@@ -64,6 +68,8 @@ class OutputFile:
         time_base = track_time_base(probe, container)
         self._file = PartialFile(path, probe.path, overwrite=settings.overwrite)
         self._is_over = False
+        self._has_begun = False
+        self._holds_starts = container.muxer != "avi"
         self._sides: SideTracks | None = None
         self._output: OutputContainer | None = None
         self._picture_notes = _lost(probe, container, choice)
@@ -97,6 +103,12 @@ class OutputFile:
     def notes(self) -> tuple[str, ...]:
         """What became of each track beside the picture, one line each."""
         sound = self._sides.notes if self._sides is not None else ()
+        return self._picture_notes + sound
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Of these the ones that tell what is not as it was."""
+        sound = self._sides.losses if self._sides is not None else ()
         return self._picture_notes + sound
 
     def mux(self, packets: list[Packet[VideoStream]]) -> None:
@@ -147,10 +159,29 @@ class OutputFile:
 
     def _mux(self, packets: list[Packet[VideoStream]]) -> None:
         assert self._output is not None
+        if packets and not self._has_begun:
+            self._has_begun = True
+            packets = [*self._pause_before(packets[0]), *packets]
         for packet in packets:
             if self._sides is not None and packet.dts is not None:
                 self._sides.mux_until(packet.dts * packet.time_base, self.shift_s)
             self._output.mux(packet)
+
+    def _pause_before(self, first: Packet[VideoStream]) -> list[Packet[VideoStream]]:
+        """Empty packets, one a tick, up to a late first picture, where places are the only times.
+
+        The muxer puts them in between pictures, but not before the first.
+        """
+        late = first.dts or 0
+        if self._holds_starts or not 0 < late <= _MOST_EMPTY_TICKS:
+            return []
+        pause = []
+        for tick in range(late):
+            packet: Packet[VideoStream] = Packet()  # type: ignore[assignment]
+            packet.pts = packet.dts = tick
+            packet.time_base, packet.stream = first.time_base, first.stream
+            pause.append(packet)
+        return pause
 
     def _add_sides(
         self,
@@ -163,14 +194,16 @@ class OutputFile:
             return
         source = opened_input(probe.path)
         copied_metadata(source, output, keep=settings.keep_metadata)
-        about_picture = video_track(source, probe.path.name).metadata
+        about_picture = source.streams[probe.track].metadata
         self.video.stream.metadata.update(passing_tags(about_picture, keep=settings.keep_metadata))
         self._sides = SideTracks(source, output, container, settings)
 
 
 def _lost(probe: MediaProbe, container: Container, choice: EncoderChoice) -> tuple[str, ...]:
     """What the output cannot tell of its pictures, one line each."""
-    notes = _lost_aspect(probe, container, choice)
+    notes = lost_samples(probe, choice) + _lost_aspect(probe, container, choice)
+    if probe.display_matrix is not None and not container.holds_rotation:
+        notes += (f"{container.muxer} stores no turning or mirroring; .mp4 and .mkv do",)
     if probe.fields and choice.name not in INTERLACED_ENCODERS:
         notes += (f"{choice.name} marks no fields: interlaced pictures show combs; --codec h264",)
     if probe.light is not None and not probe.light.parameters(choice.name):

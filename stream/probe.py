@@ -85,13 +85,15 @@ class MediaProbe:
         colour: colour tags of the first frame.
         sample_aspect: width over height of a pixel as shown.
         display_matrix: nine integers of the container's display matrix, None where absent.
-        fields: which field of an interlaced picture is shown first; empty where progressive.
-        light: how it was mastered for high dynamic range, None where untold.
         turns: quarter turns anticlockwise by which frames were turned upright, 0…3.
         has_timestamps: the container says when frames are shown.
         duration_s: length by the header, None where unknown.
         audio: audio tracks.
         dropped: what does not pass to the output, in words without values.
+        fields: which field of an interlaced picture is shown first; empty where progressive.
+        light: how it was mastered for high dynamic range, None where untold.
+        track: number of the video track among all tracks of the file.
+        lost: what is missed in any output, one line each.
     """
 
     path: Path
@@ -112,6 +114,8 @@ class MediaProbe:
     dropped: tuple[str, ...] = ()
     fields: Fields = ""
     light: MasteringLight | None = None
+    track: int = 0
+    lost: tuple[str, ...] = ()
 
     @property
     def coded_size(self) -> tuple[int, int]:

@@ -145,6 +145,8 @@ class RunReport(Part):
     fps: float = 0.0
     elapsed_s: float = 0.0
     warnings: list[str] = []
+    losses: list[str] = []
+    """Of the warnings those that tell what of the input is not as it was; told on the terminal."""
 
 
 def installed_versions() -> dict[str, str]:

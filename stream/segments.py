@@ -104,6 +104,7 @@ class SegmentSink:
         self._records_lock = threading.Lock()
         self._recalled: tuple[int, Mapping[str, JsonValue]] = (-1, {})
         self._notes: tuple[str, ...] = ()
+        self._losses: tuple[str, ...] = ()
         folder = resume_folder(path)
         with writing(path.name):
             folder.mkdir(exist_ok=True)
@@ -119,6 +120,11 @@ class SegmentSink:
     def notes(self) -> tuple[str, ...]:
         """What became of sound and clock, one line each; complete after `finish`."""
         return self._notes + clock_notes(self._clock)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Of the notes those that tell what is not as it was; complete after `finish`."""
+        return self._losses + clock_notes(self._clock)
 
     @property
     def frames_done(self) -> int:
@@ -232,7 +238,7 @@ class SegmentSink:
             output.abort()
             raise
         output.finish()
-        self._notes = output.notes
+        self._notes, self._losses = output.notes, output.losses
 
     def _joined(self, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
         """All coded pictures with decoding times that grow across the seams."""

@@ -28,7 +28,7 @@ from stream.marking import XMP_MARK
 from stream.metadata import bare_profile
 from stream.opacity import CutOut, searchable
 
-__all__ = ["IMAGE_ENDINGS", "Beside", "Still", "decoded_still", "encoded_still"]
+__all__ = ["IMAGE_ENDINGS", "Beside", "Still", "decoded_still", "encoded_still", "lost_in"]
 
 IMAGE_ENDINGS: Final = frozenset(
     {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".bmp", ".avif"}
@@ -57,6 +57,7 @@ _GRAY_16: Final = ("I;16", "I;16L", "I;16B", "I;16N", "I", "F")
 """Modes of one channel of more than 8 bits."""
 _WHITE: Final = 65535
 _SCALED: Final = "values beyond 16 bits: scaled to 0…65535"
+_TRANSPARENT: Final = ("PNG", "WEBP", "TIFF", "AVIF")
 _PNG_HEADER_END: Final = 33
 
 
@@ -86,11 +87,13 @@ class Still:
             picture is seen in them.
         beside: what must return with them.
         dropped: what does not pass, in words without values.
+        lost: of that what is missed in the output, since it is not about people.
     """
 
     picture: Picture
     beside: Beside
     dropped: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 def decoded_still(path: Path, max_pixels: int) -> Still:
@@ -134,10 +137,12 @@ def _decoded(path: Path, data: bytes, max_pixels: int) -> Still:
 def _still(image: Image.Image, data: bytes) -> Still:
     """The still of a loaded picture, whose file is `data`."""
     dropped = _found(image)
+    lost: tuple[str, ...] = ()
     whole: bytes | None = image.info.get("icc_profile")
     profile = bare_profile(whole) if whole else None
     if whole and profile is None:
         dropped += ("colour profile",)
+        lost += ("colour profile is left out",)
     beside = Beside(
         "JPEG" if image.format == "MPO" else str(image.format),
         profile=profile,
@@ -146,19 +151,21 @@ def _still(image: Image.Image, data: bytes) -> Still:
     upright = _with_opacity(ImageOps.exif_transpose(image))
     wide = _wide_colour(image, upright, data)
     if wide is not None:
-        return Still(wide, beside, dropped)
+        return Still(wide, beside, dropped, lost)
     if upright.mode in ("CMYK", "YCCK", "LAB", "HSV"):
         beside = replace(beside, profile=None)
     picture = _picture(upright)
     if upright.mode in ("I", "F") and _is_beyond(np.array(upright)):
         dropped += (_SCALED,)
+        lost += (_SCALED,)
     if "A" not in upright.getbands():
-        return Still(picture, beside, dropped)
+        return Still(picture, beside, dropped, lost)
     opacity = np.array(upright.getchannel("A"), np.uint8)
     cut_out = searchable(picture, opacity)
     if cut_out is None and opacity.min() < 255:
         dropped += ("opacity",)
-    return Still(picture, replace(beside, cut_out=cut_out), dropped)
+        lost += ("opacity is laid over a colour",)
+    return Still(picture, replace(beside, cut_out=cut_out), dropped, lost)
 
 
 def _with_opacity(image: Image.Image) -> Image.Image:
@@ -278,12 +285,25 @@ def encoded_still(
     if picture.bit_depth == 16 and picture.layout == "bgr" and kind in ("PNG", "TIFF"):
         return _wide(picture, kind, beside.profile, is_marked=is_marked)
     image = _image(picture, kind)
-    if beside.cut_out is not None and kind in ("PNG", "WEBP", "TIFF", "AVIF"):
+    if beside.cut_out is not None and kind in _TRANSPARENT:
         image.putalpha(Image.fromarray(beside.cut_out.around(picture)))
     file = io.BytesIO()
     mark = _mark_options(kind) if is_marked else {}
     image.save(file, kind, **_options(kind, beside, quality), **mark)
     return file.getvalue()
+
+
+def lost_in(path: Path, picture: Picture, beside: Beside) -> tuple[str, ...]:
+    """What the format that a name asks for does not keep of a picture."""
+    kind = _WRITERS.get(path.suffix.lower(), "")
+    lost: tuple[str, ...] = ()
+    if picture.bit_depth > 8 and kind not in ("PNG", "TIFF"):
+        lost += (f"8 of {picture.bit_depth} bits are kept",)
+    if beside.cut_out is not None and kind not in _TRANSPARENT:
+        lost += ("opacity is left out",)
+    if beside.profile is not None and kind == "BMP":
+        lost += ("colour profile is left out",)
+    return lost
 
 
 def _mark_options(kind: str) -> dict[str, object]:

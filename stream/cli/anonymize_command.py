@@ -82,6 +82,10 @@ def anonymize(
         Literal["same", "h264", "hevc", "av1", "vp9", "vp8", "mjpeg"] | None,
         typer.Option(help="Coding of the pictures; `same` as the input's. h264 is the fastest."),
     ] = None,
+    video_track: Annotated[
+        int | None,
+        typer.Option("--video-track", help="Number of the video track, from 1.", metavar="N"),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace outputs.")] = False,
     keep_metadata: Annotated[
@@ -103,6 +107,7 @@ def anonymize(
         "privacy.k": k,
         "privacy.below_k": below_k,
         "device": device,
+        "source.video_track": video_track,
         "output.audio": audio,
         "output.codec": codec,
         "output.keep_metadata": keep_metadata or None,

@@ -294,7 +294,7 @@ def test_sound_that_no_encoder_takes_is_dropped_and_told(
     monkeypatch.setattr(audio, "_takes", lambda *asked: False)
     _, sink = passed_through(clip, tmp_path / "out.webm")
     assert sound_of(tmp_path / "out.webm") == ("", "")
-    assert sink.notes == ("sound dropped: libopus cannot code 1 channels",)
+    assert "sound dropped: libopus cannot code 1 channels" in sink.notes
 
 
 @pytest.mark.parametrize("ending", ["webm", "avi", "flv"])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stream.decoding import Decoding
 from stream.file_source import MAX_PIXELS, FileSource
-from stream.inspection import opened_input, video_track
+from stream.inspection import chosen_video, opened_input
 from stream.probe import SourceReport
 from tests.clips import Clip, made_clip, number_in, written_number
 
@@ -44,7 +44,7 @@ def read(path: Path) -> tuple[list[int], list[Fraction], list[bool], SourceRepor
 def decoding_of(path: Path) -> Decoding:
     """A whole run of the loop."""
     with opened_input(path) as container:
-        decoding = Decoding(container, video_track(container, path.name), MAX_PIXELS)
+        decoding = Decoding(container, chosen_video(container, path.name), MAX_PIXELS)
         for _ in decoding.frames():
             pass
     return decoding

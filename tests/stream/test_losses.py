@@ -1,0 +1,193 @@
+"""What an output cannot keep of its input is told, in one line, where people look."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from av.video.stream import VideoStream
+from PIL import Image
+from typer.testing import CliRunner
+
+from engines.compositor import compose
+from stream.cli.main import app
+from stream.encoders import EncodeSettings
+from stream.errors import UsageRefused
+from stream.file_sink import FileSink
+from stream.file_source import FileSource
+from stream.image_sink import ImageSink
+from stream.opening import open_sink, open_source
+from stream.segments import SegmentSink
+from tests.clips import Clip, decoded, made_clip, numbered_frame
+
+pytestmark = pytest.mark.unit
+
+SMALL, LARGE = (32, 48), (64, 96)
+
+
+def losses(source: Path, target: Path, *, resume: bool = False) -> tuple[str, ...]:
+    reader = open_source(source)
+    sink = open_sink(target, reader, EncodeSettings(), resume="words" if resume else None)
+    for frame in reader.frames():
+        sink.write(compose(frame, [], {}))
+    sink.finish()
+    assert isinstance(sink, FileSink | SegmentSink | ImageSink)
+    return (*reader.probe.lost, *reader.report.warnings, *sink.losses)
+
+
+def two_tracks(path: Path, sizes: list[tuple[int, int]], default: int | None) -> Path:
+    """A file with a video track for each size; one may be the default."""
+    with av.open(str(path), "w") as output:
+        tracks = []
+        for number, (height, width) in enumerate(sizes):
+            track = output.add_stream("libx264", rate=25)
+            assert isinstance(track, VideoStream)
+            track.codec_context.height, track.codec_context.width = height, width
+            track.codec_context.pix_fmt = "yuv420p"
+            is_default = number == default
+            track.disposition = av.stream.Disposition(int(is_default))
+            tracks.append((track, Clip(height, width)))
+        for number in range(5):
+            for track, clip in tracks:
+                frame = numbered_frame(number, clip)
+                frame.pts, frame.time_base = number, Fraction(1, 25)
+                output.mux(track.encode(frame))
+        for track, _ in tracks:
+            output.mux(track.encode(None))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sizes", "default", "wanted", "taken"),
+    [
+        ([SMALL, LARGE], 1, None, LARGE),  # a preview first
+        ([SMALL, LARGE], None, None, LARGE),  # no default
+        ([LARGE, SMALL], 0, None, LARGE),
+        ([LARGE, SMALL], 1, None, SMALL),  # what players take
+        ([LARGE, SMALL], 0, 2, SMALL),
+        ([SMALL, LARGE], 1, 1, SMALL),
+    ],
+)
+def test_of_several_video_tracks_the_default_or_the_one_asked_for_is_taken(
+    sizes: list[tuple[int, int]],
+    default: int | None,
+    wanted: int | None,
+    taken: tuple[int, int],
+    tmp_path: Path,
+) -> None:
+    clip = two_tracks(tmp_path / "a.mkv", sizes, default)
+    source = FileSource(clip, video_track=wanted)
+    assert (source.shape.height, source.shape.width) == taken
+    assert len(list(source.frames())) == 5
+    number = sizes.index(taken) + 1
+    assert any(f"video track {number} of 2" in line for line in source.probe.lost)
+
+
+def test_single_video_track_loses_nothing(tmp_path: Path) -> None:
+    assert losses(made_clip(tmp_path / "a.mp4", Clip(sound="aac")), tmp_path / "b.mp4") == ()
+
+
+def test_video_track_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    clip = two_tracks(tmp_path / "a.mkv", [SMALL, LARGE], 1)
+    with pytest.raises(UsageRefused, match="1 to 2"):
+        FileSource(clip, video_track=3)
+
+
+def boxed(path: Path, inner: bytes) -> Path:
+    """Puts a box into the sample entry of an MP4 whose index lies behind its media."""
+    data = path.read_bytes()
+    at = 0
+    for name, head in (
+        *((b"moov", 0), (b"trak", 0), (b"mdia", 0), (b"minf", 0), (b"stbl", 0)),
+        *((b"stsd", 8), (b"avc1", 78)),
+    ):
+        while data[at + 4 : at + 8] != name:
+            at += struct.unpack_from(">I", data, at)[0]
+        size = struct.unpack_from(">I", data, at)[0]
+        data = data[:at] + struct.pack(">I", size + len(inner)) + data[at + 4 :]
+        end, at = at + size, at + 8 + head
+    path.write_bytes(data[:end] + inner + data[end:])
+    return path
+
+
+def box(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", 8 + len(content)) + name + content
+
+
+def test_projection_of_a_360_degree_recording_is_told(tmp_path: Path) -> None:
+    whole = bytes(4)
+    projection = box(b"prhd", bytes(16)) + box(b"equi", bytes(20))
+    sv3d = box(b"sv3d", box(b"svhd", whole + b"a\0") + box(b"proj", projection))
+    st3d = box(b"st3d", whole + b"\1")
+    clip = boxed(made_clip(tmp_path / "a.mp4", Clip(frames=5)), st3d + sv3d)
+    assert losses(clip, tmp_path / "b.mp4") == ("360° projection, stereo layout left out",)
+
+
+@pytest.mark.parametrize(
+    ("clip", "target", "told"),
+    [
+        (Clip(codec="ffv1", pixel_format="gray16le"), "b.mkv", "12 of 16 bits"),
+        (Clip(codec="libx264rgb", pixel_format="rgb24"), "b.mkv", "4:2:0 instead of RGB"),
+        (Clip(codec="ffv1", pixel_format="yuv444p"), "b.avi", "h264 instead of ffv1"),
+        (Clip(pixel_format="yuv422p"), "b.webm", "vp9 instead of h264"),
+        (Clip(), "b.gif", "256 colours"),
+    ],
+)
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_the_coding_does_not_keep_is_told(
+    clip: Clip, target: str, told: str, resume: bool, tmp_path: Path
+) -> None:
+    source = made_clip(tmp_path / "a.mkv", clip)
+    assert any(told in line for line in losses(source, tmp_path / target, resume=resume))
+
+
+def test_what_the_format_of_a_picture_does_not_keep_is_told(tmp_path: Path) -> None:
+    deep = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64) * 16
+    Image.fromarray(deep).save(tmp_path / "a.png")
+    assert losses(tmp_path / "a.png", tmp_path / "b.jpg") == ("8 of 16 bits are kept",)
+    assert losses(tmp_path / "a.png", tmp_path / "b.png") == ()
+
+
+def test_losses_of_a_folder_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a.tif", "b.tif"):
+        Image.fromarray(np.full((32, 32), 1.5, np.float32)).save(folder / name)
+    Image.fromarray(np.full((32, 32), 9, np.uint8)).save(folder / "c.png")
+    (line,) = losses(folder, tmp_path / "out")
+    assert line.endswith("(2 pictures)")
+
+
+def test_losses_stand_on_the_terminal_in_one_line(tmp_path: Path) -> None:
+    clip = two_tracks(tmp_path / "a.mkv", [SMALL, LARGE], 1)
+    target = tmp_path / "b.avi"
+    told = CliRunner().invoke(app, ["anonymize", str(clip), "-o", str(target), "--method", "solid"])
+    assert told.exit_code == 0
+    (line,) = [one for one in told.stderr.splitlines() if "not as it was" in one]
+    assert line.startswith("b.avi: not as it was: video track 2 of 2")
+
+
+@pytest.mark.parametrize("late", [1, 12])
+def test_late_first_picture_is_late_in_avi_as_well(late: int, tmp_path: Path) -> None:
+    times = tuple(512 * (late + number) for number in range(10))
+    clip = made_clip(tmp_path / "a.mp4", Clip(frames=10, times=times, options={"bf": "0"}))
+    losses(clip, tmp_path / "b.avi")
+    again = FileSource(tmp_path / "b.avi")
+    found = [round(frame.time_s * 25) for frame in again.frames()]
+    assert found == [late + number for number in range(10)]
+    assert decoded(tmp_path / "b.avi").numbers == list(range(10))
+
+
+def test_b_frames_of_an_avi_keep_their_times(tmp_path: Path) -> None:
+    clip = Clip(frames=12, codec="mpeg4", options={"bf": "2"})
+    source = made_clip(tmp_path / "a.avi", clip)
+    losses(source, tmp_path / "b.avi")
+    losses(source, tmp_path / "b.mp4")
+    times = [frame.time_s for frame in FileSource(source).frames()]
+    for name in ("b.avi", "b.mp4"):
+        found = [frame.time_s for frame in FileSource(tmp_path / name).frames()]
+        assert found == pytest.approx(times, abs=1e-6)
