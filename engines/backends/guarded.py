@@ -101,14 +101,14 @@ class _Outcome:
     def __init__(self) -> None:
         self.is_done = threading.Event()
         self._arrays: Arrays = {}
-        self._fault: Exception | None = None
+        self._fault: BaseException | None = None
         self._call: Callable[[], None] | None = None
         self._lock = threading.Lock()
 
     def fill(self, job: Callable[[], Arrays]) -> None:
         try:
             self._arrays = job()
-        except Exception as fault:
+        except BaseException as fault:  # else the thread would die, and all later runs hang
             self._fault = fault
         finally:
             with self._lock:
@@ -126,8 +126,10 @@ class _Outcome:
         call()
 
     def result(self) -> Arrays:
-        if self._fault is not None:
+        if isinstance(self._fault, Exception):
             raise self._fault
+        if self._fault is not None:
+            raise EngineFault(f"the engine failed ({type(self._fault).__name__})")
         return self._arrays
 
 

@@ -21,6 +21,7 @@ from stream.cli.models_command import models_app
 from stream.cli.serve_command import serve
 from stream.cli.stream_command import stream
 from stream.cli.terminal import prepare_standard_streams
+from stream.memory_dumps import forbid_memory_dumps
 
 __all__ = ["app", "main"]
 
@@ -80,6 +81,7 @@ def _add(entry: metadata.EntryPoint) -> None:
 
 def main() -> None:
     """Entry point of the console script."""
+    forbid_memory_dumps()
     prepare_standard_streams()
     keep_memory_warm()
     with ending():

@@ -43,6 +43,7 @@ from stream.crew.messages import (
 from stream.crew.shared_blocks import MappedBlock
 from stream.engine_set import open_painter
 from stream.face_drawing import FaceDrawer, Wearing
+from stream.memory_dumps import forbid_memory_dumps
 from stream.unseen_tracks import forget_unseen
 
 __all__ = ["CrewWorker", "main"]
@@ -188,6 +189,7 @@ class CrewWorker:
 
 def main(descriptor: int) -> None:
     """Serves one crew until its socket closes."""
+    forbid_memory_dumps()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is for the one that started this
     cv2.setNumThreads(1)
     with Connection(descriptor) as socket, suppress(EOFError, OSError):

@@ -24,6 +24,7 @@ Event = Literal[
     "shape_changes",
     "engine_faults",
     "engine_hangs",
+    "worker_deaths",
     "sink_losses",
     "viewers_refused",
 ]

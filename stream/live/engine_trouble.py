@@ -36,7 +36,7 @@ class EngineTrouble:
             return ""
         return f"the engines fail and frames are covered in full: {self._reason}"
 
-    def note(self, error: Exception) -> None:
+    def note(self, error: BaseException) -> None:
         """A run of the engines failed."""
         self._latest_s, self._reason = self._clock.now(), _told(error)
         if self._since_s is None:
@@ -53,7 +53,7 @@ class EngineTrouble:
         _LOG.info("engines_back", stream=self._stream, duration_ms=duration_ms)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """One line; the text of a foreign exception may hold anything, so only its type is told."""
     if isinstance(error, KveilError):
         return str(error)

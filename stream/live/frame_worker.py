@@ -35,7 +35,8 @@ class Arrival:
 class FrameWorker:
     """Takes arrivals, gives composites; whatever the anonymizer does, only composites leave.
 
-    A frame that the anonymizer fails on is covered in full and the anonymizer is replaced.
+    A frame that the anonymizer fails on is covered in full and the anonymizer is replaced,
+    also where a library fails with what is no `Exception`, as panics of Rust do.
     A change of size or layout starts a fresh anonymizer, and so does a pause of the source,
     after what waits in the look-ahead has left.
 
@@ -62,7 +63,7 @@ class FrameWorker:
         counters: Counters,
         *,
         cover: FrameCover = compose_unknown,
-        on_fault: Callable[[Exception], None] = lambda _: None,
+        on_fault: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         self._name = name
         self._inbox = inbox
@@ -92,6 +93,12 @@ class FrameWorker:
 
     def run(self) -> None:
         """Works until the inbox is closed or cancelled, or until abandoned."""
+        try:
+            self._work()
+        finally:
+            self._drop_anonymizer()
+
+    def _work(self) -> None:
         while not self._abandoned.is_set():
             try:
                 arrival = self._inbox.receive(_IDLE_S)
@@ -123,7 +130,7 @@ class FrameWorker:
                     return anonymizer.push(frame)
                 finally:
                     self._busy_since = None
-        except Exception as error:  # the frame is covered, whatever went wrong
+        except BaseException as error:  # the frame is covered, whatever went wrong
             self._note(error)
             self._drop_anonymizer()
             return self._covered(frame)
@@ -132,7 +139,7 @@ class FrameWorker:
         """The frame covered in full, or nothing at all where even that fails."""
         try:
             return (self._cover(frame, "anonymizer_fault"),)
-        except Exception as error:
+        except BaseException as error:
             self._note(error)
             return ()
 
@@ -153,20 +160,20 @@ class FrameWorker:
             self._busy_since = self._clock.now()
             for composite in anonymizer.flush():
                 self._emit(composite)
-        except Exception as error:  # what was inside is dropped, which leaks nothing
+        except BaseException as error:  # what was inside is dropped, which leaks nothing
             self._note(error)
         finally:
             self._busy_since = None
             self._drop_anonymizer()
 
-    def _note(self, error: Exception) -> None:
+    def _note(self, error: BaseException) -> None:
         self._counters.add("engine_faults")
         self._on_fault(error)
 
     def _drop_anonymizer(self) -> None:
         anonymizer, self._anonymizer, self._next_index = self._anonymizer, None, 0
         if anonymizer is not None:
-            with suppress(Exception):
+            with suppress(BaseException):
                 anonymizer.close()
 
     def _remember(self, pts: int, decoded_s: float) -> None:

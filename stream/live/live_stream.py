@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal
 
 from engines.compositor import compose_unknown
+from engines.errors import EngineFault
 from engines.types import Frame
 from stream.live.anonymizing import AnonymizerFactory, FrameCover
 from stream.live.clock import Clock
@@ -146,6 +147,7 @@ class LiveStream:
         self._lanes: dict[SinkLane, threading.Thread] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._stopping = threading.Event()
+        self._has_all = threading.Event()
         self.ended = threading.Event()
 
     def start(self) -> None:
@@ -182,7 +184,7 @@ class LiveStream:
         self._stopping.set()  # the supervisor first: it may be replacing a worker
         self._join("supervisor", timeout_s)
         self._keeper.stop()
-        self._inbox.close()
+        self._close_inbox()
         self._join("reader", timeout_s)
         self._join("worker", timeout_s)
         for lane in self._lanes:
@@ -223,21 +225,36 @@ class LiveStream:
         )
 
     def supervise_once(self) -> None:
-        """One round of the supervisor: watchdogs, then a slate if one is due."""
-        self._keeper.check()
-        self._replace_hung_worker()
-        self.output.tick()
-        self._engine_trouble.check()
-        self._count_bounded_losses()
+        """One round of the supervisor: watchdogs, then a slate if one is due.
+
+        What fails in one of these duties, and however, keeps none of the others from being done.
+        """
+        for duty in (
+            self._keeper.check,
+            self._replace_hung_worker,
+            self._replace_dead_worker,
+            self.output.tick,
+            self._engine_trouble.check,
+            self._count_bounded_losses,
+        ):
+            try:
+                duty()
+            except BaseException as error:
+                self.counters.add("engine_faults")
+                self._engine_trouble.note(error)
 
     def _supervise(self) -> None:
         while not self._stopping.is_set():
             self.supervise_once()
             self._clock.wait(self._stopping, _TICK_S)
 
+    def _close_inbox(self) -> None:
+        self._has_all.set()
+        self._inbox.close()
+
     def _read(self) -> None:
         self._keeper.run()
-        self._inbox.close()
+        self._close_inbox()
         if self._keeper.state == "ended":
             while self._threads["worker"].is_alive():  # a hung one may be replaced meanwhile
                 self._join("worker", _LOOK_S)
@@ -276,6 +293,17 @@ class LiveStream:
         self._worker.abandon()
         self._hung.append(self._threads["worker"])
         self._turns.lend()
+        self._worker = self._new_worker()
+        self._spawn("worker", self._worker.run)
+
+    def _replace_dead_worker(self) -> None:
+        """A worker ends when its inbox is closed, and not before, unless something killed it."""
+        thread = self._threads.get("worker")
+        if thread is None or thread.is_alive() or self._has_all.is_set():
+            return
+        self.counters.add("worker_deaths")
+        self._engine_trouble.note(EngineFault("a worker died and was replaced"))
+        self._worker.abandon()
         self._worker = self._new_worker()
         self._spawn("worker", self._worker.run)
 

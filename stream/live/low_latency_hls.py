@@ -114,7 +114,7 @@ class LowLatencyHls:
                     continue
                 try:
                     self._add(composite, encoder, cutter)
-                except Exception:  # a fresh encoder takes over
+                except BaseException:  # a fresh encoder takes over
                     self._counters.add("sink_losses")
                     cutter.close()
                     encoder, cutter = self._fresh()

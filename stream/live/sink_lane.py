@@ -110,7 +110,7 @@ class SinkLane:
             except MailboxClosed:
                 self._end_gracefully()
                 break
-            except Exception as error:  # one output's fault stays its own
+            except BaseException as error:  # one output's fault stays its own
                 self._lost(error)
         self._abort_sink()
 
@@ -142,13 +142,13 @@ class SinkLane:
             return
         try:
             sink.finish()
-        except Exception as error:  # told in the status
+        except BaseException as error:  # told in the status
             self._tell_lost(error)
             sink.abort()
         else:
             self._holds()
 
-    def _lost(self, error: Exception) -> None:
+    def _lost(self, error: BaseException) -> None:
         self._abort_sink()
         self._tell_lost(error)
         if self._stopped.is_set():
@@ -156,7 +156,7 @@ class SinkLane:
         self._counters.add("sink_losses")
         self._clock.wait(self._stopped, self._backoff.next_s())
 
-    def _tell_lost(self, error: Exception) -> None:
+    def _tell_lost(self, error: BaseException) -> None:
         """Logs the first failure alone: attempts go on for as long as the sink is away."""
         was_well, self.trouble = not self.trouble, _told(error)
         if was_well:
@@ -174,7 +174,7 @@ class SinkLane:
     def _abort_sink(self) -> None:
         sink, self._sink = self._sink, None
         if sink is not None:
-            with suppress(Exception):
+            with suppress(BaseException):
                 sink.abort()
 
 
@@ -184,7 +184,7 @@ def _write(sink: Sink, moment: _Moment) -> None:
         sink.write_sound(moment.sounds, moment.until_s)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """One line; the text of a foreign exception may hold a URL, so only its type is told."""
     if isinstance(error, KveilError):
         return str(error)

@@ -95,7 +95,7 @@ class SourceKeeper:
                 self._read_one_connection()
             except KveilError as error:
                 self.trouble = str(error)
-            except Exception as error:  # a reader outlives whatever a library does
+            except BaseException as error:  # a reader outlives whatever a library does
                 self.trouble = f"the source failed unexpectedly ({type(error).__name__})"
             else:
                 if not self._goes_on_after_end():

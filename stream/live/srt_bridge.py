@@ -23,6 +23,8 @@ from contextlib import suppress
 from typing import Final, Literal
 from urllib.parse import parse_qsl
 
+from stream.memory_dumps import forbid_memory_dumps
+
 __all__ = ["FAILURES", "MODES", "OPTIONS", "main", "options_of", "srt_library"]
 
 Kind = Literal["text", "int", "long"]
@@ -233,6 +235,7 @@ def _read_line() -> bytes:
 
 def main() -> int:
     """Entry of the process; see `FAILURES` for what its status says."""
+    forbid_memory_dumps()
     parent, has_peer = os.getppid(), threading.Event()
     order = json.loads(_read_line())
     library = srt_library()

@@ -152,7 +152,7 @@ class ViewerEncoder:
                 composite = self._mailbox.receive()
                 try:
                     self._spread(composite)
-                except Exception:
+                except BaseException:
                     # A fresh encoder takes over; the viewers wait for its key frame.
                     self._encoder = None
                     self._counters.add("sink_losses")

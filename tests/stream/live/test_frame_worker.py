@@ -23,7 +23,7 @@ class Bench:
         self.inbox = Mailbox[Arrival](4, on_full="drop_oldest")
         self.out: list[Composite] = []
         self.latencies: list[float] = []
-        self.faults: list[Exception] = []
+        self.faults: list[BaseException] = []
         self.can_cover = True
         self._spare = list(anonymizers)
         self.worker = FrameWorker(
