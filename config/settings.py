@@ -83,11 +83,11 @@ class Tracking(Section):
 class Cover(Section):
     """What lies over a face that gets no surrogate."""
 
-    margin: Annotated[float, Field(ge=1.0, le=3.0)] = 1.3
+    margin: Annotated[float, Field(ge=1.0, le=3.0)] = 1.2
     """Size of the cover relative to the detected box; larger hides more hair and chin."""
     look: Literal["muted", "solid"] = "muted"
-    """What lies over faces that the swap cannot replace: nobody's face in the colours of the scene,
-    or in one that no scene has, which is told at a glance."""
+    """What lies over faces that the swap cannot replace: a soft ellipse in the colours around the
+    head, or a colour that no scene has, which is told at a glance."""
 
 
 class Privacy(Section):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import Similarity, sized_region
 from engines.covering import cover_faces, covered_region
-from engines.covers import DEFAULT_COVER, Cover
+from engines.covers import DEFAULT_COVER, DEFAULT_MARGIN, Cover
 from engines.errors import EngineFault
 from engines.face_layers import FaceLayers, Laid, PatchLayers
 from engines.patches import Patch
@@ -38,7 +38,6 @@ __all__ = [
     "neighbours",
 ]
 
-DEFAULT_MARGIN: Final = 1.3
 _SLATE_BGR: Final = (60, 47, 40)
 _SEAL: Final = object()
 _CENTRAL: Final = 0.5

@@ -15,12 +15,17 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines import muted_cover, obscuring
-from engines.muted_cover import Figure
+from engines import obscuring
+from engines.crop_regions import finite_box
+from engines.muted_cover import Ellipses, figure
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
-__all__ = ["COVERS", "DEFAULT_COVER", "Cover", "NamedCover", "cover_named", "grown_box"]
+__all__ = ["COVERS", "DEFAULT_COVER", "DEFAULT_MARGIN", "Cover", "NamedCover", "cover_named"]
+__all__ += ["ellipses_over", "grown_box"]
+
+DEFAULT_MARGIN: Final = 1.2
+"""Width of a cover over width of the face's box: less leaves slivers of faces bare."""
 
 
 _TURNED: Final = (0.3, 0.45)
@@ -46,21 +51,6 @@ class Painter(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """A cover of two layers.
-
-    Attributes:
-        cells: side to which a region is scaled down for `ground`.
-        ground: fills the region; (cells×cells×3 uint8 BGR, height, width) → height×width×3.
-        figure: lies on it; takes what `Painter` does.
-    """
-
-    cells: int
-    ground: Callable[[BgrImage, int, int], BgrImage]
-    figure: Callable[[BgrImage, Landmarks, Box], Figure]
-
-
 class Cover(Protocol):
     """One way to cover a face."""
 
@@ -77,8 +67,8 @@ class Cover(Protocol):
         """Whether some pixels of the crop are left as they were."""
 
     @property
-    def layers(self) -> Layers | None:
-        """What lies over what, where covers of neighbours overlap; None where one hides another."""
+    def is_soft(self) -> bool:
+        """Whether it is the plain ellipse in the colours around the head, which ends softly."""
 
     def paint(self, crop: BgrImage, landmarks: Landmarks, box: Box | None = None) -> BgrImage:
         """Gives the crop painted over, as a new h×w×3 uint8 BGR array."""
@@ -93,14 +83,14 @@ class NamedCover:
         painter: the drawing.
         warning: one line that says why it does not protect; empty where it does.
         is_partial: some pixels of the crop are left as they were.
-        layers: those that it consists of, where neighbours' may lie between them.
+        is_soft: it is the plain ellipse in the colours around the head, which ends softly.
     """
 
     name: str
     painter: Painter
     warning: str = ""
     is_partial: bool = False
-    layers: Layers | None = None
+    is_soft: bool = False
 
     @property
     def is_safe(self) -> bool:
@@ -157,6 +147,32 @@ def grown_box(box: NDArray[np.floating], margin: float, landmarks: Landmarks | N
     return np.array([x0 - left, y0 - top, x1 + right, y1 + bottom], np.float32)
 
 
+def ellipses_over(box: NDArray[np.floating], landmarks: Landmarks, margin: float) -> Ellipses:
+    """Where the soft cover of a face lies.
+
+    Args:
+        box: (4,) x0 y0 x1 y1 px.
+        landmarks: (5, 2) px.
+        margin: see `grown_box`.
+    """
+    face = grown_box(box, margin).astype(np.float64)
+    return Ellipses(face, grown_box(box, margin, landmarks).astype(np.float64))
+
+
+def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
+    """The soft cover over a crop, with the usual margin.
+
+    >>> painted = muted(np.full((40, 40, 3), 110, np.uint8), np.full((5, 2), np.nan, np.float32),
+    ...                 np.array([8, 8, 32, 32], np.float32))
+    >>> painted[0, 0].tolist(), painted[20, 20].tolist()
+    ([110, 110, 110], [128, 128, 128])
+    """
+    face = np.array(finite_box(box, *crop.shape[:2]))
+    made = figure(crop, box, ellipses_over(face, landmarks, DEFAULT_MARGIN))
+    laid = crop + made.alpha[..., None] * (made.pixels.astype(np.float32) - crop)
+    return np.asarray(np.clip(np.rint(laid), 0, 255), np.uint8)
+
+
 def cover_named(name: str) -> NamedCover:
     """The cover with this name.
 
@@ -181,11 +197,7 @@ def _pixels_only(draw: Callable[[BgrImage], BgrImage]) -> Painter:
 _PAPER: Final = "k-Same 2003, table 1"
 _ALL: Final = (
     NamedCover("solid", obscuring.solid),
-    NamedCover(
-        "muted",
-        muted_cover.muted,
-        layers=Layers(muted_cover.CELLS, muted_cover.ground, muted_cover.figure),
-    ),
+    NamedCover("muted", muted, is_partial=True, is_soft=True),
     NamedCover("ellipse", obscuring.ellipse, is_partial=True),
     NamedCover("blackout", _pixels_only(obscuring.blackout)),
     NamedCover(

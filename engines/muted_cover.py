@@ -1,19 +1,15 @@
-"""The muted cover: nobody's face in the colours of the scene, on ground that continues it.
+"""The muted cover: a plain ellipse over face and hairline in the colours around the head.
 
-A crowd under covers in a colour that no scene has is safe and useless. This cover takes two
-things more from the picture than the solid one: the colours at the rim of its region, which run
-on inwards, and the mean colour of the middle of the box, in which the face is drawn, or a shade
-of it where the face would look much like what it hides. Whoever has the same of these gets the
-same cover, pixel for pixel; what they tell is measured in `docs/exposure.md`.
-
-It has two layers, for faces stand close together: where regions overlap, every ground lies below
-every figure, and a figure ends softly on ground.
+Nothing of the face enters. What surrounds it is averaged in coarse cells, and one gentle slope
+of colour through them fills the ellipse: no features, no smear of what lies at its rim, and
+hardly a change from frame to frame. It is opaque over the whole face and ends softly beside it.
+Where that would look much like the face it hides, it is made lighter or darker.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 import cv2
@@ -21,27 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.crop_regions import finite_box, middle_of_box
-from engines.emblem import placed_emblem
 from engines.pictures import BgrImage
-from engines.types import Box, Landmarks
+from engines.types import Box
 
-__all__ = ["CELLS", "Figure", "differs_clearly", "figure", "ground", "muted"]
+__all__ = ["Ellipses", "Figure", "differs_clearly", "figure", "opacity"]
 
-CELLS: Final = 20
-"""Of a side of the ground; its outermost cells, averages of the picture, are what runs on."""
-_RELIEF: Final = (14.0, 0.35)
-"""Amplitude of the relief: grey levels, and a share of the brightness of the face on top."""
-_SMALL: Final = (24.0, 56.0)
-_BOLDER: Final = 2.0
-"""Widths of a box, px, up to which the relief is so many times as strong, and from which it is not:
-recognisers take small soft faces for none."""
+_CELLS: Final = 24
+"""Of a side of the region, in which its colours are averaged; fewer follow the scene less."""
+_FEATHER: Final = 0.2
+"""Share of an ellipse's half axes within which it ends; larger is softer."""
+_RING: Final = (1.1, 1.6)
+"""Distances from the middle, in half axes, between which the colours around a head are taken."""
+_MOST_SLOPE: Final = 24.0
+"""Most grey levels by which the colour differs from its mean, at the ends of an ellipse."""
 _LEAST_CHANGE: Final = 14.0
 """Mean difference from what is hidden that a cover must have, grey levels."""
-_SHIFT: Final = 16.0
-"""A face that differs less is drawn so much lighter, or darker where it is light: faces in the
-dark, or out of focus, look much like nobody's."""
-_EDGE: Final = 0.1
-"""Share of a crop's side in which the figure ends at its edges."""
+_SHIFT: Final = 18.0
+"""A cover is made lighter or darker until it differs by about so much, grey levels."""
 _LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _MIDDLE: Final = 128.0
 
@@ -49,71 +41,63 @@ Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
+class Ellipses:
+    """Where a cover lies.
+
+    Attributes:
+        face: (4,) x0 y0 x1 y1 px of the box around the ellipse over the face.
+        head: the same of the one that reaches behind a head seen from the side; else equal.
+    """
+
+    face: NDArray[np.float64]
+    head: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
-    """Nobody's face as it lies on ground.
+    """A cover as it lies on a picture.
 
     Attributes:
         pixels: h×w×3 uint8 BGR.
-        alpha: h×w float32, how opaque it is: 1 over the middle of the face, 0 beside it.
+        alpha: h×w float32, how opaque it is: 1 over the face, 0 beside it.
     """
 
     pixels: BgrImage
     alpha: Float32
 
 
-def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
-    """Both layers over a crop.
-
-    >>> painted = muted(np.full((40, 40, 3), 110, np.uint8), np.full((5, 2), np.nan, np.float32),
-    ...                 np.array([4, 4, 36, 36], np.float32))
-    >>> painted[0, 0].tolist(), bool(painted[:, 20].std() > 5)
-    ([110, 110, 110], True)
-    """
-    height, width = crop.shape[:2]
-    cells = cv2.resize(crop, (CELLS, CELLS), interpolation=cv2.INTER_AREA)
-    above = figure(crop, landmarks, box)
-    below = ground(np.asarray(cells, np.uint8), height, width).astype(np.float32)
-    laid = below + above.alpha[..., None] * (above.pixels - below)
-    return np.asarray(np.clip(np.rint(laid), 0, 255), np.uint8)
-
-
-def ground(cells: BgrImage, height: int, width: int) -> BgrImage:
-    """The colours at the rim of a region, run on inwards: the membrane that they span.
+def figure(crop: BgrImage, box: Box, ellipses: Ellipses, others: Sequence[Box] = ()) -> Figure:
+    """The cover of one face.
 
     Args:
-        cells: CELLS×CELLS×3 uint8 BGR, the region scaled down; only its outermost cells are used.
-        height: rows of the region, px.
-        width: its columns.
-
-    Returns:
-        height×width×3 uint8 BGR.
-    """
-    spanned = _membrane() @ cells.reshape(-1, 3)[_rim().ravel()].astype(np.float32)
-    smooth = np.clip(np.rint(spanned), 0, 255).astype(np.uint8).reshape(CELLS, CELLS, 3)
-    return np.asarray(cv2.resize(smooth, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
-
-
-def figure(crop: BgrImage, landmarks: Landmarks, box: Box) -> Figure:
-    """Nobody's face in the mean colour of the middle of a box.
-
-    Args:
-        crop: h×w×3 uint8 BGR.
-        landmarks: (5, 2) px of the crop.
+        crop: h×w×3 uint8 BGR, the face and what is around it.
         box: (4,) x0 y0 x1 y1 px of the crop; may reach outside.
+        ellipses: where the cover lies, px of the crop.
+        others: boxes of other faces, whose colours are not to be taken.
+
+    >>> crop = np.full((60, 60, 3), 90, np.uint8)
+    >>> crop[15:45, 15:45] = 200
+    >>> box = np.array([15, 15, 45, 45], np.float32)
+    >>> around = np.array([12.0, 10, 48, 49])
+    >>> made = figure(crop, box, Ellipses(around, around))
+    >>> made.pixels[30, 30].tolist(), float(made.alpha[30, 30]), float(made.alpha[0, 0])
+    ([90, 90, 90], 1.0, 0.0)
     """
     height, width = crop.shape[:2]
-    frame = np.array(finite_box(box, height, width), np.float32)
-    middle = middle_of_box(box, height, width)
-    tone = crop[middle].mean(axis=(0, 1), dtype=np.float32)
-    depth, oval = placed_emblem(height, width, frame, landmarks)
-    luma = float(tone @ _LUMA)
-    raised = (_RELIEF[0] + _RELIEF[1] * luma) * _boldness(float(frame[2] - frame[0]))
-    levels = (np.arange(256, dtype=np.float32) - depth[middle].mean()) * np.float32(raised / 128)
-    drawn = _painted(depth[middle], levels, tone)
-    if not differs_clearly(drawn, crop[middle]):
-        tone = np.clip(tone + np.float32(_SHIFT if luma < _MIDDLE else -_SHIFT), 0, 255)
-    alpha = oval * np.minimum.outer(_to_edges(height), _to_edges(width))
-    return Figure(_painted(depth, levels, tone), alpha)
+    pixels = _painted(height, width, _slope(crop, ellipses, others))
+    rows, columns = middle_of_box(np.array(finite_box(box, height, width)), height, width)
+    pixels = _unlike(pixels, crop[rows, columns], rows, columns)
+    return Figure(pixels, opacity(height, width, ellipses))
+
+
+def opacity(height: int, width: int, ellipses: Ellipses) -> Float32:
+    """How opaque a cover is: height×width float32, 1 inside, falling to 0 within its feather."""
+    rows, columns = _centres(height), _centres(width)
+    away = np.minimum(
+        _distance(rows, columns, ellipses.face), _distance(rows, columns, ellipses.head)
+    )
+    fade = np.clip((away - 1) / _FEATHER, 0, 1)
+    return np.asarray(1 - fade**2 * (3 - 2 * fade), np.float32)
 
 
 def differs_clearly(drawn: BgrImage, hidden: BgrImage) -> bool:
@@ -121,37 +105,73 @@ def differs_clearly(drawn: BgrImage, hidden: BgrImage) -> bool:
     return cv2.norm(drawn, hidden, cv2.NORM_L1) >= _LEAST_CHANGE * drawn.size
 
 
-def _painted(depth: NDArray[np.uint8], levels: Float32, tone: Float32) -> BgrImage:
-    """A relief on one colour, h×w×3 BGR; `levels` says how much each depth is lighter, [256]."""
-    ramp = np.clip(np.rint(tone + levels[:, None]), 0, 255).astype(np.uint8)
-    return np.asarray(cv2.applyColorMap(depth, ramp[:, None]), np.uint8)
+def _slope(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box]) -> Float32:
+    """(3, 3) float32: mean colour, and what is added to it across and down the whole crop."""
+    height, width = crop.shape[:2]
+    cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA).astype(np.float32)
+    places = (np.arange(_CELLS, dtype=np.float64) + 0.5) / _CELLS
+    rows, columns = places * height, places * width
+    away = _distance(rows, columns, ellipses.head)
+    away = np.minimum(away, _distance(rows, columns, ellipses.face))
+    is_around = (away >= _RING[0]) & (away <= _RING[1])
+    is_free = is_around.copy()
+    for other in others:
+        x0, y0, x1, y1 = (float(value) for value in other)
+        is_free &= ~np.outer((rows > y0) & (rows < y1), (columns > x0) & (columns < x1))
+    chosen = next((one for one in (is_free, is_around) if one.any()), np.ones_like(is_around))
+    down, across = np.nonzero(chosen)
+    middle = np.array([places[across].mean(), places[down].mean()])
+    terms = np.stack([np.ones(len(down)), places[across] - 0.5, places[down] - 0.5], axis=1)
+    terms[:, 1:] -= middle - 0.5
+    # A ridge keeps the slope small where the colours lie on one side of the head alone.
+    ridge = np.diag([0.0, 1.0, 1.0]) * 0.02 * len(down)
+    slope = np.linalg.solve(terms.T @ terms + ridge, terms.T @ cells[chosen])
+    slope[1:] = np.clip(slope[1:], -2 * _MOST_SLOPE, 2 * _MOST_SLOPE)
+    return slope.astype(np.float32)
 
 
-def _boldness(width: float) -> float:
-    """How many times as strong as on large faces the relief is on a box of that width, px."""
-    return float(np.interp(width, _SMALL, (_BOLDER, 1.0)))
+def _painted(height: int, width: int, slope: Float32) -> BgrImage:
+    """The slope of colour over a whole crop, h×w×3 uint8 BGR."""
+    across = (_centres(width) / width - 0.5).astype(np.float32)[None, :, None]
+    down = (_centres(height) / height - 0.5).astype(np.float32)[:, None, None]
+    colour = slope[0] + across * slope[1] + down * slope[2]
+    return np.asarray(np.clip(np.rint(colour), 0, 255), np.uint8)
 
 
-def _to_edges(length: int) -> Float32:
-    """For each pixel of a side 1 in its middle, falling to 0 at its ends."""
-    places = (np.arange(length, dtype=np.float32) + np.float32(0.5)) / np.float32(length)
-    return np.asarray(np.clip(np.minimum(places, 1 - places) / np.float32(_EDGE), 0, 1), np.float32)
+def _unlike(pixels: BgrImage, hidden: BgrImage, rows: slice, columns: slice) -> BgrImage:
+    """The pixels, lighter or darker where they look much like what they hide.
+
+    The nearer they come, the more they are shifted, so that frames do not jump.
+    """
+    drawn = pixels[rows, columns]
+    missing = _SHIFT - float(cv2.norm(drawn, hidden, cv2.NORM_L1)) / drawn.size
+    if missing <= 0:
+        return pixels
+    is_dark = float(drawn.mean(axis=(0, 1)) @ _LUMA) < _MIDDLE
+    for sign in (1, -1) if is_dark else (-1, 1):
+        for amount in (missing, _SHIFT + _LEAST_CHANGE):
+            shifted = _lighter(pixels, sign * amount)
+            if differs_clearly(shifted[rows, columns], hidden):
+                return shifted
+    return pixels
 
 
-def _rim() -> NDArray[np.bool_]:
-    rim = np.ones((CELLS, CELLS), bool)
-    rim[1:-1, 1:-1] = False
-    return rim
+def _lighter(pixels: BgrImage, levels: float) -> BgrImage:
+    lighter = np.clip(np.rint(pixels + np.float32(levels)), 0, 255)
+    return np.asarray(lighter, np.uint8)
 
 
-@cache
-def _membrane() -> Float32:
-    """All cells of a square from those at its rim, by Laplace's equation: (cells², rim cells)."""
-    neighbours = np.eye(CELLS, k=1) + np.eye(CELLS, k=-1)
-    one = np.eye(CELLS)
-    equation = 4 * np.eye(CELLS**2) - np.kron(neighbours, one) - np.kron(one, neighbours)
-    rim = _rim().ravel()
-    spanned = np.zeros((CELLS**2, int(rim.sum())))
-    spanned[rim] = np.eye(int(rim.sum()))
-    spanned[~rim] = np.linalg.solve(equation[~rim][:, ~rim], -equation[~rim][:, rim])
-    return spanned.astype(np.float32)
+def _distance(
+    rows: NDArray[np.float64], columns: NDArray[np.float64], ellipse: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How far places are from the middle of an ellipse, in its half axes: 1 on its line."""
+    middle = (ellipse[:2] + ellipse[2:]) / 2
+    half = np.maximum((ellipse[2:] - ellipse[:2]) / 2, 0.5)
+    distance: NDArray[np.float64] = np.hypot(
+        ((columns - middle[0]) / half[0])[None, :], ((rows - middle[1]) / half[1])[:, None]
+    )
+    return distance
+
+
+def _centres(length: int) -> NDArray[np.float64]:
+    return np.arange(length, dtype=np.float64) + 0.5

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.crop_regions import finite_box, middle_of_box
-from engines.emblem import placed_emblem
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
@@ -38,10 +37,9 @@ __all__ = [
     "threshold",
 ]
 
-_DARK_BGR: Final = (70, 45, 0)
-_LIGHT_BGR: Final = (255, 225, 70)
-"""Ends of the ramp in which the solid cover is painted. No skin and no grey comes near it; nor
-does the same ramp with blue and red exchanged, which hides what is painted like the cover."""
+_PAINT_BGR: Final = (200, 150, 20)
+"""Colour of the solid cover. No skin and no grey comes near it; nor does the same with blue and red
+exchanged, which hides what is painted like the cover."""
 _CLEARLY_DIFFERENT: Final = 36.0
 _MASK: Final = (0, 0, 0)
 
@@ -56,12 +54,11 @@ _LAPLACE_SCALE: Final = 51.0
 """Noise scale in grey levels: sensitivity 255 over a budget of 5 per pixel."""
 
 
-def solid(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
-    """Nobody's face in one colour, that differs from any content by 32 levels on average.
+def solid(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:  # noqa: ARG001
+    """One colour, that differs from any content by 32 levels on average.
 
-    Why a face: see `engines.emblem`. The picture depends on where the face is and on nothing
-    else, but for one choice: content in the cover's own colour (an already covered face) gets
-    the ramp with blue and red exchanged. It is made on the central half of the box.
+    Content in the cover's own colour (an already covered face) gets it with blue and red
+    exchanged; the central half of the box decides.
 
     >>> crop = np.full((40, 40, 3), 110, np.uint8)
     >>> box = np.array([0, 0, 40, 40], np.float32)
@@ -70,10 +67,8 @@ def solid(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     True
     """
     height, width = crop.shape[:2]
-    frame = np.array(finite_box(box, height, width), np.float32)
     middle = middle_of_box(box, height, width)
-    depth, oval = placed_emblem(height, width, frame, landmarks)
-    painted = np.asarray(cv2.applyColorMap(np.rint(depth * oval).astype(np.uint8), _RAMP), np.uint8)
+    painted = np.full((height, width, 3), _PAINT_BGR, np.uint8)
     difference = _mean_difference(painted[middle], crop[middle])
     if difference >= _CLEARLY_DIFFERENT:
         return painted
@@ -83,7 +78,7 @@ def solid(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
 
 
 def ellipse(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
-    """The face of `solid` inside the ellipse around the box; the corners are left."""
+    """The colour of `solid` inside the ellipse around the box; the corners are left."""
     height, width = crop.shape[:2]
     x, y = _pixel_centres(height, width)
     x0, y0, x1, y1 = finite_box(box, height, width)
@@ -268,13 +263,3 @@ def _black_or_white(crop: BgrImage) -> BgrImage:
 
 def _mean_difference(image: BgrImage, other: BgrImage) -> float:
     return float(cv2.norm(image, other, cv2.NORM_L1)) / image.size
-
-
-def _ramp_between(dark: tuple[int, int, int], light: tuple[int, int, int]) -> NDArray[np.uint8]:
-    """256×1×3 uint8 BGR: the colours from dark to light, evenly."""
-    share = np.linspace(0, 1, 256)[:, None, None]
-    ramp = np.array(dark) * (1 - share) + np.array(light) * share
-    return np.rint(ramp).astype(np.uint8)
-
-
-_RAMP: Final = _ramp_between(_DARK_BGR, _LIGHT_BGR)

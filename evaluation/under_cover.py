@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from engines.covers import DEFAULT_COVER
 from engines.crop_regions import middle_of_box
-from engines.emblem import placed_emblem
 from engines.types import Face
 
 __all__ = ["is_under_cover"]
@@ -18,13 +17,9 @@ __all__ = ["is_under_cover"]
 _NEAR: Final = 18.0
 """Grey levels that a codec may move the solid cover's paint; larger takes blue faces for covers."""
 _SHARE: Final = 0.6
-_MOST_COLOUR: Final = 0.06
-"""Deviation of colour over deviation of brightness; of surrogates in eight clips 0.078 and more."""
-_LEAST_LIKE: Final = 0.5
-"""Correlation with the relief. With both, no synthetic face of those clips is told for a cover, nor
-are all muted covers told: of a crowd 62 %, 25 % of heads that overlap (tries that no command
-repeats), ground without a face never. Where figures of swapped faces matter, cover the others in
-the solid look."""
+_MOST_UNEVEN: Final = 3.0
+"""Deviation, grey levels, from an even slope of colour up to which a place is plain. No face in
+focus is; larger takes faces out of focus for covers."""
 
 Float32 = NDArray[np.float32]
 
@@ -36,52 +31,35 @@ def is_under_cover(image: NDArray[np.uint8], face: Face) -> bool:
         image: H×W×3 uint8 BGR.
         face: box and landmarks, px, as found in the original.
 
-    >>> grey, unknown = np.full((64, 64, 3), 90, np.uint8), np.full((5, 2), np.nan, np.float32)
+    >>> noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3)).astype(np.uint8)
+    >>> unknown = np.full((5, 2), np.nan, np.float32)
     >>> face = Face(np.array([0, 0, 64, 64], np.float32), unknown, 0.9)
-    >>> covered = DEFAULT_COVER.paint(grey, unknown)
-    >>> is_under_cover(covered, face), is_under_cover(grey, face)
+    >>> covered = DEFAULT_COVER.paint(noise, unknown)
+    >>> is_under_cover(covered, face), is_under_cover(noise, face)
     (True, False)
     """
     rows, columns = middle_of_box(face.box_px, image.shape[0], image.shape[1])
-    seen = image[rows, columns]
-    pixels = seen.reshape(-1, 3).astype(np.float32)
-    if _is_solid(pixels):
-        return True
-    corner = np.array([columns.start, rows.start], np.float32)
-    box, points = face.box_px - np.tile(corner, 2), face.landmarks_px - corner
-    depth, _ = placed_emblem(seen.shape[0], seen.shape[1], box, points)
-    return _is_muted(pixels, depth.ravel().astype(np.float32))
+    seen = image[rows, columns].astype(np.float32)
+    return _is_solid(seen.reshape(-1, 3)) or _is_plain(seen)
 
 
 def _is_solid(pixels: Float32) -> bool:
-    """The paint is one ramp of colours, or the same with blue and red exchanged."""
-    return max(_share_of_ramp(pixels), _share_of_ramp(pixels[:, ::-1])) >= _SHARE
+    """The paint is one colour, or the same with blue and red exchanged."""
+    away = [np.linalg.norm(pixels - paint, axis=1) for paint in (_paint(), _paint()[::-1])]
+    return max(float((one < _NEAR).mean()) for one in away) >= _SHARE
 
 
-def _is_muted(pixels: Float32, relief: Float32) -> bool:
-    """The paint is one colour, lighter or darker as the relief says."""
-    away = pixels - pixels.mean(axis=0)
-    brightness = away.mean(axis=1)
-    deviation = float(brightness.std())
-    if deviation == 0 or relief.std() == 0:
-        return False
-    colour = float(np.sqrt(np.mean((away - brightness[:, None]) ** 2)))
-    alike = float(np.corrcoef(brightness, relief)[0, 1])
-    return colour <= _MOST_COLOUR * deviation and alike >= _LEAST_LIKE
-
-
-def _share_of_ramp(pixels: Float32) -> float:
-    dark, light = _ramp()
-    along = light - dark
-    place = np.clip((pixels - dark) @ along / float(along @ along), 0, 1)
-    away = np.linalg.norm(pixels - dark - place[:, None] * along, axis=1)
-    return float((away < _NEAR).mean())
+def _is_plain(seen: Float32) -> bool:
+    """The paint is an even slope of colour."""
+    down, across = np.indices(seen.shape[:2]).reshape(2, -1).astype(np.float32)
+    terms = np.stack([np.ones_like(down), down, across], axis=1)
+    pixels = seen.reshape(-1, 3)
+    slope = np.linalg.lstsq(terms, pixels, rcond=None)[0]
+    return float((pixels - terms @ slope).std()) <= _MOST_UNEVEN
 
 
 @cache
-def _ramp() -> tuple[Float32, Float32]:
-    """The darkest and the lightest colour of the solid cover, as it paints a grey face."""
-    grey = np.full((64, 64, 3), 128, np.uint8)
-    painted = DEFAULT_COVER.paint(grey, np.full((5, 2), np.nan, np.float32)).reshape(-1, 3)
-    order = painted.sum(axis=1).argsort()
-    return painted[order[0]].astype(np.float32), painted[order[-1]].astype(np.float32)
+def _paint() -> Float32:
+    """The colour of the solid cover, as it paints a grey face."""
+    grey, unknown = np.full((8, 8, 3), 128, np.uint8), np.full((5, 2), np.nan, np.float32)
+    return np.asarray(DEFAULT_COVER.paint(grey, unknown)[4, 4], np.float32)

@@ -49,7 +49,3 @@ def test_a_muted_cover_is_told_where_detectors_place_the_face_a_little_elsewhere
 def test_a_grey_picture_of_another_face_is_no_cover() -> None:
     grey = cv2.cvtColor(head(100), cv2.COLOR_BGR2GRAY)[::-1]
     assert not is_under_cover(np.repeat(grey[..., None], 3, axis=2), face_of(100))
-
-
-def test_a_flat_place_is_no_cover() -> None:
-    assert not is_under_cover(np.full((60, 60, 3), 128, np.uint8), face_of(60))
