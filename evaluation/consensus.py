@@ -1,0 +1,116 @@
+"""True faces of a clip by consensus of two detectors that the product does not use.
+
+What both find is a face, and so is what one of them finds where both find a face just before or
+just after. What else one of them finds is disputed: it counts neither for nor against anybody,
+and is shown to whoever reads the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from engines.detectors.detector import Detector
+from engines.detectors.multiscale import DetectionPlan, detect_picture
+from engines.pictures import BgrImage, picture_from_bgr
+from engines.types import Face
+from evaluation.finders import without_cut_copies
+from tracker.association import overlaps
+
+__all__ = ["Consensus", "ScaledFinder", "consensus", "steadied"]
+
+_SAME_FACE: Final = 0.35
+"""Intersection over union from which two finds are one face."""
+_SURE_SCORE: Final = 0.5
+"""Score that a find needs to be disputed; one that both detectors share may score less."""
+_LEAST_SCORE: Final = 0.3
+_INPUT_PX: Final = 640
+_STEADY_FRAMES: Final = 4
+"""Frames before and after a disputed find in which a face at its place settles it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consensus:
+    """The faces of one frame.
+
+    Attributes:
+        faces: those that both detectors found.
+        disputed: those that one found with a good score and the other did not.
+    """
+
+    faces: tuple[Face, ...]
+    disputed: tuple[Face, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledFinder:
+    """Searches a frame as a whole and enlarged in tiles, down to low scores.
+
+    Attributes:
+        detector: looks at one image at a time.
+        name: shown in reports and part of cache keys, so it tells the network apart.
+        enlarged: factor of the tiled search; larger finds smaller faces, slower.
+    """
+
+    detector: Detector
+    name: str
+    enlarged: float = 1.5
+
+    @property
+    def fingerprint(self) -> str:
+        """All that decides what is found in a picture, for caches."""
+        return f"{self.name} {self.enlarged} {_LEAST_SCORE}"
+
+    def find(self, image: BgrImage) -> Sequence[Face]:
+        """Faces of an H×W×3 uint8 BGR image with a score of 0.3 or more, each once."""
+        longest = round(max(image.shape[:2]) * self.enlarged)
+        plan = DetectionPlan(longest, (_INPUT_PX,), _INPUT_PX, 128, max(1.0, self.enlarged))
+        return without_cut_copies(
+            detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
+        )
+
+
+def consensus(first: Sequence[Face], second: Sequence[Face]) -> Consensus:
+    """Compares what two detectors found in one frame.
+
+    >>> box = np.array([0, 0, 40, 40], np.float32)
+    >>> here = Face(box, np.zeros((5, 2), np.float32), 0.9)
+    >>> there = Face(box + 100, np.zeros((5, 2), np.float32), 0.9)
+    >>> found = consensus([here, there], [here])
+    >>> len(found.faces), len(found.disputed)
+    (1, 1)
+    """
+    shared = [face for face, is_met in _marked(first, second) if is_met]
+    pairs = [*_marked(first, second), *_marked(second, first)]
+    alone = [face for face, is_met in pairs if not is_met]
+    disputed = tuple(face for face in alone if face.score >= _SURE_SCORE)
+    return Consensus(tuple(shared), disputed)
+
+
+def steadied(frames: Sequence[Consensus]) -> list[Consensus]:
+    """Settles disputed finds by the frames around them.
+
+    Args:
+        frames: of one clip, in order.
+    """
+    settled = []
+    for index, frame in enumerate(frames):
+        around = frames[max(0, index - _STEADY_FRAMES) : index + _STEADY_FRAMES + 1]
+        known = [face for other in around for face in other.faces]
+        pairs = _marked(frame.disputed, known)
+        faces = frame.faces + tuple(face for face, known in pairs if known)
+        settled.append(Consensus(faces, tuple(face for face, known in pairs if not known)))
+    return settled
+
+
+def _marked(faces: Sequence[Face], others: Sequence[Face]) -> list[tuple[Face, bool]]:
+    """Each face, and whether it is one of the others."""
+    boxes = [
+        np.array([face.box_px for face in some], np.float64).reshape(-1, 4)
+        for some in (faces, others)
+    ]
+    best = overlaps(*boxes).max(axis=1, initial=0.0)
+    return [(face, value >= _SAME_FACE) for face, value in zip(faces, best.tolist(), strict=True)]

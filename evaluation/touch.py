@@ -1,0 +1,212 @@
+"""How much of a clip was touched without need, and how many of its faces were swapped.
+
+Measures P2 and P3 of the evaluation: pixels that changed outside 1.3 times the boxes of true
+faces, changed places that lie on no face, followed over time, and what became of true faces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.pictures import BgrImage
+from engines.types import Face
+from evaluation.consensus import Consensus
+from tracker.association import overlaps
+
+__all__ = ["Fate", "Touch", "TouchMeter", "changed_pixels"]
+
+Mask = NDArray[np.bool_]
+"""H×W."""
+Fate = Literal["swapped", "covered", "bare"]
+"""What became of a true face."""
+
+_AROUND: Final = 1.3
+"""Size of what may change for a face over the size of its box."""
+_CHANGE: Final = 12.0
+"""Grey levels, mean of 3×3 pixels, from which a pixel counts as changed; encoders change less."""
+_LEAST_SPOT_PX: Final = 60
+"""Area from which a changed place counts as a cover."""
+_ON_FACE: Final = 0.2
+"""Share of a changed place on true faces from which it belongs to one."""
+_BARE: Final = 0.5
+"""Share of the central half of a face that must have changed, else it is bare."""
+_SAME_PLACE: Final = 0.1
+_SAME_FACE: Final = 0.3
+"""Intersection over union from which two changed places, two finds, are one."""
+_REMEMBERED_S: Final = 0.3
+"""Time for which a false track may be interrupted."""
+
+
+@dataclass(slots=True)
+class Touch:
+    """Figures of one clip or of several, which add up.
+
+    Attributes:
+        pixels: pixels of all frames.
+        needless: pixels changed outside what belongs to faces.
+        false_tracks: places on no face that were changed, each counted once over its time.
+        seconds: length.
+        fates: what became of the true faces of at least 40 px, by fate.
+        bare: true faces of at least 16 px left as they were.
+        faces: true faces of at least 16 px.
+        disputed: finds of one detector alone.
+    """
+
+    pixels: int = 0
+    needless: int = 0
+    false_tracks: int = 0
+    seconds: float = 0.0
+    fates: dict[Fate, int] = field(default_factory=lambda: {"swapped": 0, "covered": 0, "bare": 0})
+    bare: int = 0
+    faces: int = 0
+    disputed: int = 0
+
+    @property
+    def needless_share(self) -> float:
+        """Share of all pixels changed without need, 0 to 1."""
+        return self.needless / max(self.pixels, 1)
+
+    @property
+    def false_tracks_a_minute(self) -> float:
+        """Tracks on no face a minute."""
+        return 60 * self.false_tracks / max(self.seconds, 1e-9)
+
+    @property
+    def swapped_share(self) -> float:
+        """Share of the true faces of at least 40 px that were swapped, 0 to 1."""
+        return self.fates["swapped"] / max(sum(self.fates.values()), 1)
+
+
+@dataclass(slots=True)
+class _FalseTrack:
+    box_px: NDArray[np.float64]
+    last_s: float
+
+
+class TouchMeter:
+    """Adds up a clip, frame by frame.
+
+    Args:
+        swap_px: size from which faces are counted by fate.
+        least_px: size from which bare faces are counted.
+    """
+
+    def __init__(self, swap_px: float = 40.0, least_px: float = 16.0) -> None:
+        self.touch = Touch()
+        self._swap_px = swap_px
+        self._least_px = least_px
+        self._tracks: list[_FalseTrack] = []
+
+    def add(
+        self,
+        original: BgrImage,
+        anonymized: BgrImage,
+        true: Consensus,
+        found_again: Sequence[Face],
+        time_s: float,
+    ) -> None:
+        """Takes in the next frame.
+
+        Args:
+            original: H×W×3 uint8 BGR.
+            anonymized: the same frame afterwards.
+            true: its faces.
+            found_again: what a detector finds in the anonymized frame; a swapped face is found.
+            time_s: its time.
+        """
+        changed = changed_pixels(original, anonymized)
+        near = _near(true.faces + true.disputed, changed.shape)
+        self.touch.pixels += changed.size
+        self.touch.needless += int((changed & ~near).sum())
+        self.touch.seconds = max(self.touch.seconds, time_s)
+        self.touch.disputed += len(true.disputed)
+        for box in _spots(changed, near):
+            self._follow(box, time_s)
+        for face in true.faces:
+            self._judge(face, changed, found_again)
+
+    def _judge(self, face: Face, changed: Mask, found_again: Sequence[Face]) -> None:
+        size = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
+        rows, columns = _slices(_resized(face, 0.5), changed.shape)
+        middle = changed[rows, columns]
+        if size < self._least_px or not middle.size:
+            return
+        self.touch.faces += 1
+        is_bare = bool(middle.mean() < _BARE)
+        self.touch.bare += is_bare
+        if size < self._swap_px:
+            return
+        is_found = bool(found_again) and bool(
+            (
+                overlaps(
+                    face.box_px[None].astype(np.float64),
+                    np.array([one.box_px for one in found_again], np.float64),
+                )
+                >= _SAME_FACE
+            ).any()
+        )
+        self.touch.fates["bare" if is_bare else "swapped" if is_found else "covered"] += 1
+
+    def _follow(self, box: NDArray[np.float64], time_s: float) -> None:
+        self._tracks = [one for one in self._tracks if time_s - one.last_s <= _REMEMBERED_S]
+        for track in self._tracks:
+            if overlaps(track.box_px[None], box[None])[0, 0] >= _SAME_PLACE:
+                track.box_px, track.last_s = box, time_s
+                return
+        self._tracks.append(_FalseTrack(box, time_s))
+        self.touch.false_tracks += 1
+
+
+def changed_pixels(original: BgrImage, anonymized: BgrImage) -> Mask:
+    """Which pixels of a frame differ by more than what encoders do.
+
+    >>> grey = np.full((20, 20, 3), 90, np.uint8)
+    >>> covered = grey.copy()
+    >>> covered[5:15, 5:15] = 150
+    >>> int(changed_pixels(grey, covered).sum()) in range(90, 145)
+    True
+    """
+    off = cv2.absdiff(original, anonymized).max(axis=2)
+    smooth = cv2.blur(off.astype(np.float32), (3, 3))
+    return np.asarray(smooth > _CHANGE)
+
+
+def _spots(changed: Mask, near: Mask) -> Iterable[NDArray[np.float64]]:
+    """(4,) boxes x0 y0 x1 y1 px of the changed places that belong to no face."""
+    count, marks, stats, _ = cv2.connectedComponentsWithStats(changed.astype(np.uint8))
+    for number in range(1, count):
+        left, top, width, height, area = stats[number].tolist()
+        if area < _LEAST_SPOT_PX:
+            continue
+        rows, columns = slice(top, top + height), slice(left, left + width)
+        is_own = marks[rows, columns] == number
+        if near[rows, columns][is_own].mean() < _ON_FACE:
+            yield np.array([left, top, left + width, top + height], np.float64)
+
+
+def _near(faces: Sequence[Face], shape: tuple[int, ...]) -> Mask:
+    near = np.zeros(shape, np.bool_)
+    for face in faces:
+        near[_slices(_resized(face, _AROUND), shape)] = True
+    return near
+
+
+def _resized(face: Face, factor: float) -> NDArray[np.float64]:
+    box = face.box_px.astype(np.float64)
+    middle, half = (box[:2] + box[2:]) / 2, (box[2:] - box[:2]) / 2 * factor
+    return np.concatenate([middle - half, middle + half])
+
+
+def _slices(box: NDArray[np.float64], shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Rows and columns of a box x0 y0 x1 y1 px, inside a picture."""
+    x0, y0 = np.floor(box[:2]).astype(int).tolist()
+    x1, y1 = np.ceil(box[2:]).astype(int).tolist()
+    height, width = shape[:2]
+    rows = slice(min(max(y0, 0), height), min(max(y1, 0), height))
+    return rows, slice(min(max(x0, 0), width), min(max(x1, 0), width))

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""What anonymizing changes without need, and how many faces it swaps: measures P2 and P3.
+
+    scripts/measure_touch.py CLIPS WORK [--only CLIP …] [--method NAME] [--every N]
+
+CLIPS holds original clips. WORK gets the anonymized ones and what two detectors that the product
+does not use found in the originals; whatever is there is not made again. True faces are those
+on which both agree. Finds of one alone are kept as pictures in WORK, for somebody to look at,
+and count neither way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from engines.backends.openvino import OpenVino
+from engines.detectors.scrfd import Scrfd
+from engines.detectors.yunet import YuNet
+from engines.pictures import BgrImage
+from engines.types import Face
+from evaluation.clips import decoded, paired
+from evaluation.consensus import Consensus, ScaledFinder, consensus, steadied
+from evaluation.exposure import FaceFinder
+from evaluation.finding_cache import CachedFinder
+from evaluation.recognisers import models_folder
+from evaluation.touch import Touch, TouchMeter
+
+NETWORKS = ("scrfd_500m_bnkps.onnx", "face_detection_yunet_2026may.onnx")
+_INPUT_PX = 640
+_CROP_PX = 96
+_MOST_CROPS = 120
+_HEAD = (
+    "| clip | needless pixels % | false tracks / min | swapped ≥ 40 px % | bare ≥ 16 px | faces "
+    "| disputed |\n|---|---|---|---|---|---|---|"
+)
+
+
+@dataclass(slots=True)
+class Judges:
+    """Two detectors with what they already know of a clip.
+
+    Attributes:
+        finders: the two.
+        crops: pictures of what one of them alone found.
+    """
+
+    finders: tuple[FaceFinder, FaceFinder]
+    crops: list[BgrImage]
+
+    def true_faces(self, clip: Path, every: int) -> list[Consensus]:
+        """The faces of every so many frames, settled by the frames around them."""
+        images = (still.image for place, still in enumerate(decoded(clip)) if place % every == 0)
+        found = []
+        for image in images:
+            found.append(consensus(*(finder.find(image) for finder in self.finders)))
+            for face in found[-1].disputed:
+                self._keep(image, face)
+        return steadied(found)
+
+    def found_again(self, image: BgrImage) -> list[Face]:
+        """Faces that either finds."""
+        return [face for finder in self.finders for face in finder.find(image)]
+
+    def _keep(self, image: BgrImage, face: Face) -> None:
+        x0, y0, x1, y1 = (round(float(value)) for value in face.box_px)
+        rim = (x1 - x0) // 2
+        crop = image[max(0, y0 - rim) : y1 + rim, max(0, x0 - rim) : x1 + rim]
+        if len(self.crops) < _MOST_CROPS and crop.size:
+            self.crops.append(np.asarray(cv2.resize(crop, (_CROP_PX, _CROP_PX)), np.uint8))
+
+
+def main() -> int:
+    """Prints the table."""
+    chosen = arguments()
+    chosen.work.mkdir(parents=True, exist_ok=True)
+    scaled = scaled_finders(chosen.models or models_folder())
+    clips = sorted(clip for clip in chosen.clips.iterdir() if clip.is_file())
+    print(_HEAD)
+    for clip in clips:
+        if not chosen.only or clip.name in chosen.only:
+            print(row(clip.name, measured(clip, scaled, chosen)), flush=True)
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("clips", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--method", default="swap")
+    parser.add_argument("--only", action="append", default=[], help="names of clips")
+    parser.add_argument("--every", type=int, default=1, help="look at one frame in so many")
+    parser.add_argument("--models", type=Path, help="folder of the two detectors' networks")
+    return parser.parse_args()
+
+
+def scaled_finders(models: Path) -> tuple[ScaledFinder, ScaledFinder]:
+    """The two detectors, told apart by their files."""
+    paths = [models / name for name in NETWORKS]
+    marks = [f"{one.stem} {hashlib.sha256(one.read_bytes()).hexdigest()[:12]}" for one in paths]
+    backend, size = OpenVino(), (_INPUT_PX, _INPUT_PX)
+    return (
+        ScaledFinder(Scrfd(backend, paths[0], fixed=size), marks[0]),
+        ScaledFinder(YuNet(backend, paths[1], fixed=size), marks[1]),
+    )
+
+
+def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namespace) -> Touch:
+    """The figures of one clip."""
+    target = chosen.work / f"{clip.name}.{chosen.method}.mkv"
+    if not target.exists():
+        command = ["kveil", "anonymize", str(clip), "-o", str(target), "--method", chosen.method]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+    first, second = (
+        CachedFinder(finder, chosen.work / f"{clip.name}.{number}.found.json")
+        for number, finder in enumerate(scaled)
+    )
+    judges = Judges((first, second), [])
+    true = judges.true_faces(clip, chosen.every)
+    meter = TouchMeter()
+    for pair in paired(clip, target):
+        if pair.index % chosen.every == 0:
+            again = judges.found_again(pair.anonymized)
+            faces = true[pair.index // chosen.every]
+            time_s = pair.time_s if pair.time_s is not None else pair.index / 25
+            meter.add(pair.original, pair.anonymized, faces, again, time_s)
+    for cached in (first, second):
+        cached.save()
+    if judges.crops:
+        cv2.imwrite(str(chosen.work / f"{clip.name}.disputed.png"), np.hstack(judges.crops))
+    return meter.touch
+
+
+def row(name: str, touch: Touch) -> str:
+    """One line of the table."""
+    return (
+        f"| {name} | {100 * touch.needless_share:.2f} | {touch.false_tracks_a_minute:.0f} "
+        f"| {100 * touch.swapped_share:.0f} | {touch.bare} | {touch.faces} | {touch.disputed} |"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

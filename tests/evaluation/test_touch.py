@@ -1,0 +1,111 @@
+"""What counts as touched without need, as a false track, and as swapped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.types import Face
+from evaluation.consensus import Consensus, consensus, steadied
+from evaluation.touch import Touch, TouchMeter
+
+pytestmark = pytest.mark.unit
+
+HEIGHT, WIDTH = 200, 300
+FPS = 25
+
+
+def face(x: float, y: float = 60, size: float = 60, score: float = 0.9) -> Face:
+    box = np.array([x, y, x + size, y + size], np.float32)
+    return Face(box, np.zeros((5, 2), np.float32), score)
+
+
+HERE, THERE = face(40), face(200)
+TRUE = Consensus((HERE,), ())
+
+
+def grey() -> NDArray[np.uint8]:
+    """A frame with the noise of a camera."""
+    noise = np.random.default_rng(2).normal(100, 2, (HEIGHT, WIDTH, 3))
+    return np.asarray(noise, np.uint8)
+
+
+def painted(*places: Face) -> NDArray[np.uint8]:
+    image = grey()
+    for place in places:
+        x0, y0, x1, y1 = (int(value) for value in place.box_px)
+        image[y0:y1, x0:x1] = 200
+    return image
+
+
+def measured(
+    anonymized: NDArray[np.uint8],
+    true: Consensus = TRUE,
+    again: tuple[Face, ...] = (),
+    frames: int = FPS,
+) -> Touch:
+    meter = TouchMeter()
+    for index in range(frames):
+        meter.add(grey(), anonymized, true, again, index / FPS)
+    return meter.touch
+
+
+def test_a_cover_on_a_face_is_needed() -> None:
+    touch = measured(painted(HERE))
+    assert touch.needless == touch.false_tracks == touch.bare == 0
+    assert touch.fates == {"swapped": 0, "covered": FPS, "bare": 0}
+
+
+def test_a_cover_on_no_face_is_counted() -> None:
+    """The planted fault: a cover where nobody is."""
+    touch = measured(painted(HERE, THERE))
+    assert touch.needless_share == pytest.approx(60**2 / (HEIGHT * WIDTH), rel=0.1)
+    assert touch.false_tracks == 1
+    assert touch.false_tracks_a_minute == pytest.approx(60, rel=0.1)
+
+
+def test_a_cover_that_comes_back_later_on_no_face_is_another_track() -> None:
+    meter = TouchMeter()
+    for index in range(60):
+        shown = painted(THERE) if index < 5 or index > 40 else grey()
+        meter.add(grey(), shown, Consensus((), ()), (), index / FPS)
+    assert meter.touch.false_tracks == 2
+
+
+def test_a_cover_much_larger_than_its_face_is_needless_beyond_it() -> None:
+    touch = measured(painted(face(10, 20, 140)))
+    assert touch.needless > 0
+    assert touch.false_tracks == 0
+
+
+def test_a_face_left_as_it_was_is_bare() -> None:
+    touch = measured(grey(), again=(HERE,))
+    assert touch.bare == FPS
+    assert touch.fates["bare"] == FPS
+    assert touch.swapped_share == 0
+
+
+def test_a_changed_face_that_is_found_again_was_swapped() -> None:
+    assert measured(painted(HERE), again=(HERE,)).swapped_share == 1
+
+
+def test_what_is_disputed_counts_neither_way() -> None:
+    touch = measured(painted(HERE, THERE), Consensus((HERE,), (THERE,)))
+    assert touch.needless == touch.false_tracks == touch.bare == 0
+    assert touch.disputed == FPS
+    assert touch.faces == FPS
+
+
+def test_what_one_detector_finds_alone_is_disputed_if_it_is_clear() -> None:
+    found = consensus((HERE, face(200, score=0.4)), (face(42), face(130, score=0.7)))
+    assert [one.box_px[0] for one in found.faces] == [40]
+    assert [one.box_px[0] for one in found.disputed] == [130]
+
+
+def test_a_face_that_both_found_just_before_settles_a_disputed_find() -> None:
+    alone = Consensus((), (face(44),))
+    frames = [TRUE, *[Consensus((), ())] * 2, alone, *[Consensus((), ())] * 6, alone]
+    settled = steadied(frames)
+    assert [len(one.faces) for one in settled] == [1, 0, 0, 1, *[0] * 7]
+    assert len(settled[-1].disputed) == 1
