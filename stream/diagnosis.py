@@ -6,15 +6,17 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import psutil
 
-from engines.backends.choice import choose_backend
+from engines.backends.choice import choose_backend, settled_names
 from engines.backends.openvino import OpenVino
 from engines.catalogue import centerface_path
 from engines.detectors.loading import layout_of
 from engines.errors import KveilError
+from engines.gpu_gate import gpu_fault
 from stream.encoders import hardware_encoders
 from stream.network_speeds import network_speeds
 from stream.report import installed_versions
@@ -74,10 +76,13 @@ def _processor() -> Iterator[Diagnosis]:
 def _gpu() -> Diagnosis:
     try:
         choice = choose_backend("auto", "cuda")
-        told = f"{choice.backend.version} on {choice.backend.processor}; {choice.reason}"
+        told = f"{choice.backend.name} {choice.backend.version} on {choice.backend.processor}"
+        by_itself = choose_backend(gate=partial(gpu_fault, detector=centerface_path()))
     except KveilError as fault:
         return Diagnosis("gpu", "missing", str(fault))
-    return Diagnosis("gpu", "used", f"{choice.backend.name} {told}; ask for it with --device cuda")
+    if settled_names(by_itself.backend)[1] == "cuda":
+        return Diagnosis("gpu", "used", f"{told}; {by_itself.reason}")
+    return Diagnosis("gpu", "unused", f"{told}; {by_itself.reason}; --device cuda takes it anyway")
 
 
 def _detector() -> Diagnosis:

@@ -10,14 +10,22 @@ from functools import partial
 from pathlib import Path
 
 from config.settings import Settings
-from engines.backends.backend import Backend, Precision
-from engines.backends.choice import BackendName, Device, choose_backend, choose_detector
+from engines.backends.backend import Precision
+from engines.backends.choice import (
+    BackendName,
+    Device,
+    choose_backend,
+    choose_detector,
+    settled_names,
+)
 from engines.backends.networks import model_sha256
 from engines.catalogue import model_path
 from engines.detectors.detector import Detector
+from engines.detectors.gate import HardwareBackend
 from engines.detectors.multiscale import LEAST_SIDE_PX, DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
-from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
+from engines.gpu_gate import gpu_fault
+from engines.stylegan.pack import SMALL_RENDERER, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
 from stream.attribute_bins import AttributeReader, attribute_reader_from_pack
@@ -95,7 +103,11 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
     model = model_path(wanted.model)
     threads = settings.limits.threads
     streams = _streams(threads) if is_recorded else 1
-    choice = choose_backend(wanted.backend, settings.device, threads=threads, streams=streams)
+    gate = partial(gpu_fault, detector=model, packs=_packs_of(settings))
+    choice = choose_backend(
+        wanted.backend, settings.device, threads=threads, streams=streams, gate=gate
+    )
+    names = settled_names(choice.backend)
     chosen = choose_detector(model, choice, precision=wanted.precision)
     choices = [
         EngineChoice(
@@ -109,7 +121,7 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
     swap = None
     if settings.method == SWAP:
         if streams > 1:
-            choice = choose_backend(wanted.backend, settings.device, threads=threads)
+            choice = choose_backend(*names, threads=threads)
         swap = _swap_engines(
             choice.backend, chosen.precision, settings, choices, is_recorded=is_recorded
         )
@@ -122,14 +134,23 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
             swap.crew.close()
 
 
-def _crew(settings: Settings, precision: Precision, *, is_patient: bool) -> FaceCrew | None:
+def _packs_of(settings: Settings) -> list[Pack]:
+    """The packs whose networks a run loads besides the detector."""
+    if settings.method != SWAP:
+        return []
+    return [read_pack(bundled_pack()), read_pack(bundled_pack() / "embedder")]
+
+
+def _crew(
+    settings: Settings, names: tuple[BackendName, Device], precision: Precision, *, is_patient: bool
+) -> FaceCrew | None:
     """Processes that draw faces, started when there are several; None for none."""
     limits = settings.limits
     cores = limits.threads or os.cpu_count() or 1
     size = crew_size(limits.drawing_processes, cores, spare_memory())
     if size == 0:
         return None
-    hello = Hello(settings.detection.backend, settings.device, precision)
+    hello = Hello(*names, precision)
     return FaceCrew(hello, size, limits.engine_deadline_s, is_patient=is_patient)
 
 
@@ -160,7 +181,7 @@ def _streams(threads: int) -> int:
 
 
 def _swap_engines(
-    backend: Backend,
+    backend: HardwareBackend,
     precision: Precision,
     settings: Settings,
     choices: list[EngineChoice],
@@ -188,7 +209,7 @@ def _swap_engines(
     attributes = None
     if settings.gallery.attributes == "coarse":
         attributes = attribute_reader_from_pack(backend, pack, painter)
-    crew = _crew(settings, used, is_patient=is_recorded)
+    crew = _crew(settings, settled_names(backend), used, is_patient=is_recorded)
     return SwapEngines(painter, embedder, thresholds, donors, attributes, crew)
 
 

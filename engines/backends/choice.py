@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from engines.backends.backend import Precision
 from engines.backends.networks import model_bytes
@@ -18,10 +18,24 @@ from engines.detectors.gate import HardwareBackend, gate_precision
 from engines.detectors.loading import detector_from_model
 from engines.errors import BackendMissing
 
-__all__ = ["BackendName", "Choice", "Chosen", "choose_backend", "choose_detector"]
+__all__ = [
+    "BackendName",
+    "Choice",
+    "Chosen",
+    "Device",
+    "GpuGate",
+    "choose_backend",
+    "choose_detector",
+    "has_gpu",
+    "settled_names",
+]
 
 BackendName = Literal["auto", "openvino", "onnxruntime", "tensorrt"]
 Device = Literal["auto", "cpu", "cuda"]
+GpuGate = Callable[[HardwareBackend, HardwareBackend], str]
+"""Given a GPU's runtime and the processor's: why the first may not be taken; empty if it may."""
+_GPU_PLACES: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/dxg")
+"""Where the drivers of cards, of Jetson boards and of WSL show a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +69,22 @@ class Chosen:
 
 
 def choose_backend(
-    name: BackendName = "auto", device: Device = "auto", *, threads: int = 0, streams: int = 1
+    name: BackendName = "auto",
+    device: Device = "auto",
+    *,
+    threads: int = 0,
+    streams: int = 1,
+    gate: GpuGate | None = None,
 ) -> Choice:
     """Picks the runtime.
 
     Args:
         name: a runtime, or `auto` for the fastest that is installed and runs here.
-        device: `cuda` asks for an NVIDIA GPU, `cpu` refuses one; `auto` stays on the
-            processor unless a GPU runtime is named.
+        device: `cuda` asks for an NVIDIA GPU, `cpu` refuses one; `auto` takes one whose
+            networks pass their gate, and stays on the processor where none is given.
         threads: processor threads per run; 0 takes all cores.
         streams: runs side by side on a processor; see `OpenVino`. The rest run one by one.
+        gate: says why a GPU's runtime may not replace the processor's; empty where it may.
 
     Raises:
         BackendMissing: the runtime that was asked for is not installed, or device and
@@ -80,11 +100,10 @@ def choose_backend(
         return Choice(OnnxRuntime(threads=threads), "onnxruntime was asked for")
     if name == "openvino":
         return Choice(OpenVino(threads=threads, streams=streams), "openvino was asked for")
-    try:
-        backend = OpenVino(threads=threads, streams=streams)
-    except BackendMissing as fault:
-        return Choice(OnnxRuntime(threads=threads), f"the processor; {fault}")
-    return Choice(backend, f"the processor ({backend.processor}); OpenVINO is its default")
+    own = _on_processor(threads, streams)
+    if device == "cpu" or gate is None or not has_gpu():
+        return own
+    return _judged(own, gate)
 
 
 def choose_detector(
@@ -113,7 +132,59 @@ def choose_detector(
     return Chosen(load(gate.precision), backend.name, gate.precision, reason)
 
 
-def _tensorrt() -> HardwareBackend:
+def has_gpu() -> bool:
+    """Whether the driver of an NVIDIA GPU shows one; asked before anything heavy is imported."""
+    return any(Path(place).exists() for place in _GPU_PLACES)
+
+
+def settled_names(backend: HardwareBackend) -> tuple[BackendName, Device]:
+    """What names the same runtime and device again, without `auto`.
+
+    Used where further runtimes must be of the same kind, such as in processes that draw faces.
+    """
+    found: dict[str, tuple[BackendName, Device]] = {
+        "tensorrt": ("tensorrt", "cuda"),
+        "onnxruntime-cuda": ("onnxruntime", "cuda"),
+        "onnxruntime": ("onnxruntime", "cpu"),
+    }
+    return found.get(backend.name, ("openvino", "cpu"))
+
+
+def _on_processor(threads: int, streams: int) -> Choice:
+    try:
+        backend = OpenVino(threads=threads, streams=streams)
+    except BackendMissing as fault:
+        return Choice(OnnxRuntime(threads=threads), f"the processor; {fault}")
+    return Choice(backend, f"the processor ({backend.processor}); OpenVINO is its default")
+
+
+def _judged(own: Choice, gate: GpuGate) -> Choice:
+    """The GPU by the first runtime that passes the gate, else the processor."""
+    reasons = []
+    for make in (_built_tensorrt, _cuda_runtime):
+        try:
+            gpu = make()
+        except BackendMissing as fault:
+            reasons.append(str(fault))
+            continue
+        fault_found = gate(gpu, own.backend)
+        if not fault_found:
+            told = f"the GPU ({gpu.processor}); its networks answer as the processor's, and sooner"
+            return Choice(gpu, told)
+        reasons.append(f"{gpu.name} failed its gate: {fault_found}")
+    return Choice(own.backend, f"{own.reason}; the GPU is not taken: {'; '.join(reasons)}")
+
+
+def _built_tensorrt() -> HardwareBackend:
+    """TensorRT with the engines that were built: `auto` does not build for minutes by itself."""
+    return _tensorrt(builds=False)
+
+
+def _cuda_runtime() -> HardwareBackend:
+    return OnnxRuntime(device="cuda")
+
+
+def _tensorrt(*, builds: bool = True) -> HardwareBackend:
     """TensorRT on this machine's GPU.
 
     Raises:
@@ -126,7 +197,7 @@ def _tensorrt() -> HardwareBackend:
     defect = gpu_defect()
     if defect:
         raise BackendMissing(f"{defect}; install NVIDIA's tensorrt or onnxruntime-gpu")
-    return TensorrtBackend()
+    return TensorrtBackend(builds=builds)
 
 
 def _on_gpu(name: BackendName) -> Choice:

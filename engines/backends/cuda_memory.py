@@ -7,7 +7,8 @@ Both are optional and imported only when a GPU session is opened.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import NamedTuple, Protocol, SupportsInt
 
@@ -22,7 +23,13 @@ HostArray = NDArray[np.float32] | NDArray[np.uint8] | NDArray[np.int64]
 
 
 class DeviceStream(Protocol):
-    """One CUDA stream and the buffers used on it. Not for several threads at once."""
+    """One CUDA stream and the buffers used on it. Not for several threads at once.
+
+    Whoever uses it, TensorRT included, does so inside of `entered`, on whatever thread.
+    """
+
+    def entered(self) -> AbstractContextManager[None]:
+        """Makes the GPU's context the calling thread's for as long as the body runs."""
 
     @property
     def handle(self) -> int:
@@ -134,6 +141,10 @@ class _RuntimeStream:
             raise EngineFault("the machine has no GPU")
         self._stream = self._checked(self._cuda.cudaStreamCreate())
 
+    def entered(self) -> AbstractContextManager[None]:
+        """Nothing to do: the runtime gives every thread the context of the first GPU."""
+        return nullcontext()
+
     @property
     def handle(self) -> int:
         """The stream as TensorRT takes it."""
@@ -213,9 +224,18 @@ class _PycudaStream:
         self._driver: ModuleType = importlib.import_module("pycuda.driver")
         self._driver.init()
         self._context = self._driver.Device(0).retain_primary_context()
-        self._context.push()
-        self._stream = self._driver.Stream()
         self._buffers: list[object] = []
+        with self.entered():
+            self._stream = self._driver.Stream()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Pushes the context on the calling thread's stack: that of its maker is no other's."""
+        self._context.push()
+        try:
+            yield
+        finally:
+            self._context.pop()
 
     @property
     def handle(self) -> int:
@@ -247,8 +267,8 @@ class _PycudaStream:
 
     def close(self) -> None:
         """Frees buffers and stream; idempotent."""
-        if self._context is None:
+        if self._stream is None:
             return
-        self._buffers.clear()
-        self._context.pop()
-        self._context = None
+        with self.entered():  # what is freed outside of its context is never freed
+            self._buffers.clear()
+            self._stream = None

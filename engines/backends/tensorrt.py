@@ -27,11 +27,12 @@ from engines.backends.tensorrt_build import (
     build_engine,
     cached_engine,
     capabilities,
+    engine_path,
     shape_ranges,
     tensorrt_module,
 )
 from engines.cache_folder import cache_folder
-from engines.errors import EngineFault, ModelRejected
+from engines.errors import EngineFault, ModelMissing, ModelRejected
 
 __all__ = ["TensorrtBackend", "TensorrtSession", "engine_cache", "engine_request", "gpu_defect"]
 
@@ -86,12 +87,18 @@ def gpu_defect() -> str:
 
 
 class TensorrtBackend:
-    """Loads ONNX networks through cached TensorRT engines for the GPU of this machine."""
+    """Loads ONNX networks through cached TensorRT engines for the GPU of this machine.
+
+    Args:
+        cache: folder of engines; the user's where None.
+        builds: builds an engine that is not in the cache; else its network is missing.
+    """
 
     name = "tensorrt"
 
-    def __init__(self, cache: Path | None = None) -> None:
+    def __init__(self, cache: Path | None = None, *, builds: bool = True) -> None:
         self._cache = cache or engine_cache()
+        self._builds = builds
 
     @property
     def version(self) -> str:
@@ -120,6 +127,10 @@ class TensorrtBackend:
         content = stripped(model)
         capability = current_capability() if hasattr(tensorrt_module(), _KINDS) else "current"
         request = engine_request(content, precision, capability, shapes)
+        if not self._builds and not engine_path(content, request, self._cache).is_file():
+            raise ModelMissing(
+                f"its {precision} engines are not built; run `kveil models build` once"
+            )
         try:
             path = cached_engine(content, request, self._cache)
         except OSError:  # a cache that cannot be written costs every start a build
@@ -147,6 +158,10 @@ class TensorrtSession:
         self._trt: ModuleType = tensorrt_module()
         self._stream: DeviceStream = open_stream()
         self._lock = threading.Lock()
+        with self._stream.entered():
+            self._open(engine)
+
+    def _open(self, engine: bytes) -> None:
         runtime = self._trt.Runtime(self._trt.Logger(self._trt.Logger.ERROR))
         self._engine = runtime.deserialize_cuda_engine(engine)
         if self._engine is None:
@@ -171,7 +186,7 @@ class TensorrtSession:
 
     def run(self, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
         """Runs the network once; see `engines.backends.backend.Session.run`."""
-        with self._lock:
+        with self._lock, self._stream.entered():
             shapes = tuple(self._feed(spec, tensors) for spec in self._inputs)
             results = {spec.name: self._target(spec) for spec in self._outputs}
             self._replay.run((shapes, tuple(self._buffers.values())))

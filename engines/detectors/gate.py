@@ -20,11 +20,21 @@ from engines.backends.networks import model_sha256
 from engines.cache_folder import cache_folder
 from engines.detectors.detector import Detector, overlaps_of
 from engines.detectors.drawn_faces import drawn_scene
-from engines.errors import EngineError
+from engines.errors import EngineError, ModelMissing
 from engines.pictures import BgrImage
 from engines.types import Face
 
-__all__ = ["GateResult", "HardwareBackend", "gate_precision", "gates_file", "parity_defect"]
+__all__ = [
+    "Comparison",
+    "GateResult",
+    "HardwareBackend",
+    "compared_detectors",
+    "gate_precision",
+    "gates_file",
+    "keep_verdict",
+    "kept_verdict",
+    "parity_defect",
+]
 
 _REVISION: Final = "1"
 """Goes up when scenes or tolerances change, so that older verdicts are judged anew."""
@@ -66,6 +76,21 @@ class GateResult:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of two detectors on the same scenes.
+
+    Attributes:
+        defect: how their faces differ; empty where they agree.
+        found: faces that both found.
+        speedup: how many times as fast the quick one is; 0 where they differ.
+    """
+
+    defect: str
+    found: int
+    speedup: float
+
+
 def gate_precision(
     load: Callable[[Precision], Detector],
     model: Path | bytes,
@@ -100,12 +125,15 @@ def gate_precision(
         return GateResult("fp32", f"{backend.name} has no {half} on this processor")
     path = cache or gates_file()
     key = _key(model, backend, wanted)
-    verdicts = _verdicts(path)
-    if key in verdicts:
-        precision, reason = verdicts[key]
+    known = kept_verdict(path, key)
+    if known is not None:
+        precision, reason = known
         return GateResult(half if precision == half else "fp32", reason)
-    result = _judged(load, half, is_speed_asked=wanted == "auto")
-    _keep(path, {**verdicts, key: (result.precision, result.reason)})
+    try:
+        result = _judged(load, half, is_speed_asked=wanted == "auto")
+    except ModelMissing as missing:  # it may be built any time
+        return GateResult("fp32", f"{half} is not there: {missing}")
+    keep_verdict(path, key, result.precision, result.reason)
     return result
 
 
@@ -152,31 +180,43 @@ def gates_file() -> Path:
 def _judged(
     load: Callable[[Precision], Detector], half: Precision, *, is_speed_asked: bool
 ) -> GateResult:
-    scenes = [
-        drawn_scene(320, 480, faces, side_px=side, seed=number)[0]
-        for number, (faces, side) in enumerate(_SCENES)
-    ]
     try:
-        exact = load("fp32")
-        quick = load(half)
-        found = 0
-        for scene in scenes:
-            truth = exact.detect(scene, min_score=_LEAST_SCORE)
-            twins = quick.detect(scene, min_score=_LEAST_SCORE - 1.5 * _SCORE_SLACK)
-            defect = parity_defect(truth, twins)
-            if defect:
-                return GateResult("fp32", f"{half} failed its gate: {defect}")
-            found += len(truth)
-        if not found:
-            return GateResult("fp32", f"{half} failed its gate: no drawn face is found in fp32")
-        speedup = _speedup(exact, quick, scenes[0])
+        compared = compared_detectors(load("fp32"), load(half))
+    except ModelMissing:
+        raise
     except EngineError as fault:
         return GateResult("fp32", f"{half} failed its gate: {fault}")
+    if compared.defect:
+        return GateResult("fp32", f"{half} failed its gate: {compared.defect}")
+    found, speedup = compared.found, compared.speedup
     if is_speed_asked and speedup < _LEAST_SPEEDUP:
         return GateResult("fp32", f"{half} agrees, but is {speedup:.2f} times as fast as fp32")
     return GateResult(
         half, f"{half} gives the same {found} faces as fp32, {speedup:.2f} times as fast"
     )
+
+
+def compared_detectors(exact: Detector, quick: Detector) -> Comparison:
+    """A quick detector beside an exact one on drawn faces.
+
+    Raises:
+        EngineError: one of them failed.
+    """
+    scenes = [
+        drawn_scene(320, 480, faces, side_px=side, seed=number)[0]
+        for number, (faces, side) in enumerate(_SCENES)
+    ]
+    found = 0
+    for scene in scenes:
+        truth = exact.detect(scene, min_score=_LEAST_SCORE)
+        twins = quick.detect(scene, min_score=_LEAST_SCORE - 1.5 * _SCORE_SLACK)
+        defect = parity_defect(truth, twins)
+        if defect:
+            return Comparison(defect, found, 0.0)
+        found += len(truth)
+    if not found:
+        return Comparison("no drawn face is found in fp32", 0, 0.0)
+    return Comparison("", found, _speedup(exact, quick, scenes[0]))
 
 
 def _speedup(exact: Detector, quick: Detector, scene: BgrImage) -> float:
@@ -204,8 +244,14 @@ def _verdicts(path: Path) -> dict[str, tuple[str, str]]:
         return {}
 
 
-def _keep(path: Path, verdicts: dict[str, tuple[str, str]]) -> None:
+def kept_verdict(path: Path, key: str) -> tuple[str, str] | None:
+    """A verdict and its reason, if the file of verdicts has it."""
+    return _verdicts(path).get(key)
+
+
+def keep_verdict(path: Path, key: str, verdict: str, reason: str) -> None:
     """Writes beside the file and renames; a read-only home costs the next start a second."""
+    verdicts = {**_verdicts(path), key: (verdict, reason)}
     partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,15 @@ class Stream:
     def __init__(self, record: Recorder = _run_again) -> None:
         self.buffers: dict[int, npt.NDArray[np.float32]] = {}
         self.is_closed = False
+        self.depth = 0
         self.record = record
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Counts who is inside."""
+        self.depth += 1
+        yield
+        self.depth -= 1
 
     def allocate(self, nbytes: int) -> int:
         """The address of a new buffer of float32."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
 from itertools import count
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 from engines.backends.cuda_memory import open_stream
@@ -112,3 +115,124 @@ def test_recording_ends_whatever_happens(runtime: Runtime) -> None:
     with pytest.raises(MemoryError):
         open_stream().record(work)
     assert not runtime.capturing
+
+
+class Driver(ModuleType):
+    """What pycuda offers: a context is on the stack of the thread that pushed it, and no other."""
+
+    def __init__(self) -> None:
+        super().__init__("pycuda.driver")
+        self.stacks = threading.local()
+        self.memory: dict[int, bytes] = {}
+        self.live = 0
+        self.context = SimpleNamespace(push=self.push, pop=self.pop)
+
+    def init(self) -> None:
+        """The driver is there."""
+
+    def Device(self, number: int) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(retain_primary_context=lambda: self.context)
+
+    def Stream(self) -> SimpleNamespace:  # noqa: N802
+        self.need_context()
+        return SimpleNamespace(handle=7, synchronize=self.need_context)
+
+    def mem_alloc(self, nbytes: int) -> Buffer:
+        self.need_context()
+        return Buffer(self, nbytes)
+
+    def memcpy_htod_async(self, address: int, array: np.ndarray, stream: object) -> None:
+        self.need_context()
+        self.memory[address] = array.tobytes()
+
+    def memcpy_dtoh_async(self, array: np.ndarray, address: int, stream: object) -> None:
+        self.need_context()
+        array[...] = np.frombuffer(self.memory[address], array.dtype).reshape(array.shape)
+
+    @property
+    def depth(self) -> int:
+        return len(getattr(self.stacks, "own", []))
+
+    def push(self) -> None:
+        self.stacks.own = [*getattr(self.stacks, "own", []), self.context]
+
+    def pop(self) -> None:
+        self.need_context()
+        self.stacks.own = self.stacks.own[:-1]
+
+    def need_context(self) -> None:
+        if not self.depth:
+            raise RuntimeError("invalid device context: none is current on this thread")
+
+
+class Buffer:
+    def __init__(self, driver: Driver, nbytes: int) -> None:
+        self.driver = driver
+        driver.live += 1
+
+    def __int__(self) -> int:
+        return 4096
+
+    def __del__(self) -> None:
+        self.driver.live -= bool(self.driver.depth)  # outside of its context it leaks
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    made = Driver()
+    monkeypatch.setitem(sys.modules, "cuda", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.runtime", None)
+    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", made)
+    return made
+
+
+def on_another_thread(work: Callable[[], object]) -> None:
+    """Runs work elsewhere; what it raises is raised here."""
+    raised: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join(10.0)
+    for error in raised:
+        raise error
+
+
+def test_context_is_entered_on_whatever_thread_works(driver: Driver) -> None:
+    stream = open_stream()
+    assert driver.depth == 0, "the maker's thread keeps no context that others would miss"
+    sent = np.arange(6, dtype=np.float32)
+    back = np.zeros_like(sent)
+
+    def work() -> None:
+        with stream.entered():
+            place = stream.allocate(sent.nbytes)
+            stream.upload(place, sent)
+            stream.download(back, place)
+            stream.synchronize()
+        assert driver.depth == 0
+
+    on_another_thread(work)
+    np.testing.assert_array_equal(back, sent)
+    on_another_thread(stream.close)
+    on_another_thread(stream.close)
+    assert driver.live == 0
+
+
+def test_context_is_left_after_a_fault(driver: Driver) -> None:
+    stream = open_stream()
+    with pytest.raises(ValueError, match="x"), stream.entered():
+        raise ValueError("x")
+    assert driver.depth == 0
+
+
+def test_work_outside_of_the_context_is_what_the_stand_in_refuses(driver: Driver) -> None:
+    stream = open_stream()
+    with pytest.raises(RuntimeError, match="invalid device context"):
+        on_another_thread(lambda: stream.allocate(4))

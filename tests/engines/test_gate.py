@@ -1,22 +1,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import onnxruntime
 import pytest
 
-from engines.backends.backend import Precision
-from engines.backends.choice import Choice, choose_backend, choose_detector
+from engines.backends.backend import Precision, Session
+from engines.backends.choice import Choice, choose_backend, choose_detector, settled_names
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
 from engines.catalogue import centerface_path
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
-from engines.detectors.gate import gate_precision, gates_file, parity_defect
-from engines.errors import BackendMissing, EngineFault
+from engines.detectors.gate import (
+    Comparison,
+    gate_precision,
+    gates_file,
+    parity_defect,
+)
+from engines.errors import BackendMissing, EngineFault, ModelMissing
+from engines.gpu_gate import gpu_fault
 from engines.pictures import BgrImage
+from engines.stylegan.pack import bundled_pack
 from engines.types import Face
 
 pytestmark = pytest.mark.unit
@@ -285,3 +295,120 @@ def test_detector_comes_with_precision_and_reason(tmp_path: Path) -> None:
 def test_detector_on_onnx_runtime_is_fp32() -> None:
     choice = Choice(OnnxRuntime(threads=1), "asked for")
     assert choose_detector(centerface_path(), choice, precision="bf16").precision == "fp32"
+
+
+class FakeGpu(Gpu):
+    """A GPU whose detector is told by the test."""
+
+    name = "onnxruntime-cuda"
+    version = "1"
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
+    """A machine with a GPU on which ONNX Runtime runs, and without TensorRT."""
+    made = FakeGpu()
+    monkeypatch.setattr("engines.backends.choice.has_gpu", lambda: True)
+    monkeypatch.setattr("engines.backends.choice._cuda_runtime", lambda: made)
+    monkeypatch.setattr("engines.backends.choice.find_spec", lambda name: None)
+    return made
+
+
+def detectors_of(
+    gpu: FakeGpu, quick: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., str]:
+    """The gate over scripted detectors: one for the processor, another for the GPU."""
+    exact = Scripted(work=100)
+
+    def load(backend: object, content: bytes, precision: str) -> Detector:
+        return quick if backend is gpu else exact
+
+    monkeypatch.setattr("engines.gpu_gate.detector_from_model", load)
+    return partial(gpu_fault, detector=MODEL)
+
+
+def test_auto_takes_a_gpu_that_passes_its_gate(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    quick = Scripted()
+    gate = partial(detectors_of(gpu, quick, monkeypatch), cache=tmp_path / "gates.json")
+    for _ in range(2):  # judged, then remembered
+        choice = choose_backend(gate=gate)
+        assert choice.backend is gpu, choice.reason
+        assert settled_names(choice.backend) == ("onnxruntime", "cuda")
+    judged = quick.calls
+    choose_backend(gate=gate)
+    assert quick.calls == judged
+    assert choose_backend(device="cpu", gate=gate).backend.name == "openvino"
+    assert choose_backend().backend.name == "openvino"
+
+
+@pytest.mark.parametrize(
+    ("quick", "told"),
+    [
+        (Scripted(shift=30.0), "box agrees"),
+        (Scripted(score=0.1), "finds none"),
+        (Scripted(work=200), "times as fast"),
+    ],
+)
+def test_gpu_that_fails_its_gate_leaves_the_processor(
+    gpu: FakeGpu,
+    quick: Scripted,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    gate = partial(detectors_of(gpu, quick, monkeypatch), cache=tmp_path / "gates.json")
+    choice = choose_backend(gate=gate)
+    assert choice.backend.name == "openvino"
+    assert told in choice.reason
+    assert "kveil[gpu]" in choice.reason
+
+
+def test_gpu_network_that_is_off_fails_the_gate(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Off(OnnxRuntime):
+        """Answers a little beside."""
+
+        name = "onnxruntime-cuda"
+        error = 0.0
+
+        def load(self, model: Path | bytes, **more: object) -> Session:  # type: ignore[override]
+            session = super().load(model)
+            run = session.run
+            monkeypatch.setattr(
+                session, "run", lambda probe: {k: v + self.error for k, v in run(probe).items()}
+            )
+            return session
+
+    class One:
+        sha256: ClassVar[dict[str, str]] = {"lids.onnx": "1"}
+
+        def path(self, name: str) -> Path:
+            return bundled_pack() / name
+
+    gpu, own = Off(), OnnxRuntime()
+    gate = detectors_of(FakeGpu(), Scripted(), monkeypatch)
+    monkeypatch.setattr(
+        "engines.gpu_gate.compared_detectors", lambda exact, quick: Comparison("", 1, 2.0)
+    )
+    for error, fault in ((0.0, ""), (0.1, "lids.onnx is off")):
+        gpu.error = error
+        cache = tmp_path / f"{error}.json"
+        found = gate(gpu, own, packs=[One()], cache=cache)
+        assert fault in found
+        assert bool(found) == bool(fault)
+
+
+def test_engines_that_are_not_built_are_named_and_not_remembered(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def absent(backend: object, content: bytes, precision: str) -> Detector:
+        raise ModelMissing("its fp32 engines are not built; run `kveil models build` once")
+
+    monkeypatch.setattr("engines.gpu_gate.detector_from_model", absent)
+    cache = tmp_path / "gates.json"
+    choice = choose_backend(gate=partial(gpu_fault, detector=MODEL, cache=cache))
+    assert "kveil models build" in choice.reason
+    assert not cache.exists()

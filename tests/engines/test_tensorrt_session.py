@@ -43,6 +43,7 @@ class Context:
         return True
 
     def execute_async_v3(self, handle: int) -> bool:
+        assert self.memory.depth == 1, "no context is current on this thread"
         size = self.shape[0] * 3
         x = self.memory.buffers[self.addresses["x"]][:size].reshape(self.shape)
         self.memory.buffers[self.addresses["y"]][:size] = self.job(x).ravel()
