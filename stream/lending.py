@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.types import Embedding, Face, Frame, Surrogate, Track
+from gallery.assignments import Assignment, GalleryReport
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
 from gallery.gallery import Gallery, open_gallery
@@ -23,7 +24,13 @@ from gallery.surrogates import DonorMaker
 from stream.file_names import text_of
 from stream.report import ClusterCounts
 
-__all__ = ["BinReader", "GalleryLender", "file_stream", "gallery_from_settings"]
+__all__ = [
+    "BinReader",
+    "GalleryLender",
+    "SharedGallery",
+    "file_stream",
+    "gallery_from_settings",
+]
 
 _WINDOW_DIGITS: Final = 32
 """Hexadecimal digits of a window's name, see `gallery.stores.store`."""
@@ -36,6 +43,26 @@ class BinReader(Protocol):
         """Such as "gender=female|age=adult"; None where nothing is sure."""
 
 
+class SharedGallery(Protocol):
+    """What a lender asks: the gallery itself, or one that answers in its name."""
+
+    def assign(
+        self,
+        stream: str,
+        track: int,
+        embedding: Embedding | None,
+        attributes: str | None,
+        time_s: float,
+    ) -> Assignment:
+        """What a track shows; see `Gallery.assign`."""
+
+    def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
+        """Tracks that must be covered in a frame; see `Gallery.visible`."""
+
+    def report(self) -> GalleryReport:
+        """Counts and k so far."""
+
+
 class GalleryLender:
     """Asks the gallery in the name of one stream.
 
@@ -45,7 +72,9 @@ class GalleryLender:
         attributes: reads coarse bins off the faces of new tracks; None for no bins.
     """
 
-    def __init__(self, gallery: Gallery, stream: str, attributes: BinReader | None = None) -> None:
+    def __init__(
+        self, gallery: SharedGallery, stream: str, attributes: BinReader | None = None
+    ) -> None:
         self._gallery = gallery
         self._stream = stream
         self._attributes = attributes

@@ -13,6 +13,7 @@ from typing import Final
 from config.settings import Settings
 from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.gallery import Gallery
+from gallery.prompt_gallery import PromptGallery
 from stream.engine_set import EngineSet
 from stream.lending import GalleryLender, gallery_from_settings
 from stream.live.assembly import ReplacerMaker
@@ -117,7 +118,7 @@ class _PresentRuns:
         gallery: of all streams.
     """
 
-    def __init__(self, gallery: Gallery) -> None:
+    def __init__(self, gallery: Gallery | PromptGallery) -> None:
         self._gallery = gallery
         self._lock = threading.Lock()
         self._runs = itertools.count()
@@ -143,8 +144,8 @@ def open_replacers(
 ) -> Iterator[ReplacerMaker]:
     """Makes the replacers of all streams of a process, with one gallery behind them.
 
-    Where the gallery is kept in Redis, that may go away and come back: meanwhile people who
-    wear a face keep it, and new ones are covered.
+    Where the gallery is kept in Redis, that may hang, go away and come back: meanwhile people
+    who have a surrogate keep it, new ones are covered, and no stream waits.
 
     Args:
         engines: shared; without a swap among them every face is covered.
@@ -159,7 +160,9 @@ def open_replacers(
     if swap is None:
         yield lambda _chosen, _stream: CoverEveryFace("no_surrogate")
         return
-    gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
+    own = gallery_from_settings(settings, swap.donors, swap.thresholds)
+    is_shared = bool(settings.gallery.redis_url.get_secret_value())
+    gallery = PromptGallery(own) if is_shared else own
     runs = _PresentRuns(gallery)
     deadline_s = settings.limits.engine_deadline_s
     painter: Painter = swap.painter
