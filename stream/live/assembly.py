@@ -29,7 +29,7 @@ from stream.live.live_encoder import EncoderOptions, LiveCodec
 from stream.live.live_stream import Liveliness, LiveStream
 from stream.live.low_latency_hls import LowLatencyHls
 from stream.live.network_sink import NetworkSink
-from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.recording import RecordingSink, Retention, recording_folder
 from stream.live.sink_lane import SinkLane
 from stream.live.sound import Hear
@@ -233,7 +233,7 @@ class Assembly:
         return lambda: self.make_replacer(chosen, name)
 
     def _way_in(self, spec: StreamSpec, counters: Counters) -> tuple[WhipEntrance | None, _Connect]:
-        largest = self.settings.anonymize.limits.max_pixels
+        largest = min(self.settings.anonymize.limits.max_pixels, LIVE_MAX_PIXELS)
         if not spec.source:
             inbox = self.settings.live.inbox_frames
             entrance = WhipEntrance(counters, inbox, largest, self.clock)

@@ -28,7 +28,7 @@ from stream.replacement import FaceReplacer
 from stream.report import ClusterCounts, FaceCounts, FrameCounts
 from stream.stage_clock import StageClock
 
-__all__ = ["FaceTally", "LiveAnonymizers", "Marked"]
+__all__ = ["FaceTally", "LiveAnonymizers", "Marked", "SizedAnonymizer", "live_lookahead"]
 
 _GIVE_UP_AFTER = 10
 _LEAST_HOLD_FRAMES = 2
@@ -166,6 +166,43 @@ def _covered(composite: Composite) -> Composite:
     )
 
 
+class SizedAnonymizer:
+    """An anonymizer made when its first frame is there, whose size says how far it may look ahead.
+
+    Args:
+        make: makes the anonymizer for frames of so many bytes.
+    """
+
+    def __init__(self, make: Callable[[int], FrameAnonymizer]) -> None:
+        self._make = make
+        self._inner: FrameAnonymizer | None = None
+
+    def push(self, frame: Frame) -> Sequence[Composite]:
+        """Takes the next frame; gives what is complete by now."""
+        if self._inner is None:
+            self._inner = self._make(frame.picture.nbytes)
+        return self._inner.push(frame)
+
+    def flush(self) -> Sequence[Composite]:
+        """Completes what is inside."""
+        return self._inner.flush() if self._inner is not None else ()
+
+    def close(self) -> None:
+        """Ends the anonymizer's workers."""
+        if self._inner is not None:
+            self._inner.close()
+
+
+def live_lookahead(settings: Settings, frame_bytes: int) -> int:
+    """Frames that a live stream looks ahead: as many as are wanted, and as its memory holds.
+
+    >>> live_lookahead(Settings(), 8192 * 4320 * 3 // 2), live_lookahead(Settings(), 1 << 30)
+    (5, 0)
+    """
+    held = int(settings.limits.lookahead_mb * 1e6) // max(1, frame_bytes)
+    return min(settings.tracking.lookahead_live_frames, held)
+
+
 class LiveAnonymizers:
     """Makes the anonymizers of one stream, one per uninterrupted run of frames.
 
@@ -223,7 +260,10 @@ class LiveAnonymizers:
 
     def _make(self) -> FrameAnonymizer:
         self.tally.new_run()
-        settings, live_frames = self._settings, self._settings.tracking.lookahead_live_frames
+        return SizedAnonymizer(self._made_for)
+
+    def _made_for(self, frame_bytes: int) -> FrameAnonymizer:
+        settings, live_frames = self._settings, live_lookahead(self._settings, frame_bytes)
         self._replacer = SheddingReplacer(self._make_replacer(), self.overload)
         schedule = SheddingSchedule(
             schedule_for(settings, settings.detection.full_every_s), self.overload, live_frames

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import av
 from av.container import InputContainer
@@ -24,11 +25,14 @@ from stream.live.clock import Clock
 from stream.live.errors import SourceLost
 from stream.live.library_errors import reason_of
 from stream.live.sound import Hear, SoundDecoder
-from stream.live.transports import RtspTransport, Transport, transport_for
+from stream.live.transports import RtspTransport, Transport, decoder_bound, transport_for
 from stream.media import StreamShape
 from stream.planes import picture_from_frame
 
-__all__ = ["NetworkSource", "SourceOptions"]
+__all__ = ["LIVE_MAX_PIXELS", "NetworkSource", "SourceOptions"]
+
+LIVE_MAX_PIXELS: Final = 8192 * 4320
+"""Largest live picture, px: 8K. Files may be larger, as they are read one after the other."""
 
 _MOST_BAD_PACKETS = 300
 
@@ -40,12 +44,12 @@ class SourceOptions:
     Attributes:
         rtsp: `tcp` loses nothing and may lag behind; `udp` loses packets and does not.
         timeout_s: silence after which a read fails; connecting may take three times that.
-        max_pixels: larger pictures are refused.
+        max_pixels: larger pictures are refused before they are decoded.
     """
 
     rtsp: RtspTransport = "tcp"
     timeout_s: float = 5.0
-    max_pixels: int = 8192 * 4320
+    max_pixels: int = LIVE_MAX_PIXELS
 
 
 class NetworkSource:
@@ -83,6 +87,7 @@ class NetworkSource:
             gate,
             self._options.timeout_s,
             self._options.rtsp,
+            max_pixels=self._options.max_pixels,
             has_sound=hear is not None,
         )
         self._container = self._opened(self._transport)
@@ -143,8 +148,18 @@ class NetworkSource:
         if not container.streams.video:
             raise SourceLost(f"{self._address} has no video track")
         stream = container.streams.video[0]
-        stream.codec_context.thread_type = "SLICE"
+        context = stream.codec_context
+        self._check_size(context.width, context.height)
+        context.thread_type = "SLICE"
+        context.options = decoder_bound(self._options.max_pixels)
         return stream
+
+    def _check_size(self, width: int, height: int) -> None:
+        if width * height > self._options.max_pixels:
+            raise SourceLost(
+                f"{self._address} sends pictures of {width}×{height}; live, "
+                f"{self._options.max_pixels} px are the most (limits.max_pixels)"
+            )
 
     def _decoded_frames(self) -> Iterator[Frame]:
         bad, index, start = 0, 0, None
@@ -180,8 +195,7 @@ class NetworkSource:
                         self._hear(sound)
 
     def _frame(self, decoded: VideoFrame, index: int) -> Frame:
-        if decoded.width * decoded.height > self._options.max_pixels:
-            raise SourceLost(f"{self._address} sends pictures larger than limits.max_pixels")
+        self._check_size(decoded.width, decoded.height)
         picture = picture_from_frame(decoded, *upright_format(decoded))
         base = decoded.time_base or self._stream.time_base or Fraction(1, 90_000)
         pts = decoded.pts if decoded.pts is not None else int(self._clock.now() / base)

@@ -21,7 +21,7 @@ from stream.live.http_reader import HttpOpener
 from stream.live.relay import Relay
 from stream.live.srt_bridge import FAILURES, options_of, srt_library
 
-__all__ = ["ROOT", "RtspTransport", "Transport", "end_process", "srt_bridge"]
+__all__ = ["ROOT", "RtspTransport", "Transport", "decoder_bound", "end_process", "srt_bridge"]
 __all__ += ["srt_failure", "transport_for"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -29,9 +29,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 RtspTransport = Literal["tcp", "udp"]
 _CONTAINERS: Final = (
-    "hls,applehttp,mpegts,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,flv,live_flv,avi,mpjpeg,mjpeg,"
+    "mpegts,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,flv,live_flv,avi,mpjpeg,mjpeg,"
     "h264,hevc,ivf,mpeg,mpegvideo,yuv4mpegpipe,ogg,aac,mp3"
 )
+"""Formats that hold their own media."""
+_PLAYLISTS: Final = "hls,applehttp"
+"""Those that name what else is to be read. Over HTTP the gate is asked about each; of a file nobody
+would be, and it could lead anywhere."""
+_RIM_PIXELS: Final = 1 << 16
 _LAST_WORD_S: Final = 1.0
 _PROBE: Final = {"fflags": "nobuffer", "analyzeduration": "1000000", "probesize": "1000000"}
 
@@ -56,9 +61,18 @@ def transport_for(
     timeout_s: float,
     rtsp: RtspTransport,
     *,
+    max_pixels: int,
     has_sound: bool = False,
 ) -> Transport:
     """The way to an address; the gate is asked here.
+
+    Args:
+        address: where the source is.
+        gate: decides whether it may be reached.
+        timeout_s: silence after which a read fails.
+        rtsp: how RTSP carries its media.
+        max_pixels: larger pictures are not decoded.
+        has_sound: sound is wanted as well.
 
     Raises:
         AddressRefused: the gate does not let it through, or an option is not known.
@@ -66,13 +80,14 @@ def transport_for(
     """
     if address.kind == "http":
         gate.admit(address)
-        return _Http(address, HttpOpener(address, gate, timeout_s), timeout_s)
+        return _Http(address, HttpOpener(address, gate, timeout_s), timeout_s, max_pixels)
     ips = gate.admit(address)
     if address.kind in ("rtsp", "rtmp"):
-        return _Relayed(address, Relay(address, ips, timeout_s), timeout_s, rtsp, has_sound)
+        relay = Relay(address, ips, timeout_s)
+        return _Relayed(address, relay, timeout_s, rtsp, has_sound, max_pixels)
     if address.kind == "srt":
-        return _Piped(srt_bridge(address, ips[0], goes_out=False), timeout_s)
-    return _Local(address, timeout_s)
+        return _Piped(srt_bridge(address, ips[0], goes_out=False), timeout_s, max_pixels)
+    return _Local(address, timeout_s, max_pixels)
 
 
 class _Relayed:
@@ -83,7 +98,9 @@ class _Relayed:
         timeout_s: float,
         rtsp: RtspTransport,
         has_sound: bool,
+        max_pixels: int,
     ) -> None:
+        self._pixels = max_pixels
         self._address, self._relay, self._timeout_s = address, relay, timeout_s
         self._options = dict(_PROBE)
         if address.kind == "rtsp":
@@ -106,27 +123,31 @@ class _Relayed:
         scheme = self._address.kind
         url = self._address.url("127.0.0.1", self._relay.port, scheme)
         form = "rtsp" if scheme == "rtsp" else "flv"
-        return _opened(url, form, self._options, self._timeout_s)
+        return _opened(url, form, self._options, self._timeout_s, self._pixels)
 
     def close(self) -> None:
         self._relay.close()
 
 
 class _Http:
-    def __init__(self, address: Address, opener: HttpOpener, timeout_s: float) -> None:
+    def __init__(
+        self, address: Address, opener: HttpOpener, timeout_s: float, max_pixels: int
+    ) -> None:
+        self._pixels = max_pixels
         self._address, self._opener, self._timeout_s = address, opener, timeout_s
         self.failure = ""
 
     def open(self) -> InputContainer:
         options = {
             **_PROBE,
-            "format_whitelist": _CONTAINERS,
+            "format_whitelist": f"{_CONTAINERS},{_PLAYLISTS}",
             "protocol_whitelist": "http,https,tls,tcp,crypto",
             "http_persistent": "0",
             "http_multiple": "0",
         }
         return av.open(
             self._address.url(),
+            options=decoder_bound(self._pixels),
             container_options=options,
             timeout=(3 * self._timeout_s, self._timeout_s),
             io_open=self._opener,
@@ -137,7 +158,8 @@ class _Http:
 
 
 class _Piped:
-    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float, max_pixels: int) -> None:
+        self._pixels = max_pixels
         self._process, self._timeout_s = process, timeout_s
 
     @property
@@ -150,6 +172,7 @@ class _Piped:
             self._process.stdout,
             "r",
             format="mpegts",
+            options=decoder_bound(self._pixels),
             container_options=dict(_PROBE),
             timeout=(3 * self._timeout_s, self._timeout_s),
         )
@@ -159,18 +182,19 @@ class _Piped:
 
 
 class _Local:
-    def __init__(self, address: Address, timeout_s: float) -> None:
+    def __init__(self, address: Address, timeout_s: float, max_pixels: int) -> None:
+        self._pixels = max_pixels
         self._address, self._timeout_s = address, timeout_s
         self.failure = ""
 
     def open(self) -> InputContainer:
         if self._address.kind == "camera":
-            return _opened(self._address.path, "v4l2", {}, self._timeout_s)
+            return _opened(self._address.path, "v4l2", {}, self._timeout_s, self._pixels)
         path = Path(self._address.path)
         if path.name == "-" or is_pipe_or_device(path):
             raise SourceLost(f"cannot read {self._address}: it is no regular file; save it first")
-        options = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,crypto"}
-        return _opened(self._address.path, None, options, self._timeout_s)
+        options = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}
+        return _opened(f"file:{path.absolute()}", None, options, self._timeout_s, self._pixels)
 
     def close(self) -> None:
         """Reads of files and cameras end by themselves."""
@@ -233,7 +257,23 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def _opened(
-    url: str, form: str | None, options: dict[str, str], timeout_s: float
+    url: str, form: str | None, options: dict[str, str], timeout_s: float, max_pixels: int
 ) -> InputContainer:
-    timeout = (3 * timeout_s, timeout_s)
-    return av.open(url, format=form, container_options=options, timeout=timeout)
+    return av.open(
+        url,
+        format=form,
+        options=decoder_bound(max_pixels),
+        container_options=options,
+        timeout=(3 * timeout_s, timeout_s),
+    )
+
+
+def decoder_bound(max_pixels: int) -> dict[str, str]:
+    """Options under which a decoder makes no room for pictures that are much larger than this.
+
+    Decoders round sizes up and need a rim, so that the exact limit is for others to hold.
+
+    >>> decoder_bound(1 << 20)
+    {'max_pixels': '1245184'}
+    """
+    return {"max_pixels": str(max_pixels + max_pixels // 8 + _RIM_PIXELS)}

@@ -16,9 +16,11 @@ from av.video.frame import VideoFrame
 
 from engines.types import Frame
 from stream.errors import MailboxClosed
+from stream.live.bounded_decoders import bound_decoders
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.errors import OfferRefused, ViewerRefused
+from stream.live.network_source import LIVE_MAX_PIXELS
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import Hear, SoundDecoder
@@ -70,6 +72,7 @@ class WhipEntrance:
     """
 
     def __init__(self, counters: Counters, capacity: int, max_pixels: int, clock: Clock) -> None:
+        bound_decoders(LIVE_MAX_PIXELS)
         self._clock = clock
         self._hear: Hear | None = None
         self._seen: tuple[float, float] | None = None
