@@ -14,7 +14,7 @@ from aiortc import RTCConfiguration, RTCIceServer, RTCPeerConnection, RTCSession
 
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.h264_offers import RECEIVED_MODES, offer_in_baseline, with_offered_profiles
-from stream.live.trickle import candidates_of_fragment, restarts_ice
+from stream.live.trickle import candidates_of_fragment, restarts_ice, with_peers_alone
 
 __all__ = ["RtcSession", "RtcSessions", "check_offer", "limit_ice_addresses"]
 
@@ -152,6 +152,7 @@ class RtcSessions:
     async def _answered(self, session: RtcSession, offer: str, prepare: Prepare) -> str:
         connection = session.connection
         plain, profiles = offer_in_baseline(offer, self._modes)
+        plain = with_peers_alone(plain)
         await connection.setRemoteDescription(RTCSessionDescription(plain, "offer"))
         await prepare(session)
         await connection.setLocalDescription(await connection.createAnswer())

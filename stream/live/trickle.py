@@ -10,11 +10,16 @@ from aiortc.sdp import candidate_from_sdp
 
 from stream.live.errors import OfferRefused
 
-__all__ = ["candidates_of_fragment", "restarts_ice"]
+__all__ = ["candidates_of_fragment", "restarts_ice", "with_peers_alone"]
 
 _LONGEST: Final = 16_384
 _MOST_CANDIDATES: Final = 64
 _CANDIDATE: Final = "a=candidate:"
+_LAST: Final = "a=end-of-candidates"
+_PLACE_OF_ADDRESS: Final = 4
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_METADATA: Final = ("100.100.100.200", "fd00:ec2::254")
+"""Of clouds, outside of the link-local range."""
 _NO_PEER: Final = ("is_loopback", "is_link_local", "is_multicast", "is_unspecified")
 
 
@@ -45,6 +50,41 @@ def candidates_of_fragment(fragment: str) -> list[RTCIceCandidate]:
     return found
 
 
+def with_peers_alone(offer: str) -> str:
+    r"""An offer without the candidates that `candidates_of_fragment` would leave out.
+
+    Whoever is left out is still found, as a peer sends first; so the list counts as unfinished.
+
+    >>> with_peers_alone("a=candidate:1 1 udp 1 127.0.0.1 80 typ host\r\na=end-of-candidates\r\n")
+    ''
+    """
+    lines = offer.splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(_CANDIDATE) or _leads_to_a_peer(line)]
+    if len(kept) < len(lines):
+        kept = [line for line in kept if not line.startswith(_LAST)]
+    return "".join(kept)
+
+
+def _leads_to_a_peer(line: str) -> bool:
+    words = line.split()
+    return len(words) > _PLACE_OF_ADDRESS and _is_peer(words[_PLACE_OF_ADDRESS])
+
+
+def _is_peer(text: str) -> bool:
+    """Whether this is an address, and one that a peer on a network can have."""
+    try:
+        ip = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour
+        if ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        ip = inner or ip
+    is_metadata = str(ip) in _METADATA
+    return not is_metadata and not any(getattr(ip, name) for name in _NO_PEER)
+
+
 def restarts_ice(fragment: str, offer: str) -> bool:
     r"""Whether a fragment has other ICE credentials than the offer, which asks for a restart.
 
@@ -60,11 +100,7 @@ def _read(text: str, section: str) -> list[RTCIceCandidate]:
         candidate = candidate_from_sdp(text)
     except (ValueError, IndexError, AssertionError):
         raise OfferRefused("a candidate of the fragment is malformed") from None
-    try:
-        ip = ipaddress.ip_address(candidate.ip)
-    except ValueError:
-        return []
-    if any(getattr(ip, name) for name in _NO_PEER):
+    if not _is_peer(candidate.ip):
         return []
     candidate.sdpMid = section
     return [candidate]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
 import structlog
 
 from config.service import Role
+from stream.live.errors import ViewerRefused
 from stream.live.rtc_sessions import Prepare, RtcSession, RtcSessions
 from stream.service.errors import StreamConflict
 from stream.service.tokens import Holder, TokenBook
@@ -25,12 +27,16 @@ class Guests:
     Args:
         sessions: of the viewers or of the publishers.
         role: what their tokens have to allow; names them in logs.
+        most_waiting: sessions that one token may have which are not connected yet: whoever holds
+            it cannot take every place with offers that lead nowhere.
     """
 
-    def __init__(self, sessions: RtcSessions, role: Role) -> None:
+    def __init__(self, sessions: RtcSessions, role: Role, most_waiting: int = 8) -> None:
+        self._most_waiting = most_waiting
         self._sessions = sessions
         self._role = role
         self._present: dict[str, tuple[RtcSession, Holder]] = {}
+        self._coming: Counter[str] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, stream: str | None = None) -> int:
@@ -48,15 +54,28 @@ class Guests:
 
         Raises:
             OfferRefused: malformed, or nothing in common.
-            ViewerRefused: every place is taken.
+            ViewerRefused: every place is taken, or this token waits for too many.
             StreamConflict: the stream was taken away meanwhile.
         """
         self._loop = asyncio.get_running_loop()
-        session, answer = await self._sessions.begin(stream, offer, prepare)
+        if self._waiting(holder) >= self._most_waiting:
+            raise ViewerRefused("this token has sessions enough that are not connected yet")
+        self._coming[holder.sha256] += 1
+        try:
+            session, answer = await self._sessions.begin(stream, offer, prepare)
+        finally:
+            self._coming[holder.sha256] -= 1
         if session.is_ended:
             raise StreamConflict(TAKEN_AWAY)
         self._register(session, holder)
         return session, answer
+
+    def _waiting(self, holder: Holder) -> int:
+        """Sessions of a token that have been answered and are not connected, or will be."""
+        return self._coming[holder.sha256] + sum(
+            other.sha256 == holder.sha256 and session.connection.connectionState != "connected"
+            for session, other in self._present.values()
+        )
 
     async def add_candidates(self, session: RtcSession, fragment: str) -> bool:
         """Takes further addresses of a guest; see `RtcSessions.add_candidates`.

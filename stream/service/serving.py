@@ -73,8 +73,16 @@ class Service:
             settings,
             fleet,
             TokenBook(settings.access.tokens),
-            Guests(RtcSessions(servers, webrtc.idle_s, most_viewers, SENT_MODES), "viewer"),
-            Guests(RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers), "publisher"),
+            Guests(
+                RtcSessions(servers, webrtc.idle_s, most_viewers, SENT_MODES),
+                "viewer",
+                _part(webrtc.max_viewers),
+            ),
+            Guests(
+                RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers),
+                "publisher",
+                _part(webrtc.max_publishers),
+            ),
             list(engines.choices),
             self.reload,
         )
@@ -237,6 +245,11 @@ async def serve_at(
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.handle_exit, number, None)
     await server.serve(sockets)
+
+
+def _part(places: int) -> int:
+    """Places that one token may hold without using them: a quarter, so that others get in."""
+    return max(1, places // 4)
 
 
 def _reload_on_change(service: Service, file: Path | None, ended: threading.Event) -> None:

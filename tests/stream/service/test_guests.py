@@ -129,3 +129,48 @@ def test_viewer_of_a_stream_that_is_removed_meanwhile_is_refused(
 
     with running_service(settings()) as service:
         talk(service, conversation)
+
+
+def test_token_cannot_take_every_place_with_offers_that_never_connect() -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        answers = [(await join(client, "whep", "desk", "viewer")).status_code for _ in range(8)]
+        assert answers.count(201) == 4
+        assert set(answers[4:]) == {503}
+        assert (await join(client, "whep", "desk", "publisher")).status_code in (201, 403)
+        assert (await join(client, "whep", "desk", "operator")).status_code == 201
+        await service.context.viewers.end_all()
+        assert (await join(client, "whep", "desk", "viewer")).status_code == 201
+        await service.context.viewers.end_all()
+
+    with running_service(settings()) as service:
+        talk(service, conversation)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1", "0.0.0.0"),
+        *("224.0.0.1", "100.100.100.200", "64:ff9b::7f00:1", "printer.local"),
+    ],
+)
+def test_candidates_that_no_peer_has_are_not_sent_to(address: str) -> None:
+    async def check() -> None:
+        sessions = RtcSessions([], idle_s=5.0, most=1)
+
+        async def take(session: RtcSession) -> None:
+            for transceiver in session.connection.getTransceivers():
+                ice = transceiver.receiver.transport.transport
+                found.extend(one.ip for one in ice.getRemoteCandidates())
+
+        async with offer_of("whep") as offer:
+            lines = offer.replace("\r\n", "\n").split("\n")
+            at = next(n for n, line in enumerate(lines) if line.startswith("a=candidate:"))
+            for number, wanted in enumerate((address, "192.0.2.7")):
+                lines.insert(at, f"a=candidate:{number + 90} 1 udp 9 {wanted} 4000 typ host")
+            session, _ = await sessions.begin("desk", "\r\n".join(lines), take)
+        await sessions.end(session)
+
+    found: list[str] = []
+    asyncio.run(check())
+    assert "192.0.2.7" in found
+    assert address not in found
