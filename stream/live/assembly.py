@@ -23,6 +23,7 @@ from stream.live.backoff import Backoff
 from stream.live.bounded_detector import BoundedDetector
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.encoder_share import EncoderShares
 from stream.live.latest_picture import LatestPicture
 from stream.live.live_anonymizer import LiveAnonymizers
 from stream.live.live_encoder import EncoderOptions, LiveCodec
@@ -38,6 +39,7 @@ from stream.live.timeline import Timeline
 from stream.live.turns import Turns
 from stream.live.viewer_encoder import ViewerEncoder
 from stream.live.whip import WhipEntrance
+from stream.marking import sei_nal
 from stream.media import Sink, Source
 from stream.methods import method_warning
 from stream.replacement import CoverEveryFace, FaceReplacer
@@ -69,6 +71,7 @@ class RunningStream:
         entrance: where browsers publish it; None where it has a source of its own.
         encoder_options: for viewers.
         clock: time.
+        encoders: shared by all outputs of the stream.
         is_marked: segments carry the machine-readable mark.
     """
 
@@ -80,9 +83,11 @@ class RunningStream:
         entrance: WhipEntrance | None,
         encoder_options: EncoderOptions,
         clock: Clock,
+        encoders: EncoderShares,
         *,
         is_marked: bool = True,
     ) -> None:
+        self._shares = encoders
         self.spec = spec
         self.live = live
         self.anonymizers = anonymizers
@@ -106,7 +111,12 @@ class RunningStream:
         with self._lock:
             if codec not in self._encoders:
                 made = ViewerEncoder(
-                    self.spec.name, codec, self._encoder_options, self._clock, self.live.counters
+                    self.spec.name,
+                    codec,
+                    self._encoder_options,
+                    self._clock,
+                    self.live.counters,
+                    partial(self._shares.begin, self._encoder_options, codec),
                 )
                 self._encoders[codec] = made
                 self.live.add_outlet(made)
@@ -124,6 +134,7 @@ class RunningStream:
                     self.live.counters,
                     _MOST_WAITING,
                     is_marked=self._is_marked,
+                    shares=self._shares,
                 )
                 self.live.add_outlet(self._hls)
             return self._hls
@@ -189,6 +200,8 @@ class Assembly:
             has_sound=spec.audio == "pass",
             cover=anonymizers.cover,
         )
+        is_marked = self.settings.anonymize.privacy.label
+        encoders = EncoderShares(sei_nal() if is_marked else b"")
         running = RunningStream(
             spec,
             live,
@@ -196,9 +209,10 @@ class Assembly:
             entrance,
             self._encoder_options(),
             self.clock,
-            is_marked=self.settings.anonymize.privacy.label,
+            encoders,
+            is_marked=is_marked,
         )
-        for name, open_sink in self._ways_out(spec):
+        for name, open_sink in self._ways_out(spec, encoders):
             live.add_lane(self._lane(spec, name, open_sink, counters))
         self._warn_of_method(spec)
         return running
@@ -244,8 +258,11 @@ class Assembly:
         options = SourceOptions(self.settings.sources.rtsp_transport, self._timeout_s, largest)
         return None, lambda hear: NetworkSource(address, self.gate, self.clock, options, hear)
 
-    def _ways_out(self, spec: StreamSpec) -> list[tuple[str, Callable[[], Sink]]]:
+    def _ways_out(
+        self, spec: StreamSpec, encoders: EncoderShares
+    ) -> list[tuple[str, Callable[[], Sink]]]:
         options = self._encoder_options()
+        begin = partial(encoders.begin, options, "h264")
         is_marked = self.settings.anonymize.privacy.label
         has_sound = spec.audio == "pass"
         ways: list[tuple[str, Callable[[], Sink]]] = []
@@ -259,6 +276,7 @@ class Assembly:
                 options,
                 is_marked=is_marked,
                 has_sound=has_sound,
+                begin=begin,
             )
             ways.append((str(address), make))
         if spec.record:
@@ -272,6 +290,7 @@ class Assembly:
                 self._retention(),
                 is_marked=is_marked,
                 has_sound=has_sound,
+                begin=begin,
             )
             ways.append((RECORDING, record))
         return ways

@@ -58,6 +58,7 @@ class HlsWindow:
         self.part_s = part_s
         self.initial = b""
         self._target_s = math.ceil(keyframe_s) + 1
+        self._least_s = keyframe_s / 2
         self._wall = wall
         self._lock = threading.Lock()
         self._segments: deque[_Segment] = deque(maxlen=_COMPLETE_SEGMENTS + 1)
@@ -67,7 +68,7 @@ class HlsWindow:
         """Takes the next fragment; whether a part or a segment became complete."""
         duration_s = fragment.duration / _TICKS_PER_S
         with self._lock:
-            is_fresh = self._begin_segment() if fragment.is_key else False
+            is_fresh = self._begin_segment() if self._is_cut(fragment) else False
             if not self._segments:
                 return False
             segment = self._segments[-1]
@@ -80,6 +81,14 @@ class HlsWindow:
                 return is_fresh
             _close_part(segment)
             return True
+
+    def _is_cut(self, fragment: Fragment) -> bool:
+        """Whether a segment begins here: not where key frames come early, asked for by others."""
+        if not fragment.is_key or not self._segments:
+            return fragment.is_key
+        newest = self._segments[-1]
+        lasted_s = newest.duration_s + (newest.open_part.duration_s if newest.open_part else 0.0)
+        return lasted_s >= self._least_s
 
     def clear(self) -> None:
         """Forgets everything; numbers go on, so that no player takes new parts for old ones."""

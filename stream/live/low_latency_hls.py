@@ -12,9 +12,10 @@ from engines.compositor import Composite
 from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.encoder_share import EncoderShares, Encoding
 from stream.live.errors import ViewerRefused
 from stream.live.hls_window import HlsWindow
-from stream.live.live_encoder import EncoderOptions, LiveEncoder
+from stream.live.live_encoder import EncoderOptions
 from stream.live.part_cutter import PartCutter
 from stream.mailbox import Mailbox
 from stream.marking import sei_nal
@@ -37,6 +38,7 @@ class LowLatencyHls:
         counters: gets faults.
         most_waiting: requests that may wait for a part at once; more are refused.
         is_marked: adds the machine-readable mark to key frames.
+        shares: the encoders of the stream; one of its own where None.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class LowLatencyHls:
         most_waiting: int,
         *,
         is_marked: bool,
+        shares: EncoderShares | None = None,
     ) -> None:
+        self._shares = shares or EncoderShares(sei_nal() if is_marked else b"")
         keyframe_s = min(options.keyframe_s, _LONGEST_KEYFRAME_S)
         self._options = replace(options, keyframe_s=keyframe_s)
-        self._mark = sei_nal() if is_marked else b""
         self._clock = clock
         self._counters = counters
         self._most_waiting = most_waiting
@@ -120,11 +123,11 @@ class LowLatencyHls:
                     encoder, cutter = self._fresh()
         cutter.close()
 
-    def _fresh(self) -> tuple[LiveEncoder, PartCutter]:
+    def _fresh(self) -> tuple[Encoding, PartCutter]:
         self.window.clear()
-        return LiveEncoder(self._options, "h264", self._mark), PartCutter()
+        return self._shares.begin(self._options, "h264"), PartCutter()
 
-    def _add(self, composite: Composite, encoder: LiveEncoder, cutter: PartCutter) -> None:
+    def _add(self, composite: Composite, encoder: Encoding, cutter: PartCutter) -> None:
         for picture in encoder.encode(composite):
             for fragment in cutter.cut(picture):
                 self.window.initial = cutter.initial

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from engines.compositor import Composite
 from engines.errors import KveilError
 from stream.live.address import Address, Gate
+from stream.live.encoder_share import Encoding, MakeEncoding
 from stream.live.errors import SinkLost
 from stream.live.library_errors import reason_of
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
@@ -28,6 +30,7 @@ class NetworkSink:
         is_marked: adds the machine-readable mark to key frames and metadata.
         timeout_s: for connecting.
         has_sound: there is a track of sound, fed by `write_sound`.
+        begin: gives the encoding, where others share it; one of its own where None.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class NetworkSink:
         is_marked: bool = True,
         timeout_s: float = 5.0,
         has_sound: bool = False,
+        begin: MakeEncoding | None = None,
     ) -> None:
         self._address = address
         self._gate = gate
@@ -47,7 +51,8 @@ class NetworkSink:
         self._has_sound = has_sound
         self._line = SoundLine()
         mark = sei_nal() if is_marked else b""
-        self._encoder = LiveEncoder(options or EncoderOptions(), "h264", mark)
+        own = partial(LiveEncoder, options or EncoderOptions(), "h264", mark)
+        self._encoder: Encoding = (begin or own)()
         self._outgoing: Outgoing | None = None
         self._is_aborted = False
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from av.container import OutputContainer
 
 from engines.compositor import Composite
 from engines.errors import KveilError
+from stream.live.encoder_share import Encoding, MakeEncoding
 from stream.live.errors import AddressRefused, SinkLost
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
 from stream.live.packet_muxer import PacketMuxer
@@ -70,6 +72,7 @@ class RecordingSink:
         wall: present time, for names and ages.
         is_marked: adds the machine-readable mark.
         has_sound: there is a track of sound, fed by `write_sound`.
+        begin: gives the encoding, where others share it; one of its own where None.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class RecordingSink:
         *,
         is_marked: bool = True,
         has_sound: bool = False,
+        begin: MakeEncoding | None = None,
     ) -> None:
         self._folder = folder
         self._retention = retention or Retention()
@@ -89,7 +93,8 @@ class RecordingSink:
         self._line = SoundLine()
         self._metadata = CONTAINER_MARK if is_marked else {}
         mark = sei_nal() if is_marked else b""
-        self._encoder = LiveEncoder(options or EncoderOptions(), "h264", mark)
+        own = partial(LiveEncoder, options or EncoderOptions(), "h264", mark)
+        self._encoder: Encoding = (begin or own)()
         self._muxer: PacketMuxer | None = None
         self._path: Path | None = None
         self._began = 0

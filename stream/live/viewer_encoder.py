@@ -6,11 +6,13 @@ import asyncio
 import threading
 from collections import deque
 from contextlib import suppress
+from functools import partial
 
 from engines.compositor import Composite
 from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.encoder_share import Encoding, MakeEncoding
 from stream.live.live_encoder import EncodedPicture, EncoderOptions, LiveCodec, LiveEncoder
 from stream.mailbox import Mailbox
 
@@ -84,6 +86,7 @@ class ViewerEncoder:
         options: of the encoder.
         clock: paces key frames on demand.
         counters: gets drops.
+        begin: gives the encoding, where others share it; one of its own where None.
     """
 
     def __init__(
@@ -93,15 +96,15 @@ class ViewerEncoder:
         options: EncoderOptions,
         clock: Clock,
         counters: Counters,
+        begin: MakeEncoding | None = None,
     ) -> None:
-        self._codec: LiveCodec = codec
-        self._options = options
+        self._begin: MakeEncoding = begin or partial(LiveEncoder, options, codec)
         self._clock = clock
         self._counters = counters
         self._mailbox = Mailbox[Composite](_WAITING_COMPOSITES, on_full="drop_oldest")
         self._lock = threading.Lock()
         self._viewers: tuple[Viewer, ...] = ()
-        self._encoder: LiveEncoder | None = None
+        self._encoder: Encoding | None = None
         self._size = (0, 0)
         self._key_s = -1e9
         self._thread = threading.Thread(target=self._run, name=f"{name}-{codec}", daemon=True)
@@ -115,6 +118,8 @@ class ViewerEncoder:
     def add(self, viewer: Viewer) -> None:
         """Lets a viewer in, with a key frame."""
         with self._lock:
+            if not self._viewers:  # what was encoded for others meanwhile is old
+                self._encoder = None
             self._viewers = (*self._viewers, viewer)
         self.want_key()
 
@@ -160,10 +165,11 @@ class ViewerEncoder:
     def _spread(self, composite: Composite) -> None:
         """Encodes; a change of size takes a fresh encoder, which browsers follow."""
         size = (composite.picture.height, composite.picture.width)
-        if self._encoder is None or self._size != size:
+        encoder = self._encoder
+        if encoder is None or self._size != size:
             self._size = size
-            self._encoder = LiveEncoder(self._options, self._codec)
-        for picture in self._encoder.encode(composite):
+            encoder = self._encoder = self._begin()
+        for picture in encoder.encode(composite):
             served = [viewer.offer(picture) for viewer in self._viewers]
             if not all(served):
                 self.want_key()

@@ -103,3 +103,13 @@ def test_nothing_is_told_before_a_segment_is_complete() -> None:
     window = HlsWindow(1.0, PART_S)
     assert not window.add(Fragment(b"no key before", 0, 3600, False))
     assert not window.has(0, 0)
+
+
+def test_key_frame_that_comes_early_begins_no_segment() -> None:
+    """Another output may ask for it at any time; players would get segments of one picture."""
+    window = HlsWindow(1.0, PART_S, wall=lambda: WALL)
+    for number in range(60):
+        is_key = number % 10 == 0 or number % 10 == 3
+        window.add(Fragment(b"x", number * 9000, 9000, is_key))
+    lengths = [float(length) for length in re.findall(r"#EXTINF:([\d.]+)", window.playlist())]
+    assert lengths == [1.0] * 5
