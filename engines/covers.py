@@ -31,7 +31,7 @@ DEFAULT_MARGIN: Final = 1.2
 _TURNED: Final = (0.3, 0.45)
 """Distance of the nose from the middle of the box, over its width, of a head that begins to
 hide an ear and of one seen from the side."""
-_BEHIND: Final = 0.6
+_BEHIND: Final = 0.3
 """Widths of the box by which the cover of a head seen from the side reaches behind it."""
 
 

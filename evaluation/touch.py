@@ -30,8 +30,10 @@ _AROUND: Final = 1.3
 """Size of what may change for a face over the size of its box."""
 _CHANGE: Final = 12.0
 """Grey levels, mean of 3×3 pixels, from which a pixel counts as changed; encoders change less."""
-_LEAST_SPOT_PX: Final = 60
+_LEAST_SPOT_PX: Final = 150
 """Area from which a changed place counts as a cover."""
+_THIN_PX: Final = 5
+"""Width up to which a changed place is a rim or noise, and no place of its own."""
 _ON_FACE: Final = 0.2
 """Share of a changed place on true faces from which it belongs to one."""
 _BARE: Final = 0.5
@@ -179,7 +181,9 @@ def changed_pixels(original: BgrImage, anonymized: BgrImage) -> Mask:
 
 def _spots(changed: Mask, near: Mask) -> Iterable[NDArray[np.float64]]:
     """(4,) boxes x0 y0 x1 y1 px of the changed places that belong to no face."""
-    count, marks, stats, _ = cv2.connectedComponentsWithStats(changed.astype(np.uint8))
+    kernel = np.ones((_THIN_PX, _THIN_PX), np.uint8)
+    solid = cv2.morphologyEx(changed.astype(np.uint8), cv2.MORPH_OPEN, kernel)
+    count, marks, stats, _ = cv2.connectedComponentsWithStats(solid)
     for number in range(1, count):
         left, top, width, height, area = stats[number].tolist()
         if area < _LEAST_SPOT_PX:

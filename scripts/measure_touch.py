@@ -36,6 +36,7 @@ from evaluation.touch import Touch, TouchMeter
 
 NETWORKS = ("scrfd_500m_bnkps.onnx", "face_detection_yunet_2026may.onnx")
 _INPUT_PX = 640
+_CLEAR = 0.5
 _CROP_PX = 96
 _MOST_CROPS = 120
 _HEAD = (
@@ -67,8 +68,9 @@ class Judges:
         return steadied(found)
 
     def found_again(self, image: BgrImage) -> list[Face]:
-        """Faces that either finds."""
-        return [face for finder in self.finders for face in finder.find(image)]
+        """Faces that either finds clearly."""
+        found = [face for finder in self.finders for face in finder.find(image)]
+        return [face for face in found if face.score >= _CLEAR]
 
     def _keep(self, image: BgrImage, face: Face) -> None:
         x0, y0, x1, y1 = (round(float(value)) for value in face.box_px)

@@ -162,7 +162,7 @@ def test_region_of_a_head_seen_from_the_side_reaches_behind_it(side: int) -> Non
     landmarks[2, 0] = 150 + 45 * side
     x0, _, x1, _ = grown_box(box, 1.3, landmarks)
     behind, before = (100 - x0, x1 - 200) if side > 0 else (x1 - 200, 100 - x0)
-    assert behind == pytest.approx(75)
+    assert behind == pytest.approx(45)
     assert before == pytest.approx(15)
 
 
