@@ -22,6 +22,8 @@ HOLDER: Final = "holder"
 _LOG = structlog.get_logger("kveil.http")
 _BODY_S: Final = 10.0
 _MOST_CLIENTS: Final = 4096
+_MOST_REQUESTS: Final = 512
+"""Under way at once; probes are answered all the same."""
 _MOST_DIGITS: Final = 12
 _ALIVE: Final = "/healthz"
 _PROBES: Final = {_ALIVE, "/readyz"}
@@ -108,6 +110,7 @@ class RequestBounds:
         self._origins = set(origins)
         self._is_open = is_open
         self._tellings = Buckets(1)
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -122,9 +125,15 @@ class RequestBounds:
             answer = JSONResponse({"detail": text}, status, headers=_after(status))
             await answer(scope, receive, _safely(send))
             return
-        await self._bounded(scope, receive, self._counting(client, scope, _safely(send)))
+        self._under_way += 1
+        try:
+            await self._bounded(scope, receive, self._counting(client, scope, _safely(send)))
+        finally:
+            self._under_way -= 1
 
     def _refusal(self, headers: Headers, client: str, path: str) -> tuple[int, str] | None:
+        if path not in _PROBES and self._under_way >= _MOST_REQUESTS:
+            return 503, "too many requests are under way; try again in a moment"
         if path != _ALIVE and not self._requests.take(client):
             return 429, "too many requests; slow down"
         if path not in _PROBES and not self._failures.has_any(client):
@@ -216,7 +225,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _after(status: int) -> dict[str, str]:
-    return {"Retry-After": "10"} if status == 429 else {}
+    return {"Retry-After": "10"} if status in (429, 503) else {}
 
 
 def _safely(send: Send) -> Send:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from config.service import Listen
 from stream.errors import UsageRefused
+from stream.service.connections import ConnectionBounds, bounded_protocol
 
 __all__ = ["AnnouncingServer", "bound_sockets", "make_server"]
 
@@ -85,11 +86,14 @@ class AnnouncingServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def make_server(listen: Listen, app: ASGIApp) -> AnnouncingServer:
+def make_server(
+    listen: Listen, app: ASGIApp, bounds: ConnectionBounds | None = None
+) -> AnnouncingServer:
     """The server of an application; `serve` takes the sockets that `bound_sockets` gave."""
     return AnnouncingServer(
         uvicorn.Config(
             app,
+            http=bounded_protocol(bounds),
             host=listen.host,
             port=listen.port,
             ssl_certfile=listen.tls_certificate or None,
@@ -100,7 +104,6 @@ def make_server(listen: Listen, app: ASGIApp) -> AnnouncingServer:
             proxy_headers=False,
             timeout_keep_alive=10,
             timeout_graceful_shutdown=_GOODBYE_S,
-            limit_concurrency=512,
             h11_max_incomplete_event_size=16_384,
         )
     )
