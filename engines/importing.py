@@ -212,6 +212,8 @@ def _ports(content: bytes) -> Manifest:
 
 def _digest(path: Path) -> str:
     digest = hashlib.sha256()
+    if path.exists() and not path.is_file():  # a pipe would be waited for, perhaps for ever
+        raise ModelMissing(f"{path.name} is no regular file; save the model to one first")
     try:
         with path.open("rb") as file:
             while block := file.read(1 << 20):

@@ -40,6 +40,9 @@ def check_inputs(
         if path is not None and not path.exists():
             message = f"{path}: there is no such file or folder; check the path"
             raise FacesUnreadable(message)
+        if path is not None and not path.is_file() and not path.is_dir():
+            message = f"{path} is no regular file, and it is read twice; save it to one first"
+            raise FacesUnreadable(message)
     if source.is_dir() and anonymized is not None:
         message = (
             f"{source} is a folder: leave out {anonymized.name}, or give two clips; "
@@ -95,6 +98,9 @@ def _check_written(path: Path, advice: str) -> None:
     folder = path.parent
     if path.is_dir():
         message = f"{path} is a folder: {advice}"
+        raise ReportNotWritable(message)
+    if path.exists() and not path.is_file():
+        message = f"{path} is no regular file: {advice}"
         raise ReportNotWritable(message)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         message = f"{folder}: cannot write a report there; make the folder or choose another one"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -174,3 +175,10 @@ def test_other_layouts_are_recognised_and_sound(
     assert done.source == layout
     verdicts = list(verified(list(catalogue(tmp_path))[-1]))
     assert [verdict.fault for verdict in verdicts] == [""]
+
+
+@pytest.mark.timeout(20)
+def test_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.onnx")
+    with pytest.raises(ModelMissing, match="no regular file"):
+        import_model(tmp_path / "model.onnx", folder=tmp_path / "models")

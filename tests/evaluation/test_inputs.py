@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -120,3 +121,11 @@ def test_an_earlier_report_among_the_faces_is_written_again(place: Path) -> None
 def test_what_can_work_is_let_through(place: Path) -> None:
     check_inputs(place / "faces", None, place / "r.json")
     check_inputs(place / "clip.mp4", place / "clip.mp4", place / "r.json")
+
+
+def test_a_pipe_is_neither_read_nor_written(place: Path) -> None:
+    pipe, clip = place / "pipe.mp4", place / "clip.mp4"
+    os.mkfifo(pipe)
+    for source, anonymized in ((pipe, clip), (clip, pipe)):
+        assert "no regular file" in str(refusal(source, anonymized, place / "r.json"))
+    assert "no regular file" in str(refusal(place / "faces", None, pipe))
