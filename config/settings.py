@@ -99,9 +99,6 @@ class Privacy(Section):
     """While fewer than k real people are known: a donor surrogate, counted, or a cover."""
     scope: Literal["track", "session", "camera", "forever"] = "session"
     """How long a person keeps a surrogate; wider is more useful and more linkable."""
-    surroundings: Literal["altered", "kept"] = "altered"
-    """Exchanges where hair begins above a synthetic face, which tells who it is, for the
-    surrogate's hairline; or leaves heads as they are."""
     foreground: Literal["drawn", "hidden"] = "drawn"
     """Draws hands and things before a face again over the synthetic one, blurred, or paints over
     them. Drawn, a part of a face that was taken for a hand would appear blurred."""

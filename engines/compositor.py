@@ -7,7 +7,7 @@ leads to a cover, whatever is wrong with a frame to a cover of the whole frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from typing import Final, Literal, NoReturn
@@ -110,7 +110,6 @@ def compose(
     causes: Mapping[int, str] | None = None,
     *,
     margin: float = DEFAULT_MARGIN,
-    meanwhile: Callable[[], None] | None = None,
 ) -> Composite:
     """Swaps or covers every face of a frame, in place.
 
@@ -126,8 +125,6 @@ def compose(
         causes: why a track has no patch, by track id.
         margin: width of a cover over width of the face's box; larger hides more of the
             head, smaller shows more of the scene. At least 1.
-        meanwhile: called while others may work on what is around the faces; not called where an
-            error comes before that.
 
     Returns:
         The composite; it owns the frame's picture.
@@ -137,7 +134,7 @@ def compose(
     """
     try:
         layers = {number: _layers_of(one) for number, one in patches.items()}
-        outcomes = _edit(frame.picture, tracks, layers, cover, causes or {}, margin, meanwhile)
+        outcomes = _edit(frame.picture, tracks, layers, cover, causes or {}, margin)
     except Exception as fault:  # whatever it was, the frame may hold a bare face
         told = str(fault) if isinstance(fault, EngineFault) else type(fault).__name__
         return _fully_covered(frame, f"editing failed: {told}", tracks)
@@ -250,9 +247,8 @@ def _edit(
     cover: Cover,
     causes: Mapping[int, str],
     margin: float,
-    meanwhile: Callable[[], None] | None,
 ) -> tuple[FaceOutcome, ...]:
-    """Writes patches, covers, what is around, and last what is in front of the swapped faces.
+    """Writes patches, covers, and last what is in front of the swapped faces.
 
     So a cover is never softened by a neighbour's feather.
     """
@@ -267,7 +263,6 @@ def _edit(
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
-    _continue(picture, others, {number: layers[number] for number in swapped}, meanwhile)
     _lay_fronts(picture, [fronts.get(number) for number in swapped], to_cover, margin)
     return tuple(outcomes)
 
@@ -302,24 +297,6 @@ def _foregrounds(
         }
     except Exception:  # then faces are painted over what hides them, which shows nobody
         return {}
-
-
-def _continue(
-    picture: Picture,
-    others: Mapping[int, Sequence[Box]],
-    layers: Mapping[int, FaceLayers],
-    meanwhile: Callable[[], None] | None,
-) -> None:
-    """Lays what is around the swapped faces: by now no bare face can run into it.
-
-    All of it is made from one picture, whoever makes it and in whatever order.
-    """
-    begun = [one.head(picture, others[number]) for number, one in layers.items()]
-    if meanwhile is not None:
-        meanwhile()
-    for around in [ended() for ended in begun]:
-        if around is not None:
-            picture.lay(around.top, around.left, around.layer)
 
 
 def neighbours(tracks: Sequence[Track], margin: float) -> dict[int, list[Box]]:

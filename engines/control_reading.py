@@ -23,7 +23,6 @@ from engines.face_look import (
     painted_points,
     painting_place,
 )
-from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
 from engines.stylegan.lids import drawn_together
 from engines.stylegan.shape import EYES_APART
@@ -48,10 +47,6 @@ Float32 = NDArray[np.float32]
 
 class Painter(Protocol):
     """What the swap needs of `engines.swapper.Swapper`."""
-
-    @property
-    def hair(self) -> HairReader | None:
-        """Reads hair around faces; None leaves heads as they are."""
 
     @property
     def size(self) -> int:

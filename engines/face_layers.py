@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from engines.foreground import foreground
 from engines.patches import Patch, Placed, PlacedPlanes, defect_of, placed_patch
 from engines.pictures import Picture
-from engines.surroundings import continued
 from engines.types import Box, Face
 
 __all__ = ["FaceLayers", "Laid", "PatchLayers"]
@@ -32,15 +31,6 @@ class FaceLayers(Protocol):
     def face(self, picture: Picture, face: Face) -> Laid | str:
         """What hides the face, or why nothing does, in words."""
 
-    def head(self, picture: Picture, others: Sequence[Box]) -> Callable[[], Laid | None]:
-        """Begins on what is around the face, see `engines.surroundings`, and gives how to get it.
-
-        Args:
-            picture: the composite, with every face replaced or covered; not changed, neither here
-                nor by the caller before it has the layer.
-            others: boxes x0 y0 x1 y1 px of the other faces.
-        """
-
 
 @dataclass(frozen=True, slots=True)
 class PatchLayers:
@@ -59,12 +49,3 @@ class PatchLayers:
     def face(self, picture: Picture, face: Face) -> Placed | str:
         """The patch in the frame, or its defect; see `FaceLayers.face`."""
         return defect_of(self.patch) or placed_patch(picture, face, self.patch)
-
-    def head(self, picture: Picture, others: Sequence[Box]) -> Callable[[], Placed | None]:
-        """What is around the face; see `FaceLayers.head`.
-
-        Raises:
-            EngineFault: the patch is not placed by a similarity, or reading its hair failed.
-        """
-        layer = continued(picture, self.patch, others)
-        return lambda: layer

@@ -60,10 +60,8 @@ def foreground(picture: Picture, patch: Patch, others: Sequence[Box]) -> Placed 
         return None
     drawn = _drawn(picture, patch.occlusion, others)
     placed = None if drawn is None else warped_patch(picture, drawn)
-    if placed is None or patch.outline is not None:
-        return placed
-    # Where the surroundings stay sharp, the thing itself is still to be seen beside the patch.
-    return _within(placed, patch, picture)
+    # Beside the patch, the thing itself is still to be seen.
+    return None if placed is None else _within(placed, patch, picture)
 
 
 def _drawn(picture: Picture, occlusion: Occlusion, others: Sequence[Box]) -> Patch | None:

@@ -21,19 +21,26 @@ from engines.alignment import (
     sized_region,
     to_integer_centres,
 )
-from engines.hairline import HairReader
-from engines.head_memory import HeadMemory
-from engines.head_traits import HEAD_TRAITS
 from engines.occlusion import Occlusion
 from engines.pictures import Picture, PlaneLayer
 from engines.types import Face
 
-__all__ = ["Patch", "Placed", "PlacedPlanes", "defect_of", "hides", "placed_patch", "warped_patch"]
+__all__ = [
+    "Patch",
+    "Placed",
+    "PlacedPlanes",
+    "defect_of",
+    "hides",
+    "identity_mask_of",
+    "placed_patch",
+    "warped_patch",
+]
 
 _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
 _OPAQUE: Final = 1 - 1e-3
 _LEAST_CORNERS: Final = 3
+_FARTHEST_PX: Final = 16000.0
 _LEAST_HIDDEN: Final = 0.85
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
@@ -46,28 +53,19 @@ class Patch:
 
     Attributes:
         pixels: S×S×3 float32 BGR, 0…255.
-        alpha: S×S float32, 1 on the whole identity oval, falling to 0 outside it.
+        alpha: S×S float32, 1 on all of the identity outline, falling to 0 outside it.
         crop_from_frame: (2, 3) float32 similarity that aligned the crop.
-        outline: (M, 2) float32 outline of the painted face, shares of the crop's side. With
-            one, what is around is continued up to the face, see `engines.surroundings`.
-        head: (HEAD_TRAITS,) float32, what the surrogate makes of the head around its face, 0…1;
-            see `engines.head_traits`. None leaves the head as it is.
+        identity: (K, 2) float32, points whose convex hull must be opaque, shares of the crop's
+            side: brows, eyes, nose, mouth, cheeks and chin of this face. None for the identity
+            oval of an average face.
         occlusion: what is in front of the face and is drawn again, see `engines.foreground`.
-        memory: what was read of this head in the frames before; None for a picture alone.
-        hair: reads where the head's hair is; None leaves the head as it is, as without `head`.
-        softness_px: deviation of the blur that `pixels` were given to look like the picture around
-            them, px of the frame: what is drawn beside them is to look so too.
     """
 
     pixels: NDArray[np.float32]
     alpha: NDArray[np.float32]
     crop_from_frame: Similarity
-    outline: NDArray[np.float32] | None = None
-    head: NDArray[np.float32] | None = None
+    identity: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
-    memory: HeadMemory | None = None
-    hair: HairReader | None = None
-    softness_px: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Placed:
         top: first row, on the picture's grid.
         left: first column, on the picture's grid.
         layer: h×w×4 float32: BGR, 0…255, and alpha, which is exactly 1 on every pixel that touches
-            the identity oval.
+            the identity outline.
     """
 
     top: int
@@ -130,11 +128,9 @@ def defect_of(patch: Patch) -> str:
         return "patch is not finite"
     if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
         return "patch is not placed by a similarity"
-    if patch.outline is not None and not _is_outline(patch.outline):
-        return "patch has no proper outline"
-    if patch.head is not None and not _are_traits(patch.head):
-        return "patch has no proper head"
-    inside = identity_mask(size)
+    if patch.identity is not None and not _is_outline(patch.identity):
+        return "patch has no proper identity outline"
+    inside = identity_mask_of(patch, size)
     varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside.astype(np.uint8))[1]
     if float(varies.max()) < _LEAST_VARIATION:
         return "patch is blank"
@@ -146,7 +142,7 @@ def defect_of(patch: Patch) -> str:
 def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
     """Warps a sound patch into the frame, or says why it does not hide this face.
 
-    Every pixel that touches the identity oval gets alpha 1 exactly, computed from the oval
+    Every pixel that touches the identity outline gets alpha 1 exactly, computed from the outline
     itself and not from the interpolated mask, so no original pixel shines through its rim.
 
     Args:
@@ -162,12 +158,42 @@ def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
     placed = warped_patch(picture, patch)
     if placed is None:
         return "face is outside the frame"
+    placed.alpha[_identity_in(placed, patch)] = 1
+    return placed
+
+
+def identity_mask_of(patch: Patch, size: int) -> NDArray[np.bool_]:
+    """Where a patch must be opaque, bool[size, size], at any size of its crop.
+
+    >>> flat = Patch(np.full((8, 8, 3), 9, np.float32), np.ones((8, 8), np.float32),
+    ...              np.eye(2, 3, dtype=np.float32), np.float32([[0, 0], [1, 0], [0.5, 1]]))
+    >>> mask = identity_mask_of(flat, 8)
+    >>> bool(mask[1, 4]), bool(mask[7, 0])
+    (True, False)
+    """
+    if patch.identity is None:
+        return identity_mask(size)
+    return _filled(patch.identity * size, (size, size)) > 0
+
+
+def _identity_in(placed: Placed, patch: Patch) -> NDArray[np.bool_]:
+    """Which pixels of the window touch the patch's identity outline."""
     size, (height, width) = patch.alpha.shape[0], placed.alpha.shape
     local = shifted(patch.crop_from_frame, placed.left, placed.top)
-    # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
-    reach = 0.71 * scale_of(local) / (size * min(IDENTITY_AXES))
-    placed.alpha[near_identity(local, size, height, width, 1 + reach)] = 1
-    return placed
+    if patch.identity is None:
+        # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
+        reach = 0.71 * scale_of(local) / (size * min(IDENTITY_AXES))
+        return near_identity(local, size, height, width, 1 + reach)
+    drawn = _filled(moved(inverse_of(local), patch.identity * size), (height, width))
+    return np.asarray(cv2.dilate(drawn, np.ones((3, 3), np.uint8)) > 0, np.bool_)
+
+
+def _filled(corners: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """The convex hull of points (K, 2), px whose first pixel has its centre at 0.5: uint8."""
+    drawn = np.zeros(shape, np.uint8)
+    places = np.round(np.clip(corners, -_FARTHEST_PX, _FARTHEST_PX) - 0.5).astype(np.int32)
+    cv2.fillConvexPoly(drawn, cv2.convexHull(places), 1)
+    return drawn
 
 
 def warped_patch(picture: Picture, patch: Patch) -> Placed | None:
@@ -252,10 +278,6 @@ def _is_outline(outline: NDArray[np.float32]) -> bool:
     if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < _LEAST_CORNERS:
         return False
     return bool(np.isfinite(outline).all())
-
-
-def _are_traits(head: NDArray[np.float32]) -> bool:
-    return head.shape == (HEAD_TRAITS,) and bool(((head >= 0) & (head <= 1)).all())
 
 
 def _not_similar(similarity: Similarity) -> bool:

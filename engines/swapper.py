@@ -19,9 +19,9 @@ import numpy.typing as npt
 from engines.alignment import EYES
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
-from engines.hairline import HairReader
 from engines.lid_reading import LidReader
 from engines.stylegan.contrast import calmed, contrast_under_light
+from engines.stylegan.details import DonorDetails
 from engines.stylegan.eyes import draw_eyes
 from engines.stylegan.light import (
     bare_face,
@@ -33,19 +33,19 @@ from engines.stylegan.light import (
 )
 from engines.stylegan.masks import (
     alpha_from_outlines,
-    fitted_outline,
+    identity_outlines,
     oval_from_points,
     share_outside,
+    widened_outlines,
 )
 from engines.stylegan.mouth import draw_mouth, mouth_width
 from engines.stylegan.outline import AS_READ, OutlineModel
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
-from engines.stylegan.retouch import Retouch
 from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE
-from engines.stylegan.textures import STRENGTH, Textures
+from engines.stylegan.textures import Textures
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
-from engines.stylegan.traits import eyes_from_latents, head_from_latents
+from engines.stylegan.traits import eyes_from_latents
 from engines.stylegan.warp import TextureFrame, chin_within, uv_from_points
 
 __all__ = [
@@ -108,15 +108,13 @@ class Rendered:
     Attributes:
         pixels: float32[N, S, S, 3] BGR, 0 to 255.
         alpha: float32[N, S, S], 1 on the identity region, feathered outside it only.
-        outline: float32[N, M, 2] of the painted faces as far as they are shown, crop units.
-        head: float32[N, HEAD_TRAITS] traits of the surrogates' heads, 0 to 1.
+        identity: float32[N, K, 2] points whose convex hull must be hidden, crop units.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
     """
 
     pixels: Float32
     alpha: Float32
-    outline: Float32
-    head: Float32
+    identity: Float32
     is_usable: npt.NDArray[np.bool_]
 
 
@@ -135,9 +133,9 @@ class Swapper:
         frame: the face on which textures are stored.
         relief: light and shade that surrogates bring.
         small: a renderer of fewer pixels, for faces that are seen at no more.
-        hair: reads hair around faces, for whoever places what is painted.
         lids: reads how far eyes are open.
         outline: tells where the subject's face ends.
+        details: what the generator leaves out of donors' textures.
 
     Raises:
         ModelRejected: the networks' inputs or outputs have other names or shapes.
@@ -152,11 +150,10 @@ class Swapper:
         frame: TextureFrame,
         relief: ReliefModel = FLAT,
         small: Session | None = None,
-        hair: HairReader | None = None,
         lids: LidReader | None = None,
         outline: OutlineModel = AS_READ,
+        details: DonorDetails | None = None,
     ) -> None:
-        self.hair = hair
         self._lids = lids
         self._outline = outline
         self._landmarker = landmarker
@@ -168,8 +165,7 @@ class Swapper:
         if small is not None:
             self._renderers[_side_of(small)] = small
         reduced = self.sizes[0] if small is not None else None
-        retouch = Retouch(frame, self.size)
-        self._textures = Textures(generator, retouch, strength=STRENGTH, small=reduced)
+        self._textures = Textures(generator, details, small=reduced)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -211,7 +207,9 @@ class Swapper:
         pose = self._shape.pose_of(control.points)
         rest = self._shape.at_rest(latents)
         points = self._shape.swapped(control.points, latents, pose, rest)
-        points[:, OVAL_SLICE, :2] = self._outline.with_cheeks(points, points[:, OVAL_SLICE, :2])
+        theirs = self._outline.of_points(control.points)
+        ours = widened_outlines(points[:, OVAL_SLICE, :2], theirs)
+        points[:, OVAL_SLICE, :2] = ours
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))
@@ -226,7 +224,7 @@ class Swapper:
         _refuse_blank(image)
         insides = [softened(oval, min(size, SOFT_SIZE)) for oval in ovals]
         pixels = _pixels(image, light, insides)
-        heads, eyes = head_from_latents(latents), eyes_from_latents(latents)
+        eyes = eyes_from_latents(latents)
         stretch = mouth_width(points) / mouth_width(rest)
         for row, (picture, wanted, inside) in enumerate(
             zip(pixels, control.light, insides, strict=True)
@@ -237,19 +235,16 @@ class Swapper:
             if control.contrast is not None:
                 bound = float(control.contrast[row])
                 calmed(picture, _levels(picture), wanted, inside, bound)
-        theirs = self._outline.of_points(control.points)
-        ours = np.stack(
-            [
-                fitted_outline(one, other)
-                for one, other in zip(points[:, OVAL_SLICE, :2], theirs, strict=True)
-            ]
-        )
+        identity = identity_outlines(control.points, theirs)
         alpha = np.stack(
-            [alpha_from_outlines(old, new, size) for old, new in zip(theirs, ours, strict=True)]
+            [
+                alpha_from_outlines(face, must, own, size)
+                for face, must, own in zip(control.points, identity, ours, strict=True)
+            ]
         )
         is_hidden = np.array([share_outside(one) <= _MOST_OUTSIDE for one in theirs])
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose) & is_hidden
-        return Rendered(pixels, alpha, ours, heads, is_usable)
+        return Rendered(pixels, alpha, identity, is_usable)
 
     def render(self, crops: UInt8, latents: Float32) -> Rendered:
         """Read and paint in one call, without smoothing.

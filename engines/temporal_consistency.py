@@ -87,11 +87,6 @@ class TemporalConsistency:
         self._last, self._index = patch, index
         return patch
 
-    def portable(self) -> TemporalConsistency:
-        """The same without what belongs to this process: networks, and the head's memory."""
-        last = None if self._last is None else replace(self._last, hair=None, memory=None)
-        return replace(self, _last=last)
-
     def _moved_to(self, patch: Patch, index: int, flow: FaceFlow) -> _Before | None:
         """What was painted last, where it lies now."""
         if self._last is None:

@@ -154,18 +154,9 @@ class Anonymizer:
         frame = self._waiting.popleft()
         assert frame.index == found.frame_index, "the tracker released frames out of order"
         composites: list[Composite] = []
-
-        is_begun = False
-
-        def begin() -> None:
-            nonlocal is_begun
-            is_begun = True
-            self._begun.append(_Begun(frame, found, self._replacing(frame, found)))
-
         if self._begun and len(self._begun) >= self._ahead:
-            composites.append(self._finished(self._begun.popleft(), begin))
-        if not is_begun:
-            begin()
+            composites.append(self._finished(self._begun.popleft()))
+        self._begun.append(_Begun(frame, found, self._replacing(frame, found)))
         while len(self._begun) > self._ahead:
             composites.append(self._finished(self._begun.popleft()))
         return composites
@@ -187,18 +178,18 @@ class Anonymizer:
         except Exception:
             return partial(_failed, found)
 
-    def _finished(self, begun: _Begun, meanwhile: Callable[[], None] | None = None) -> Composite:
+    def _finished(self, begun: _Begun) -> Composite:
         frame, found = begun.frame, begun.found
         if frame.is_damaged:
             composite = compose_unknown(frame, "damaged")
         elif found.is_unknown:
             composite = compose_unknown(frame, "detector_fault")
         else:
-            composite = self._with_faces(begun, meanwhile)
+            composite = self._with_faces(begun)
         self.tally.add_composite(composite, found.tracks)
         return composite
 
-    def _with_faces(self, begun: _Begun, meanwhile: Callable[[], None] | None) -> Composite:
+    def _with_faces(self, begun: _Begun) -> Composite:
         with self._clock.measure("replace"):
             replacement = _replacement(begun)
         with self._clock.measure("compose"):
@@ -209,7 +200,6 @@ class Anonymizer:
                 self._cover,
                 replacement.causes,
                 margin=self._margin,
-                meanwhile=meanwhile,
             )
 
     def _faces_ahead(self, track: int) -> list[tuple[Frame, Face]]:

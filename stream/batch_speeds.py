@@ -24,7 +24,7 @@ BATCHES: Final = (1, 4, 8, 16)
 """Faces in one run."""
 _RUNS: Final = 15
 _SEED: Final = 7
-_ROLES: Final = ("landmarker", "lids", "hair", "renderer", SMALL_RENDERER, "generator")
+_ROLES: Final = ("landmarker", "lids", "renderer", SMALL_RENDERER, "generator")
 """In the order of a frame; the last paints people who were not seen before."""
 
 

@@ -182,6 +182,6 @@ def _wearing(image: BgrImage, face: Face, swap: SwapEngines, donor: int) -> BgrI
     place = kveil_from_landmarks(face.landmarks_px, painter.size)
     control = painter.read(crop_from_picture(picture, place, painter.size)[None])
     made = painter.paint(control, swap.donors.latents[donor : donor + 1])
-    patch = Patch(made.pixels[0], made.alpha[0], place, made.outline[0])
+    patch = Patch(made.pixels[0], made.alpha[0], place, made.identity[0])
     track = Track(1, face, TrackState.DETECTED, 9, True)
     return compose(Frame(picture, 0, Fraction(1, _RATE), 0), [track], {1: patch}).picture.bgr()

@@ -19,7 +19,6 @@ from engines.compositor import compose
 from engines.control_reading import ControlReader
 from engines.face_look import look_from_points
 from engines.harmony import sized_patch
-from engines.head_memory import HeadMemory
 from engines.occlusion import Occlusion
 from engines.patches import Patch
 from engines.pictures import BgrImage, Picture, picture_from_bgr
@@ -188,18 +187,12 @@ def _measured(
             rendered.pixels[n],
             rendered.alpha[n],
             places[n],
-            rendered.outline[n],
-            rendered.head[n],
-            memory=HeadMemory(),
-            hair=painter.hair,
+            rendered.identity[n],
         )
         for n in range(count)
     }
 
-    hidden = {
-        n: replace(patch, occlusion=_hand(places[n], size), memory=HeadMemory())
-        for n, patch in patches.items()
-    }
+    hidden = {n: replace(patch, occlusion=_hand(places[n], size)) for n, patch in patches.items()}
 
     def decoded_frame() -> Frame:
         # Planes are changed in place, and a face that is swapped already costs something else.

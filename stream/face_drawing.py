@@ -7,7 +7,7 @@ around. It knows tracks by their number and nothing of people, so it can run in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
@@ -15,10 +15,9 @@ import numpy as np
 from engines.alignment import scale_of
 from engines.compositor import Patch
 from engines.control_reading import ControlReader, Painter
-from engines.hairline import HairReader
 from engines.harmony import Retouch, retouch_of, retouched, sized_patch
-from engines.head_memory import HeadMemory
 from engines.patches import hides
+from engines.rim import matched_at_rim
 from engines.swapper import DOUBT_LIMIT, Control
 from engines.temporal_consistency import TemporalConsistency
 from engines.types import Box, Face, Frame, Latent
@@ -86,7 +85,6 @@ class FaceMemory:
         seen_frame: index of the last frame in which it was drawn.
         control: what was read of it.
         painted: what was painted of it last.
-        head: what was read of its head.
         retouch: what its patches lack to look like the picture.
         compared_frame: when that was measured.
     """
@@ -94,13 +92,8 @@ class FaceMemory:
     seen_frame: int = 0
     control: ControlTrack = field(default_factory=lambda: ControlTrack(DOUBT_LIMIT))
     painted: TemporalConsistency = field(default_factory=TemporalConsistency)
-    head: HeadMemory = field(default_factory=HeadMemory)
     retouch: Retouch | None = None
     compared_frame: int = 0
-
-    def portable(self) -> FaceMemory:
-        """The same without what belongs to this process."""
-        return replace(self, painted=self.painted.portable())
 
 
 class FaceDrawer:
@@ -108,23 +101,16 @@ class FaceDrawer:
 
     Args:
         painter: control and generator.
-        alters_heads: hairlines become the surrogates'.
         draws_foreground: what is in front of a face is drawn again.
     """
 
     ahead: Final = 0
 
-    def __init__(self, painter: Painter, *, alters_heads: bool, draws_foreground: bool) -> None:
+    def __init__(self, painter: Painter, *, draws_foreground: bool) -> None:
         self._painter = painter
         self._reader = ControlReader(painter)
-        self.alters_heads = alters_heads
         self.draws_foreground = draws_foreground
         self._memories: dict[int, FaceMemory] = {}
-
-    @property
-    def hair(self) -> HairReader | None:
-        """Reads hair around faces; None leaves heads as they are."""
-        return self._painter.hair
 
     def begin(self, frame: Frame, worn: Sequence[Wearing]) -> Callable[[], Replacement]:
         """Faces that are drawn when they are asked for; see `FaceDrawing.begin`."""
@@ -132,8 +118,7 @@ class FaceDrawer:
 
     def hand_over(self, track: int) -> FaceMemory | None:
         """Forgets a track and gives what is remembered of it, for another process."""
-        memory = self._memories.pop(track, None)
-        return None if memory is None else memory.portable()
+        return self._memories.pop(track, None)
 
     def take_over(self, track: int, memory: FaceMemory | None) -> None:
         """Goes on with a track as another process has left it, or begins anew."""
@@ -195,11 +180,8 @@ class FaceDrawer:
                 rendered.pixels[row],
                 rendered.alpha[row],
                 place,
-                rendered.outline[row],
-                rendered.head[row] if self.alters_heads else None,
+                rendered.identity[row],
                 steady.occlusion if self.draws_foreground else None,
-                memory.head,
-                self._painter.hair,
             )
             if rendered.is_usable[row] and hides(one.face, patch):
                 drawn.patches[one.track] = _retouched(patch, frame, one.track, memory)
@@ -236,9 +218,10 @@ def _retouched(patch: Patch, frame: Frame, track: int, memory: FaceMemory) -> Pa
         return patch  # for the compositor to refuse
     patch = sized_patch(patch)
     patch = memory.painted.steadied(patch, frame.index, memory.control.flow)
+    patch = matched_at_rim(frame.picture, patch)
     if memory.retouch is None or frame.index - memory.compared_frame >= _COMPARE_FRAMES:
         memory.compared_frame = frame.index
         known = memory.retouch
-        found = retouch_of(frame.picture, patch, known.lift if known else 0.0)
+        found = retouch_of(frame.picture, patch)
         memory.retouch = known.followed_by(found, _COMPARED_SHARE) if known else found
     return retouched(patch, memory.retouch, (track, frame.index))

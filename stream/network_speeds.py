@@ -75,7 +75,6 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
         ("renderer", read_pack(pack).path("renderer.onnx"), told),
         ("small renderer", read_pack(pack).path(f"{SMALL_RENDERER}.onnx"), told),
         ("landmarker", read_pack(pack).path("landmarker.onnx"), told),
-        ("hair", read_pack(pack).path("hair.onnx"), _ALWAYS_FP32),
         ("lids", read_pack(pack).path("lids.onnx"), _ALWAYS_FP32),
         ("embedder", read_pack(embedder).path("embedder.onnx"), _ALWAYS_FP32),
     )

@@ -93,7 +93,6 @@ class SwapEveryFace:
         self._margin = margin
         drawer = FaceDrawer(
             painter,
-            alters_heads=privacy.surroundings == "altered",
             draws_foreground=privacy.foreground == "drawn",
         )
         self._drawing: FaceDrawing = elsewhere(drawer) if elsewhere else drawer

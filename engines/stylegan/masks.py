@@ -1,4 +1,10 @@
-"""A face's outline, and the mask of a patch: opaque on the face, feathered outside it."""
+"""The mask of a swapped face: what must be hidden, and how a patch goes over into its head.
+
+Everything that tells who somebody is lies within the identity outline, which follows from the
+landmarks of the frame: brows, eyes, nose, mouth, cheeks and chin. The patch is opaque there. Its
+rim runs over skin: outwards beyond jaw and cheeks, and inwards over forehead and temples, so that
+hairline and ears stay as they are.
+"""
 
 from typing import Final
 
@@ -6,30 +12,44 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.alignment import identity_mask
 from engines.stylegan.drawing import filled_outline, rise
-from engines.stylegan.topology import OVAL_SLICE
+from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    OVAL_SLICE,
+)
+
+__all__ = [
+    "alpha_from_outlines",
+    "identity_outlines",
+    "oval_from_points",
+    "share_outside",
+    "widened_outlines",
+]
 
 FEATHER: Final = 0.03
-"""Width of the feathered rim as a share of the crop's side. What is around the face is drawn over
-it, see `engines.surroundings`."""
-_GROWTH: Final = 0.02
-"""How far beyond the outlines alpha stays 1, as a share of the side: as far as landmarks err.
-Wider hides more of hair and ears, from which what is around is continued."""
+"""Width of the feathered rim beyond jaw and cheeks, as a share of the crop's side."""
+_GROWTH: Final = 0.015
+"""How far beyond the outlines alpha stays 1 there, as a share of the side: as far as landmarks
+err. Larger hides more of ears and neck."""
 _EDGE: Final = 0.01
 """Width of the rim that is feathered along the crop's edge: chins of long faces lie close to it."""
-_BROADER: Final = 0.02
-"""By which share of its radius a painted face may be wider than the subject's above the eyes, where
-hair has to go on beside it."""
-_TEMPLES: Final = (0.0, 0.25)
-"""Between which heights above the middle of a face that comes to hold, shares of its height."""
-_JAW: Final = (0.2, 0.6)
-"""How steeply directions from the middle fall in which a jaw comes to end no nearer than the
-subject's."""
-
+_FOREHEAD: Final = (0.45, 0.9)
+"""Shares of the way from the brows to the top of the face between which a forehead goes over into
+the subject's own. Smaller leaves more of the subject's forehead, and a softer step."""
+_TEMPLE: Final = 0.07
+"""Width over which temples go over into the subject's own, as a share of the side."""
+_ABOVE_BROWS: Final = 0.015
+"""How far above the brows the identity outline runs, as a share of the side."""
+_DONOR_SHARE: Final = 0.5
+"""How far a face that is wider than its subject's is drawn out towards its own outline."""
 _CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
 _FAR: Final = 100.0
 _FAINT: Final = 1e-6
+_CHEEKBONES: Final = (7, 30)
+"""First and last point of the oval that lie beside or below the eyes, clockwise from the top."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -45,39 +65,46 @@ def oval_from_points(points: Float32, size: int) -> Float32:
     return filled_outline(fixed, (size, size)).astype(np.float32) / 255.0
 
 
-def fitted_outline(surrogate: Float32, subject: Float32) -> Float32:
-    """The outline of a painted face, no wider above the eyes than the face that it hides.
+def widened_outlines(surrogates: Float32, subjects: Float32) -> Float32:
+    """Outlines of painted faces that nowhere end within the faces that they hide.
 
-    Nor does its jaw end above the subject's: what would be seen between them is a second chin.
+    Where a surrogate is narrower than its subject, the subject's outline is taken: else a second
+    chin would be seen beside its own. Where it is wider, it goes `_DONOR_SHARE` of the way.
 
     Args:
-        surrogate: float32[M, 2], outline as painted, crop units.
-        subject: float32[M, 2] of the face to hide.
+        surrogates: float32[N, M, 2], crop units.
+        subjects: float32[N, M, 2], crop units, point by point.
 
     Returns:
-        float32[M, 2]; points above the middle that lie farther out are drawn in, and points below
-        it that lie farther in are drawn out.
+        float32[N, M, 2].
 
-    >>> angles = np.arange(8) * np.pi / 4
-    >>> ring = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    >>> drawn_in = fitted_outline(2 * ring, ring)
-    >>> [round(float(np.hypot(*drawn_in[at])), 2) for at in (2, 6)]  # chin and forehead
-    [2.0, 1.02]
-    >>> round(float(np.hypot(*fitted_outline(0.5 * ring, ring)[2])), 2)
-    1.0
+    >>> ring = np.float32([[[0.1, 0.5], [0.5, 0.1], [0.9, 0.5], [0.5, 0.9]]])
+    >>> wide = np.float32([[[0.1, 0.5], [0.5, 0.1], [1.0, 0.5], [0.5, 0.8]]])
+    >>> widened_outlines(wide, ring)[0].round(2).tolist()
+    [[0.1, 0.5], [0.5, 0.1], [0.95, 0.5], [0.5, 0.9]]
     """
-    low, high = subject.min(axis=0), subject.max(axis=0)
-    middle, height = (low + high) / 2, max(float(high[1] - low[1]), 1e-3)
-    theirs, ours = subject - middle, surrogate - middle
-    radius = np.hypot(ours[:, 0], ours[:, 1])
-    own, their = (np.arctan2(one[:, 1], one[:, 0]) for one in (ours, theirs))
-    reach = np.hypot(theirs[:, 0], theirs[:, 1])
-    subjects = np.interp(own, their, reach, period=2 * np.pi)
-    share = rise(-ours[:, 1] / np.float32(height), *_TEMPLES)
-    fitted = radius - share * np.maximum(radius - subjects * (1 + _BROADER), 0)
-    fitted += rise(np.sin(own), *_JAW) * np.maximum(subjects - fitted, 0)
-    scale = (fitted / np.maximum(radius, 1e-6))[:, None]
-    return np.asarray(middle + ours * scale, np.float32)
+    middle = (subjects.min(axis=1, keepdims=True) + subjects.max(axis=1, keepdims=True)) / 2
+    away = subjects - middle
+    reach = np.maximum(np.linalg.norm(away, axis=2, keepdims=True), _FAINT)
+    ways = away / reach
+    beyond = ((surrogates - subjects) * ways).sum(axis=2, keepdims=True)
+    return np.asarray(subjects + np.maximum(beyond, 0) * _DONOR_SHARE * ways, np.float32)
+
+
+def identity_outlines(points: Float32, outlines: Float32) -> Float32:
+    """What must be hidden of faces: brows, eyes, nose, mouth, cheeks and chin.
+
+    Args:
+        points: float32[N, POINTS, 3] of the faces, crop units.
+        outlines: float32[N, M, 2] where the same faces end.
+
+    Returns:
+        float32[N, K, 2], points whose convex hull it is.
+    """
+    brows = np.concatenate([points[:, BROW_LEFT_SLICE], points[:, BROW_RIGHT_SLICE]], axis=1)
+    above = brows[..., :2] - np.array([0, _ABOVE_BROWS], np.float32)
+    first, last = _CHEEKBONES
+    return np.concatenate([outlines[:, first:last], brows[..., :2], above], axis=1)
 
 
 def share_outside(outline: Float32) -> float:
@@ -93,34 +120,40 @@ def share_outside(outline: Float32) -> float:
     return float(1 - inside / max(whole, _FAINT))
 
 
-def alpha_from_outlines(subject: Float32, surrogate: Float32, size: int) -> Float32:
-    """Alpha of one patch: 1 on the identity oval and on both faces' outlines.
-
-    Towards the crop's edge an outline is feathered too, so that no edge shows; the identity
-    oval is not.
+def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, size: int) -> Float32:
+    """Alpha of one patch: 1 on the identity outline, and a rim over skin around it.
 
     Args:
-        subject: float32[M, 2] outline of the face to hide, crop units.
-        surrogate: the same of the face that hides it.
+        points: float32[POINTS, >=2] of the subject, crop units; the eyes are on one level.
+        identity: float32[K, 2], what must be hidden.
+        outline: float32[M, 2] of the painted face.
         size: height and width, px.
 
     Returns:
-        float32[size, size]; it falls to 0 only outside both outlines.
-
-    >>> dot = np.full((3, 2), 0.5, np.float32)
-    >>> alpha = alpha_from_outlines(dot, dot, 64)
-    >>> float(alpha[32, 32]), float(alpha[0, 0])
-    (1.0, 0.0)
+        float32[size, size]. Along the crop's edge all but the identity is feathered.
     """
-    oval = identity_mask(size)
-    opaque = oval.astype(np.uint8)
-    for points in (subject, surrogate):
-        outline = np.clip(points, -1.0, 2.0) * size - 0.5
-        hull = cv2.convexHull(np.round(outline).astype(np.int32))
-        cv2.fillConvexPoly(opaque, hull, 1)
-    width = FEATHER * size
-    away = cv2.distanceTransform(1 - opaque, cv2.DIST_L2, 3)
-    alpha = np.clip(1.0 - (away - _GROWTH * size) / width, 0.0, 1.0)
+    must = _filled(identity, size)
+    face = cv2.bitwise_or(_filled(outline, size), must)
+    away = cv2.distanceTransform(1 - face, cv2.DIST_L2, 3) / size
+    within = cv2.distanceTransform(face, cv2.DIST_L2, 3) / size
+    below = np.clip(1 - (away - _GROWTH) / FEATHER, 0, 1)
+    rows = ((np.arange(size) + 0.5) / size).astype(np.float32)
+    eyes = float(np.mean([points[part, 1].mean() for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]))
+    brow, top = float(identity[:, 1].min()), float(outline[:, 1].min())
+    up = (brow - rows) / max(brow - top, _FAINT)
+    above = (1 - rise(up.astype(np.float32), *_FOREHEAD))[:, None] * rise(within, 0.0, _TEMPLE)
+    share = rise((eyes - rows).astype(np.float32), 0.0, max(eyes - brow, 0.02))[:, None]
+    alpha = np.maximum(below * (1 - share) + above * share, 0)
     rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (_EDGE * size)
-    inside = np.minimum(np.minimum.outer(rim, rim), 1.0)
-    return np.where(oval, 1.0, alpha * inside).astype(np.float32)
+    alpha = alpha * np.minimum(np.minimum.outer(rim, rim), 1.0)
+    soft = cv2.GaussianBlur(must.astype(np.float32), (0, 0), 0.012 * size)
+    alpha = np.maximum(alpha, np.minimum(soft * 1.5, 1))
+    return np.where(must > 0, 1.0, alpha).astype(np.float32)
+
+
+def _filled(outline: Float32, size: int) -> npt.NDArray[np.uint8]:
+    """What the convex hull of points float32[K, 2], crop units, encloses: uint8, 0 or 1."""
+    drawn = np.zeros((size, size), np.uint8)
+    places = np.clip(outline, -1.0, 2.0) * size - 0.5
+    cv2.fillConvexPoly(drawn, cv2.convexHull(np.round(places).astype(np.int32)), 1)
+    return drawn

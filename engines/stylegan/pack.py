@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
 from engines.errors import EngineError, ModelMissing, ModelRejected
-from engines.hairline import HairNetwork
 from engines.lid_reading import LidReader
+from engines.stylegan.details import DonorDetails, load_details
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.outline import AS_READ, load_outline
 from engines.stylegan.relief import load_relief
@@ -36,6 +36,9 @@ SMALL_RENDERER: Final = "small_renderer"
 """Role of the renderer for faces seen at few pixels; a pack may do without."""
 _OUTLINE: Final = "outline.npz"
 """How far read outlines are off; a pack may do without, and its outlines are as they are read."""
+
+_DETAILS: Final = "details.npz"
+"""What the generator leaves out of donors' textures; a pack may do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,8 @@ def swapper_from_pack(
     Args:
         backend: the runtime.
         folder: of the pack; the bundled one by default.
-        precision: of those that paint and of the one that reads landmarks. Those that read hair
-            and lids always run in fp32: they are small.
+        precision: of those that paint and of the one that reads landmarks. The one that reads
+            lids always runs in fp32: it is small.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -116,18 +119,18 @@ def swapper_from_pack(
         ModelRejected: a file is damaged or of wrong shape.
     """
     pack = read_pack(folder or bundled_pack())
-    hair = HairNetwork(backend.load(pack.path("hair.onnx")))
     lids = LidReader(backend.load(pack.path("lids.onnx")))
     exact = _painting(backend, pack, "fp32")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
     outline = load_outline(pack.path(_OUTLINE)) if _OUTLINE in pack.sha256 else AS_READ
+    details = _details(pack)
 
     def swapper(chosen: Painting) -> Swapper:
         painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
         assert chosen.landmarker is not None
-        return Swapper(chosen.landmarker, *painting, hair, lids, outline)
+        return Swapper(chosen.landmarker, *painting, lids, outline, details)
 
     if precision == "fp32":
         return swapper(exact), None
@@ -139,6 +142,12 @@ def swapper_from_pack(
     chosen, spare = (reduced, exact) if result.is_passed else (exact, reduced)
     spare.close()
     return swapper(chosen), result
+
+
+def _details(pack: Pack) -> DonorDetails | None:
+    if _DETAILS not in pack.sha256:
+        return None
+    return load_details(pack.path(_DETAILS), donor_latents(pack)[:, 0])
 
 
 def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:

@@ -1,13 +1,8 @@
-"""Textures of surrogates: painted once for a person, remembered from frame to frame.
-
-Retouching brings people nearer to the average face, and what is left of them would be told less
-easily from their subjects' heads; so each is drawn away from the average again, by `STRENGTH`.
-"""
+"""Textures of surrogates: painted once for a person, remembered from frame to frame."""
 
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Session
+from engines.stylegan.details import DonorDetails
 
 _KEPT: Final = 64
 """Textures remembered; one of 256 px takes 786 kB."""
-STRENGTH: Final = 1.1
-"""How far from the average face retouched people are worn, as a share of how far they are."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -43,8 +37,7 @@ class Textures:
 
     Args:
         generator: `latents` float32[N, L, 512] -> `texture` float32[N, 3, S, S].
-        retouch: what to do to a new texture float32[3, S, S]; nothing by default.
-        strength: how far from the average face people are worn, as a share of how far they are.
+        details: what to add to donors' textures; nothing by default.
         kept: people whose texture is remembered; one forgotten is painted again, the same.
         small: side of the reduced texture that is remembered besides, px; none by default.
     """
@@ -52,16 +45,13 @@ class Textures:
     def __init__(
         self,
         generator: Session,
-        retouch: Callable[[Float32], Float32] = np.copy,
+        details: DonorDetails | None = None,
         *,
-        strength: float = 1.0,
         kept: int = _KEPT,
         small: int | None = None,
     ) -> None:
         self._generator = generator
-        self._retouch = retouch
-        self._strength = np.float32(strength)
-        self._average: Float32 | None = None
+        self._details = details
         self._limit = kept
         self._small = small
         self._kept: OrderedDict[bytes, _Sizes] = OrderedDict()
@@ -87,20 +77,13 @@ class Textures:
             known |= found
         return np.stack([known[key].of(size) for key in keys])
 
-    def _painted(self, latents: Float32) -> list[Float32]:
-        """Textures float32[3, S, S] of people, retouched and drawn away from the average."""
-        made = self._retouched(latents)
-        if self._strength == 1:
-            return made
-        average = self._average
-        if average is None:
-            average = self._average = self._retouched(np.zeros_like(latents[:1]))[0]
-        return [average + self._strength * (one - average) for one in made]
-
-    def _retouched(self, latents: Float32) -> list[Float32]:
+    def _painted(self, latents: Float32) -> Float32:
+        """Textures float32[N, 3, S, S] of people, with the details that their donors have."""
         fed = np.ascontiguousarray(latents, np.float32)
         painted = np.asarray(self._generator.run({"latents": fed})["texture"], np.float32)
-        return [self._retouch(one) for one in painted]
+        if self._details is None:
+            return painted
+        return painted + np.stack([self._details.of_latent(one[0]) for one in latents])
 
     def _sizes(self, texture: Float32) -> _Sizes:
         if self._small is None:

@@ -6,7 +6,6 @@ smoothing over time: a photograph has no neighbours.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 from engines.compositor import Patch, compose
 from engines.control_reading import ControlReader, Painter
 from engines.face_look import Look, painted_points, painting_place
-from engines.hairline import HairReader
 from engines.harmony import retouch_of, retouched, sized_patch
 from engines.pictures import picture_from_bgr
+from engines.rim import matched_at_rim
 from engines.swapper import Control, Rendered
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces
@@ -30,16 +29,13 @@ _HEAD: Final = np.array([[-1.0, -1.1], [1.0, 1.6]], np.float32)
 """Corners of a face's box from the middle of the eyes, in distances of the eyes."""
 
 
-def dressed(
-    swapper: Painter, faces: Faces, latents: NDArray[np.float32], *, alters_heads: bool = True
-) -> NDArray[np.uint8]:
+def dressed(swapper: Painter, faces: Faces, latents: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Portraits with surrogates instead of faces, or covers where a face cannot be followed.
 
     Args:
         swapper: reads and paints.
         faces: N portraits.
         latents: (N, L, 512) float32, one surrogate each.
-        alters_heads: as `privacy.surroundings` is by default.
 
     Returns:
         (N, S, S, 3) uint8 BGR.
@@ -52,7 +48,7 @@ def dressed(
     for start in range(0, len(faces), _BATCH):
         part = range(start, min(start + _BATCH, len(faces)))
         own = latents[part.start : part.stop]
-        made += _dressed(swapper, reader, faces.take(list(part)), own, alters_heads)
+        made += _dressed(swapper, reader, faces.take(list(part)), own)
     return np.stack(made) if made else faces.images.copy()
 
 
@@ -61,7 +57,6 @@ def _dressed(
     reader: ControlReader,
     faces: Faces,
     latents: NDArray[np.float32],
-    alters_heads: bool,
 ) -> list[NDArray[np.uint8]]:
     frames = [
         Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), row, "")
@@ -82,29 +77,23 @@ def _dressed(
     for row, (frame, face, look) in enumerate(zip(frames, found, looks, strict=True)):
         patches = {}
         if rendered.is_usable[row]:
-            patches[0] = _patch(frame, look, rendered, row, swapper.hair)
-        if not alters_heads:
-            patches = {number: replace(patch, head=None) for number, patch in patches.items()}
+            patches[0] = _patch(frame, look, rendered, row)
         track = Track(0, face, TrackState.DETECTED, 0)
         made.append(compose(frame, [track], patches).picture.bgr())
     return made
 
 
-def _patch(
-    frame: Frame, look: Look, rendered: Rendered, row: int, hair: HairReader | None
-) -> Patch:
+def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
     size = rendered.alpha.shape[1]
     place = painting_place(look.motion, painted_points(look.shape), size)
     patch = Patch(
         rendered.pixels[row],
         rendered.alpha[row],
         place,
-        rendered.outline[row],
-        rendered.head[row],
+        rendered.identity[row],
         look.occlusion,
-        hair=hair,
     )
-    patch = sized_patch(patch)
+    patch = matched_at_rim(frame.picture, sized_patch(patch))
     return retouched(patch, retouch_of(frame.picture, patch), (0, frame.index))
 
 

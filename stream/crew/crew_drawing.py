@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from engines.errors import EngineFault
-from engines.face_layers import Laid, PatchLayers
-from engines.head_memory import HeadMemory
+from engines.face_layers import Laid
 from engines.patches import PlacedPlanes
 from engines.pictures import Picture
 from engines.types import Box, Face, Frame
@@ -21,11 +20,9 @@ from stream.crew.frame_use import Asked, FrameUse
 from stream.crew.member import Member
 from stream.crew.messages import (
     DrawFaces,
-    DrawHead,
     DrawnFace,
     SentFace,
     SentFrame,
-    SentPatch,
     picture_bytes,
     show_picture,
 )
@@ -38,12 +35,10 @@ __all__ = ["CrewDrawing"]
 
 _CROWD: Final = 2
 """Faces in a frame from which other processes are worth their memory and their start."""
-_FACE_WORK: Final = 2
-_HEAD_WORK: Final = 1
-"""How much of a member's time they take, against each other."""
+_FACE_WORK: Final = 1
+"""How much of a member's time a face takes."""
 _FAULT: Final = "engine_fault"
 _FACE_ROOM: Final = 6
-_HEAD_ROOM: Final = 12
 """Areas of layers, in those of the face's box, that fit their block; what does not takes a slower
 way."""
 _LAYER_BYTES: Final = 11
@@ -56,20 +51,11 @@ _OPAQUE: Final = 0.9
 
 @dataclass(slots=True)
 class _Wearer:
-    """Who draws a track, and who what is around it; None for this process.
-
-    `handed` is what this process has read of its head, until that is handed over.
-    """
+    """Who draws a track; None for this process."""
 
     face: Member | None = None
-    head: Member | None = None
     seen_frame: int = 0
     is_told: bool = False
-    handed: HeadMemory | None = None
-
-    def members(self) -> list[Member]:
-        """Those of the two that are other processes."""
-        return [one for one in (self.face, self.head) if one is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +69,8 @@ class _SentPictureOf:
 class CrewDrawing:
     """Draws one stream's faces with a crew, and alone until there are several of them.
 
-    A member that dies or hangs costs its faces a cover in that frame, and what is around others'
-    is drawn here; other members draw them from then on. Without any member all are drawn here.
+    A member that dies or hangs costs its faces a cover in that frame; other members draw them from
+    then on. Without any member all are drawn here.
 
     Args:
         crew: shared with other streams.
@@ -153,26 +139,20 @@ class CrewDrawing:
         self._uses, self._pictures = [], {}
 
     def _member(self, track: int, index: int, faces: int) -> Member | None:
-        """Who draws a track: who has drawn it, else the member with the least to do.
-
-        What is around it is left to another one, so that both work at a time.
-        """
+        """Who draws a track: who has drawn it, else the member with the least to do."""
         wearer = self._wearers.setdefault(track, _Wearer())
         wearer.seen_frame = index
-        if any(one.is_dead for one in wearer.members()):
+        if wearer.face is not None and wearer.face.is_dead:
             self._dismiss(wearer)
         if wearer.face is None and (self._is_elsewhere or faces >= _CROWD):
             wearer.face = self._crew.take(_FACE_WORK)
-            wearer.head = self._crew.take(_HEAD_WORK)
             wearer.is_told = False
         return wearer.face
 
     def _dismiss(self, wearer: _Wearer) -> None:
         if wearer.face is not None:
             self._crew.give_back(wearer.face, _FACE_WORK)
-        if wearer.head is not None:
-            self._crew.give_back(wearer.head, _HEAD_WORK)
-        wearer.face = wearer.head = None
+        wearer.face = None
 
     def _ask(self, member: Member, frame: Frame, faces: Sequence[Wearing], use: FrameUse) -> Asked:
         own = self._sent(frame)
@@ -188,7 +168,6 @@ class CrewDrawing:
             self._stream,
             own.sent,
             tuple(sent),
-            alters_heads=self._own.alters_heads,
             draws_foreground=self._own.draws_foreground,
             into=into.number,
         )
@@ -197,7 +176,7 @@ class CrewDrawing:
     def _asked(
         self,
         member: Member,
-        request: DrawFaces | DrawHead,
+        request: DrawFaces,
         blocks: Sequence[MappedBlock],
         into: MappedBlock,
         use: FrameUse,
@@ -212,7 +191,6 @@ class CrewDrawing:
         if not wearer.is_told:
             memory = self._own.hand_over(one.track)
             new, wearer.is_told = (one.latent, memory), True
-            wearer.handed = None if memory is None else memory.head
         return SentFace(one.track, one.face, new, tuple(ahead), tuple(one.others))
 
     def _sent(self, frame: Frame) -> _SentPictureOf:
@@ -248,65 +226,7 @@ class CrewDrawing:
             elif found.is_unfit:
                 drawn.causes[one.track] = str(found.face)
             else:
-                drawn.patches[one.track] = CrewFace(self, found, one.face, asked.into, use)
-
-    def head(
-        self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
-    ) -> Callable[[], Laid | None]:
-        """Asks for what is around a face that was drawn; see `FaceLayers.head`.
-
-        By now the face is laid, so it is too late to cover it: where no member answers, this
-        process draws what is around it.
-
-        Raises:
-            EngineFault: neither can it; what is given may raise it as well.
-        """
-        asked: Asked | None = None
-        with suppress(EngineFault):
-            asked = self._ask_head(face, patch, picture, others)
-
-        def ended() -> Laid | None:
-            if asked is not None:
-                with suppress(EngineFault):
-                    sent = asked.result().head
-                    return None if sent is None else sent.seen_in(asked.into.content)
-            return self._own_head(face, patch, picture, others)
-
-        return ended
-
-    def _ask_head(
-        self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
-    ) -> Asked | None:
-        use, wearer = face.use, self._wearers[face.drawn.track]
-        if wearer.head is None:
-            return None
-        original = self._pictures[use.index].block
-        if use.shown is None:  # the original is drawn from no more
-            use.shown = show_picture(picture, original)
-        into = self._room(_HEAD_ROOM, [face.place], use)
-        memory, wearer.handed = wearer.handed, None
-        request = DrawHead(
-            self._crew.number(),
-            self._stream,
-            use.index,
-            face.drawn.track,
-            patch,
-            face.block.number,
-            memory,
-            use.shown,
-            tuple(others),
-            into.number,
-        )
-        return self._asked(wearer.head, request, [original, face.block], into, use)
-
-    def _own_head(
-        self, face: CrewFace, patch: SentPatch, picture: Picture, others: Sequence[Box]
-    ) -> Laid | None:
-        """What is around a face, drawn here; whoever draws it next goes on with what was read."""
-        wearer = self._wearers[face.drawn.track]
-        wearer.handed = wearer.handed or HeadMemory()
-        drawn = patch.seen_in(face.block.content, wearer.handed, self._own.hair)
-        return PatchLayers(drawn).head(picture, others)()
+                drawn.patches[one.track] = CrewFace(found, asked.into)
 
     def _release(self, index: int) -> None:
         """Gives back what frames needed that have been composed: all but the last `ahead`."""
@@ -329,11 +249,8 @@ class CrewDrawing:
 class CrewFace:
     """The layers of a face that a member has drawn; see `FaceLayers`."""
 
-    drawing: CrewDrawing
     drawn: DrawnFace
-    place: Face
     block: MappedBlock
-    use: FrameUse
 
     def front(self, picture: Picture, others: Sequence[Box]) -> Laid | None:
         """What was found in front of the face when it was drawn."""
@@ -346,12 +263,6 @@ class CrewFace:
             return self.drawn.face
         placed = self.drawn.face.seen_in(self.block.content)
         return placed if _is_over(placed, face, picture) else "layer does not hide the face"
-
-    def head(self, picture: Picture, others: Sequence[Box]) -> Callable[[], Laid | None]:
-        """Asks for what is around the face."""
-        if self.drawn.patch is None:
-            raise EngineFault("a process that draws faces gave no patch")
-        return self.drawing.head(self, self.drawn.patch, picture, others)
 
 
 def _is_over(placed: PlacedPlanes, face: Face, picture: Picture) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from engines.errors import EngineFault
 from stream.crew.member import Member
-from stream.crew.messages import Answer, DrawFaces, DrawHead, SentPicture
+from stream.crew.messages import Answer, DrawFaces, SentPicture
 from stream.crew.shared_blocks import MappedBlock
 
 __all__ = ["Asked", "FrameUse"]
@@ -35,7 +35,7 @@ class Asked:
     def of(
         cls,
         member: Member,
-        request: DrawFaces | DrawHead,
+        request: DrawFaces,
         blocks: Sequence[MappedBlock],
         into: MappedBlock,
         deadline_s: float,

@@ -19,7 +19,6 @@ from engines.errors import EngineFault
 from stream.crew.messages import (
     Answer,
     DrawFaces,
-    DrawHead,
     ForgetBlocks,
     ForgetStream,
     Hello,
@@ -104,7 +103,7 @@ class Member:
         with suppress(TimeoutError, EngineFault):
             self._ready.result(seconds)
 
-    def ask(self, request: DrawFaces | DrawHead, blocks: Iterable[MappedBlock]) -> Future[Answer]:
+    def ask(self, request: DrawFaces, blocks: Iterable[MappedBlock]) -> Future[Answer]:
         """Sends a request; never waits for the process.
 
         Args:

@@ -13,12 +13,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity
 from engines.backends.backend import Precision
 from engines.backends.choice import BackendName, Device
-from engines.hairline import HairReader
-from engines.head_memory import HeadMemory
-from engines.patches import Patch, Placed, PlacedPlanes
+from engines.patches import Placed, PlacedPlanes
 from engines.pictures import Layout, Matrix, Picture, PlaneLayer
 from engines.types import Box, Face, Frame, Latent
 from stream.crew.shared_blocks import MappedBlock
@@ -27,7 +24,6 @@ from stream.face_drawing import FaceMemory
 __all__ = [
     "Answer",
     "DrawFaces",
-    "DrawHead",
     "DrawnFace",
     "ForgetBlocks",
     "ForgetStream",
@@ -37,7 +33,6 @@ __all__ = [
     "SentFace",
     "SentFrame",
     "SentLayer",
-    "SentPatch",
     "SentPicture",
     "picture_bytes",
     "show_picture",
@@ -135,27 +130,7 @@ class DrawFaces:
     stream: int
     frame: SentFrame
     faces: tuple[SentFace, ...]
-    alters_heads: bool
     draws_foreground: bool
-    into: int
-
-
-@dataclass(frozen=True, slots=True)
-class DrawHead:
-    """Asks for what is around a face that was drawn, by the composite.
-
-    Its patch lies in the block `source`; `memory` is what another process has read of the head.
-    """
-
-    number: int
-    stream: int
-    index: int
-    track: int
-    patch: SentPatch
-    source: int
-    memory: HeadMemory | None
-    picture: SentPicture
-    others: tuple[Box, ...]
     into: int
 
 
@@ -225,40 +200,6 @@ class SentLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class SentPatch:
-    """A patch as it was placed, for whoever draws what is around it."""
-
-    arrays: SentArrays
-    crop_from_frame: Similarity
-    outline: NDArray[np.float32] | None
-    head: NDArray[np.float32] | None
-    softness_px: float
-
-    @classmethod
-    def of(cls, patch: Patch, block: NDArray[np.uint8], start: int) -> tuple[SentPatch, int]:
-        """Writes a patch into a block; and where the next array may begin."""
-        arrays, end = SentArrays.of([patch.pixels, patch.alpha], block, start)
-        place = patch.crop_from_frame
-        return cls(arrays, place, patch.outline, patch.head, patch.softness_px), end
-
-    def seen_in(
-        self, content: NDArray[np.uint8], memory: HeadMemory, hair: HairReader | None
-    ) -> Patch:
-        """The patch, over a block's content, with what this process has of its head."""
-        pixels, alpha = self.arrays.seen_in(content)
-        return Patch(
-            pixels,
-            alpha,
-            self.crop_from_frame,
-            self.outline,
-            self.head,
-            memory=memory,
-            hair=hair,
-            softness_px=self.softness_px,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnFace:
     """What became of a face.
 
@@ -266,24 +207,21 @@ class DrawnFace:
         track: its number.
         face: what hides it, or why nothing does.
         front: what is in front of it.
-        patch: the face as it was placed.
         is_unfit: it could not be followed, and `face` says why.
     """
 
     track: int
     face: SentLayer | str
     front: SentLayer | None = None
-    patch: SentPatch | None = None
     is_unfit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """To a request: drawn faces, or the layer around one; or a fault, in a few words."""
+    """To a request: drawn faces, or a fault, in a few words."""
 
     number: int
     faces: tuple[DrawnFace, ...] = ()
-    head: SentLayer | None = None
     fault: str = ""
 
 

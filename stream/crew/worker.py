@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 
 from engines.compositor import Patch
 from engines.face_layers import PatchLayers
-from engines.head_memory import HeadMemory
 from engines.patches import Placed
 from engines.swapper import Swapper
 from engines.types import Frame, Latent
 from stream.crew.messages import (
     Answer,
     DrawFaces,
-    DrawHead,
     DrawnFace,
     ForgetBlocks,
     ForgetStream,
@@ -38,7 +36,6 @@ from stream.crew.messages import (
     SentFace,
     SentFrame,
     SentLayer,
-    SentPatch,
 )
 from stream.crew.shared_blocks import MappedBlock
 from stream.engine_set import open_painter
@@ -66,16 +63,11 @@ class _Stream:
         self._painter = painter
         self._drawer: FaceDrawer | None = None
         self._latents: dict[int, _Known[Latent]] = {}
-        self._heads: dict[int, _Known[HeadMemory]] = {}
 
     def drawer(self, request: DrawFaces) -> FaceDrawer:
         """Draws the stream's faces as it was first asked to."""
         if self._drawer is None:
-            self._drawer = FaceDrawer(
-                self._painter,
-                alters_heads=request.alters_heads,
-                draws_foreground=request.draws_foreground,
-            )
+            self._drawer = FaceDrawer(self._painter, draws_foreground=request.draws_foreground)
         return self._drawer
 
     def wearing(
@@ -92,14 +84,6 @@ class _Stream:
         faces = [face for _, face in sent.ahead]
         seen = list(zip(ahead, faces, strict=True))
         return Wearing(sent.track, sent.face, latent, seen, sent.others)
-
-    def head(self, request: DrawHead) -> HeadMemory:
-        """What was read of a head, here or as it was handed over."""
-        known = self._heads.get(request.track)
-        memory = request.memory or (HeadMemory() if known is None else known.value)
-        self._heads[request.track] = _Known(memory, request.index)
-        forget_unseen(self._heads, request.index)
-        return memory
 
 
 class CrewWorker:
@@ -126,11 +110,9 @@ class CrewWorker:
         for number in told.numbers:
             self._blocks.pop(number, None)
 
-    def answer(self, request: DrawFaces | DrawHead) -> Answer:
+    def answer(self, request: DrawFaces) -> Answer:
         """Does what is asked; a fault is told and not raised."""
         try:
-            if isinstance(request, DrawHead):
-                return self._head(request)
             return self._faces(request)
         except Exception as fault:
             return Answer(request.number, fault=f"{type(fault).__name__} in a drawing process")
@@ -162,25 +144,14 @@ class CrewWorker:
             return DrawnFace(one.track, placed), start
         block = self._blocks[into]
         face, start = SentLayer.of(placed, frame.picture, block, start)
-        sent, start = SentPatch.of(patch, block, start)
         front: SentLayer | None = None
         with suppress(Exception):  # then it is painted over, as the compositor does
             before = layers.front(frame.picture, one.others)
             if before is not None:
                 front, start = SentLayer.of(before, frame.picture, block, start)
-        return DrawnFace(one.track, face, front, sent), start
+        return DrawnFace(one.track, face, front), start
 
-    def _head(self, request: DrawHead) -> Answer:
-        memory = self._stream(request).head(request)
-        patch = request.patch.seen_in(self._blocks[request.source], memory, self._painter.hair)
-        picture = request.picture.seen_in(self._blocks[request.picture.block])
-        around = PatchLayers(patch).head(picture, request.others)()
-        if around is None:
-            return Answer(request.number)
-        sent, _ = SentLayer.of(around, picture, self._blocks[request.into], 0)
-        return Answer(request.number, head=sent)
-
-    def _stream(self, request: DrawFaces | DrawHead) -> _Stream:
+    def _stream(self, request: DrawFaces) -> _Stream:
         return self._streams.setdefault(request.stream, _Stream(self._painter))
 
     def _frame(self, sent: SentFrame) -> Frame:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.hairline import HairReader
 from engines.stylegan.contrast import UNBOUNDED
 from engines.swapper import Control, Rendered
 from stream.live.batching import BatchingSession
@@ -39,11 +38,6 @@ class JointPainter:
             )
             for size in painter.sizes
         }
-
-    @property
-    def hair(self) -> HairReader | None:
-        """Reads hair around faces; every stream for itself."""
-        return self._painter.hair
 
     @property
     def size(self) -> int:
@@ -101,8 +95,7 @@ class JointPainter:
         return Rendered(
             painted["pixels"],
             painted["alpha"],
-            painted["outline"],
-            painted["head"],
+            painted["identity"],
             painted["is_usable"] > 0.5,
         )
 
@@ -123,8 +116,7 @@ class JointPainter:
         return {
             "pixels": rendered.pixels,
             "alpha": rendered.alpha,
-            "outline": rendered.outline,
-            "head": rendered.head,
+            "identity": rendered.identity,
             "is_usable": usable,
         }
 

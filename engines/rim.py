@@ -1,0 +1,118 @@
+"""Matches a painted face to its head along the rim, and leaves hair on the forehead in front.
+
+Light that the generator paints is coarse, so a painted cheek may be darker or redder than the neck
+below it. Where both are skin, the difference between the head and the painting is measured along
+the rim of the mask, spread inwards by normalised convolution (Knutsson and Westin 1993), and added.
+It is as smooth as the widest blur, so nothing of the subject's features comes with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import crop_from_picture
+from engines.crop_regions import inside_of
+from engines.patches import Patch, identity_mask_of
+from engines.pictures import Picture
+from engines.stylegan.drawing import rise
+
+__all__ = ["matched_at_rim"]
+
+_WORKED: Final = 96
+"""Side at which the difference is spread, px; it is smooth."""
+_SPREADS: Final = ((0.03, 1.0), (0.06, 0.3), (0.12, 0.06), (0.3, 0.01))
+"""Deviations of the blurs, shares of the side, and their weights: near rims count most."""
+_RIM: Final = (0.02, 0.7)
+"""Alpha between which a place belongs to the rim."""
+_DARKER: Final = 0.30
+_HUE: Final = 18.0
+"""How much darker or brighter than the painted face, as a share of it, and how many grey levels
+of another hue a place may be and still count as its skin."""
+_MOST: Final = 60.0
+"""Grey levels by which a painted face is changed at most."""
+
+Float32 = NDArray[np.float32]
+
+
+def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
+    """The patch in the tone of the head around it, behind the hair on its forehead.
+
+    Args:
+        picture: the frame as it came.
+        patch: painted, at any size.
+
+    Raises:
+        EngineFault: the patch is not placed by a similarity.
+    """
+    size = patch.alpha.shape[0]
+    crop = crop_from_picture(picture, patch.crop_from_frame, size)
+    seen = inside_of(picture, patch.crop_from_frame, size) > 0
+    small = (_WORKED, _WORKED)
+    head, painted = (
+        cv2.resize(one.astype(np.float32), small, interpolation=cv2.INTER_AREA)
+        for one in (crop, patch.pixels)
+    )
+    alpha = cv2.resize(patch.alpha, small, interpolation=cv2.INTER_AREA)
+    known = cv2.resize(seen.astype(np.float32), small, interpolation=cv2.INTER_AREA)
+    skin = _skin_of(head, alpha)
+    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known * skin
+    tone = _spread(head - painted, rim)
+    wide = cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR)
+    pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
+    free = _behind_hair(patch, cv2.resize(skin, (size, size), interpolation=cv2.INTER_LINEAR))
+    return replace(patch, pixels=pixels, alpha=free)
+
+
+def _skin_of(head: Float32, alpha: Float32) -> Float32:
+    """How surely places of the head are the same skin in another light: float32[S, S].
+
+    The tone is that of the rim itself, since light on a head may be of any colour.
+    """
+    rim = (alpha > _RIM[0]) & (alpha < _RIM[1])
+    lower = rim.copy()
+    lower[: len(head) // 2] = False
+    where = lower if lower.sum() > 20 else rim
+    if not where.any():
+        return np.ones(alpha.shape, np.float32)
+    level = cv2.cvtColor(head, cv2.COLOR_BGR2GRAY)
+    cheeks = (alpha >= 1) & (np.arange(len(head))[:, None] > 0.45 * len(head))
+    cheeks &= np.arange(len(head))[:, None] < 0.72 * len(head)
+    known = head[cheeks] if cheeks.any() else head[where]
+    typical = np.median(known, axis=0)
+    bright = float(typical @ [0.114, 0.587, 0.299])
+    darker = np.clip(1 - level / max(bright, 1.0), 0, None)
+    brighter = np.clip(level / max(bright, 1.0) - 1, 0, None)
+    scale = level[..., None] / max(bright, 1.0)
+    hue = np.abs(head - typical * scale).max(axis=2)
+    out = np.maximum(
+        rise(darker.astype(np.float32), _DARKER, _DARKER + 0.25),
+        rise(brighter.astype(np.float32), 0.6, 1.0),
+    )
+    return (1 - np.maximum(out, rise(hue.astype(np.float32), _HUE, 2 * _HUE))).astype(np.float32)
+
+
+def _spread(difference: Float32, weight: Float32) -> Float32:
+    """The weighted difference spread over all places, float32[S, S, 3]."""
+    total, share = np.zeros_like(difference), np.zeros_like(weight)
+    for spread, counts in _SPREADS:
+        deviation = spread * len(weight)
+        total += counts * cv2.GaussianBlur(difference * weight[..., None], (0, 0), deviation)
+        share += counts * cv2.GaussianBlur(weight, (0, 0), deviation)
+    found = total / np.maximum(share, 1e-4)[..., None]
+    return np.clip(found, -_MOST, _MOST).astype(np.float32)
+
+
+def _behind_hair(patch: Patch, skin: Float32) -> Float32:
+    """Alpha without what is no skin above the brows; the identity outline stays opaque."""
+    size = patch.alpha.shape[0]
+    must = identity_mask_of(patch, size)
+    brow = int(np.flatnonzero(must.any(axis=1))[0]) if must.any() else 0
+    alpha = patch.alpha.copy()
+    alpha[:brow] *= cv2.GaussianBlur(skin, (0, 0), 0.01 * size)[:brow]
+    alpha[must] = 1.0
+    return alpha
