@@ -1,0 +1,115 @@
+"""Takes hair and background off the textures of donors, so that only their skin meets other heads.
+
+A portrait's texture shows hair at the temples, on the forehead and beside the cheeks, and whatever
+is behind the head. A surrogate's rim lies on other people's heads, where all of it would look
+pasted on. What is no skin there is filled with the skin around it, by normalised convolution.
+Beards stay: they belong to the face.
+"""
+
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.stylegan.drawing import rise
+from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+    NOSE_BASE_SLICE,
+    OVAL_SLICE,
+)
+
+__all__ = ["bare_skin"]
+
+_DARKER: Final = (0.22, 0.42)
+_BRIGHTER: Final = (0.35, 0.7)
+"""Between which shares less or more than the cheeks' brightness a place becomes no skin."""
+_HUE: Final = (16.0, 34.0)
+"""Differences of colour from the cheeks', grey levels at their brightness, between which too."""
+_CORE: Final = 0.02
+"""How far around eyes, nose and lips everything belongs to the face, share of the side."""
+_BROW: Final = 0.012
+"""The same around brows, whose ends lie close to hair."""
+_INSET: Final = 0.02
+"""How far within the outline skin is still trusted less than farther in, share of the side."""
+_SPREADS: Final = ((0.012, 1.0), (0.03, 0.1), (0.08, 0.01), (0.25, 0.001))
+"""Deviations of the blurs that fill, shares of the side, and their weights."""
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+def bare_skin(texture: UInt8, points: Float32) -> UInt8:
+    """A texture with skin instead of hair and background.
+
+    Args:
+        texture: uint8[S, S, 3] BGR, as photographed.
+        points: float32[>= MESH_POINTS, 2], of the texture frame, texture units.
+
+    Returns:
+        uint8[S, S, 3].
+    """
+    size = texture.shape[0]
+    face = _hull(points[OVAL_SLICE], size)
+    parts = (EYE_LEFT_SLICE, EYE_RIGHT_SLICE, NOSE_BASE_SLICE, LIPS_OUTER_SLICE)
+    core = _grown(_hull(np.concatenate([points[one] for one in parts]), size), _CORE * size)
+    for brow in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE):
+        core |= _grown(_hull(points[brow], size), _BROW * size)
+    rows = (np.arange(size)[:, None] + 0.5) / size
+    nose = float(points[NOSE_BASE_SLICE, 1].max())
+    inside = cv2.distanceTransform(face, cv2.DIST_L2, 3) / size
+    beard = (rows > nose) & (face > 0)
+    trusted = _skin(texture, core, rows, points) * rise(inside.astype(np.float32), 0.0, _INSET)
+    trusted = np.where(core > 0, np.maximum(trusted, rise(inside, 0.0, _INSET)), trusted)
+    trusted = np.where(beard, np.maximum(trusted, rise(inside, 0.02, 0.07)), trusted)
+    colours = texture.astype(np.float32)
+    filled = _filled(colours, trusted.astype(np.float32))
+    share = cv2.GaussianBlur(trusted.astype(np.float32), (0, 0), 0.006 * size)[..., None]
+    mixed = filled + np.minimum(share, trusted[..., None]) * (colours - filled)
+    return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
+
+
+def _skin(
+    texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: Float32
+) -> Float32:
+    """How surely places look like the cheeks' skin, float32[S, S] in [0, 1]."""
+    size = texture.shape[0]
+    soft = cv2.GaussianBlur(texture.astype(np.float32), (0, 0), 0.008 * size)
+    eyes = float(points[EYE_LEFT_SLICE, 1].max())
+    nose = float(points[NOSE_BASE_SLICE, 1].max())
+    cheeks = (core > 0) & (rows > eyes + 0.04) & (rows < nose)
+    typical = np.median(soft[cheeks], axis=0)
+    luma = soft @ np.array([0.114, 0.587, 0.299], np.float32)
+    bright = max(float(np.median(luma[cheeks])), 1.0)
+    ratio = luma / bright
+    hue = np.abs(soft / np.maximum(ratio, 0.1)[..., None] - typical).max(axis=2)
+    darker = rise(np.asarray(1 - ratio, np.float32), *_DARKER)
+    brighter = rise(np.asarray(ratio - 1, np.float32), *_BRIGHTER)
+    other = np.maximum(np.maximum(darker, brighter), rise(hue.astype(np.float32), *_HUE))
+    opened = cv2.erode((1 - other).astype(np.float32), np.ones((3, 3), np.uint8))
+    return np.asarray(opened, np.float32)
+
+
+def _filled(colours: Float32, weight: Float32) -> Float32:
+    total, share = np.zeros_like(colours), np.zeros_like(weight)
+    for spread, counts in _SPREADS:
+        deviation = spread * len(weight)
+        total += counts * cv2.GaussianBlur(colours * weight[..., None], (0, 0), deviation)
+        share += counts * cv2.GaussianBlur(weight, (0, 0), deviation)
+    return np.asarray(total / np.maximum(share, 1e-6)[..., None], np.float32)
+
+
+def _hull(points: Float32, size: int) -> UInt8:
+    drawn = np.zeros((size, size), np.uint8)
+    places = np.round(np.clip(points[:, :2], -1, 2) * size - 0.5).astype(np.int32)
+    cv2.fillConvexPoly(drawn, cv2.convexHull(places), 1)
+    return drawn
+
+
+def _grown(mask: UInt8, radius: float) -> UInt8:
+    side = 2 * max(round(radius), 1) + 1
+    return np.asarray(cv2.dilate(mask, cv2.getStructuringElement(2, (side, side))), np.uint8)
