@@ -27,14 +27,27 @@ _WORKED: Final = 96
 """Side at which the difference is spread, px; it is smooth."""
 _SPREADS: Final = ((0.03, 1.0), (0.06, 0.3), (0.12, 0.06), (0.3, 0.01))
 """Deviations of the blurs, shares of the side, and their weights: near rims count most."""
-_RIM: Final = (0.02, 0.7)
+_RIM: Final = (0.02, 0.9)
 """Alpha between which a place belongs to the rim."""
 _DARKER: Final = 0.30
 _HUE: Final = 18.0
 """How much darker or brighter than the painted face, as a share of it, and how many grey levels
 of another hue a place may be and still count as its skin."""
+_NEAR: Final = (0.02, 0.07)
+"""Distances from the identity outline between which hair comes to lie in front, shares of the
+side."""
+_SPOTS: Final = 0.02
+_SOFT: Final = 0.01
+"""Radius of spots and deviation of the soft rim of hair that is left in front, shares of the
+side."""
+_SURELY: Final = (0.5, 0.9)
+"""Certainties between which a place of the rim begins to count as skin."""
 _MOST: Final = 60.0
-"""Grey levels by which a painted face is changed at most."""
+_UNEVEN: Final = 25.0
+"""Grey levels by which a painted face is changed at most, and by how much more in one place than
+in the middle of all."""
+_LEAST_RIM: Final = 12.0
+"""Places of the rim, px of `_WORKED`, without which a face stays as it was painted."""
 
 Float32 = NDArray[np.float32]
 
@@ -60,8 +73,8 @@ def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
     alpha = cv2.resize(patch.alpha, small, interpolation=cv2.INTER_AREA)
     known = cv2.resize(seen.astype(np.float32), small, interpolation=cv2.INTER_AREA)
     skin = _skin_of(head, alpha)
-    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known * skin
-    tone = _spread(head - painted, rim)
+    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known
+    tone = _tone(head - painted, rim * rise(skin, *_SURELY))
     wide = cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR)
     pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
     free = _behind_hair(patch, cv2.resize(skin, (size, size), interpolation=cv2.INTER_LINEAR))
@@ -96,6 +109,16 @@ def _skin_of(head: Float32, alpha: Float32) -> Float32:
     return (1 - np.maximum(out, rise(hue.astype(np.float32), _HUE, 2 * _HUE))).astype(np.float32)
 
 
+def _tone(difference: Float32, weight: Float32) -> Float32:
+    """What must be added to a painted face, float32[S, S, 3]."""
+    if weight.sum() < _LEAST_RIM:
+        return np.zeros_like(difference)
+    typical = np.median(difference[weight > 0.5], axis=0) if (weight > 0.5).any() else 0.0
+    uneven = np.clip(difference - typical, -_UNEVEN, _UNEVEN)
+    tone = typical + _spread(np.asarray(uneven, np.float32), weight)
+    return np.clip(tone, -_MOST, _MOST).astype(np.float32)
+
+
 def _spread(difference: Float32, weight: Float32) -> Float32:
     """The weighted difference spread over all places, float32[S, S, 3]."""
     total, share = np.zeros_like(difference), np.zeros_like(weight)
@@ -103,16 +126,18 @@ def _spread(difference: Float32, weight: Float32) -> Float32:
         deviation = spread * len(weight)
         total += counts * cv2.GaussianBlur(difference * weight[..., None], (0, 0), deviation)
         share += counts * cv2.GaussianBlur(weight, (0, 0), deviation)
-    found = total / np.maximum(share, 1e-4)[..., None]
-    return np.clip(found, -_MOST, _MOST).astype(np.float32)
+    return np.asarray(total / np.maximum(share, 1e-6)[..., None], np.float32)
 
 
 def _behind_hair(patch: Patch, skin: Float32) -> Float32:
-    """Alpha without what is no skin above the brows; the identity outline stays opaque."""
+    """Alpha without what is no skin; the identity outline stays opaque."""
     size = patch.alpha.shape[0]
     must = identity_mask_of(patch, size)
-    brow = int(np.flatnonzero(must.any(axis=1))[0]) if must.any() else 0
-    alpha = patch.alpha.copy()
-    alpha[:brow] *= cv2.GaussianBlur(skin, (0, 0), 0.01 * size)[:brow]
+    away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / size
+    near = 1 - rise(np.asarray(away, np.float32), *_NEAR)
+    spots = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * round(_SPOTS * size) + 1,) * 2)
+    bare = cv2.morphologyEx(skin, cv2.MORPH_CLOSE, spots)
+    seen = cv2.GaussianBlur(bare, (0, 0), _SOFT * size)
+    alpha = patch.alpha * np.maximum(seen, near)
     alpha[must] = 1.0
-    return alpha
+    return np.asarray(alpha, np.float32)

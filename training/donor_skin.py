@@ -36,6 +36,9 @@ _BROW: Final = 0.012
 """The same around brows, whose ends lie close to hair."""
 _INSET: Final = 0.02
 """How far within the outline skin is still trusted less than farther in, share of the side."""
+_CHIN: Final = (0.93, 0.985)
+_CHIN_BLUR: Final = 0.06
+"""Between which heights, shares of the side, rows become even, and the blur along them."""
 _SPREADS: Final = ((0.012, 1.0), (0.03, 0.1), (0.08, 0.01), (0.25, 0.001))
 """Deviations of the blurs that fill, shares of the side, and their weights."""
 
@@ -70,12 +73,13 @@ def bare_skin(texture: UInt8, points: Float32) -> UInt8:
     filled = _filled(colours, trusted.astype(np.float32))
     share = cv2.GaussianBlur(trusted.astype(np.float32), (0, 0), 0.006 * size)[..., None]
     mixed = filled + np.minimum(share, trusted[..., None]) * (colours - filled)
+    # Chins go on below a texture, which repeats its last row: it must hold no lines.
+    flat = cv2.GaussianBlur(mixed, (0, 0), sigmaX=_CHIN_BLUR * size, sigmaY=1.0)
+    mixed += rise(np.asarray(rows, np.float32), *_CHIN)[..., None] * (flat - mixed)
     return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
 
 
-def _skin(
-    texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: Float32
-) -> Float32:
+def _skin(texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: Float32) -> Float32:
     """How surely places look like the cheeks' skin, float32[S, S] in [0, 1]."""
     size = texture.shape[0]
     soft = cv2.GaussianBlur(texture.astype(np.float32), (0, 0), 0.008 * size)

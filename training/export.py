@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
+from engines.polar import GRID
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.lid_reading import HEIGHT, WIDTH
-from engines.polar import GRID
 from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,

@@ -16,6 +16,8 @@ from typing import Final
 import cv2
 import numpy as np
 import numpy.typing as npt
+from engines.polar import GRID, hidden_radii, outline_radii
+from engines.surroundings import grid_place
 
 from engines.alignment import crop_from_picture
 from engines.backends.openvino import OpenVino
@@ -23,9 +25,7 @@ from engines.crop_regions import inside_of
 from engines.face_look import painted_points, painting_place
 from engines.patches import Patch
 from engines.pictures import picture_from_bgr
-from engines.polar import GRID, hidden_radii, outline_radii
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
-from engines.surroundings import grid_place
 from engines.swapper import Control, Swapper
 from engines.types import Face
 from training.face_reading import FaceReader

@@ -36,15 +36,20 @@ _GROWTH: Final = 0.015
 err. Larger hides more of ears and neck."""
 _EDGE: Final = 0.01
 """Width of the rim that is feathered along the crop's edge: chins of long faces lie close to it."""
-_FOREHEAD: Final = (0.45, 0.9)
+_FOREHEAD: Final = (0.15, 1.0)
 """Shares of the way from the brows to the top of the face between which a forehead goes over into
 the subject's own. Smaller leaves more of the subject's forehead, and a softer step."""
-_TEMPLE: Final = 0.07
+_TEMPLE: Final = 0.1
 """Width over which temples go over into the subject's own, as a share of the side."""
-_ABOVE_BROWS: Final = 0.015
-"""How far above the brows the identity outline runs, as a share of the side."""
+_BROW_REACH: Final = 0.02
+"""How far beyond the landmarks of brows what must be hidden reaches, as a share of the side."""
+_BEYOND: Final = 0.03
+"""How far beyond the outline temples still go over, as a share of the side."""
 _DONOR_SHARE: Final = 0.5
 """How far a face that is wider than its subject's is drawn out towards its own outline."""
+_INSET: Final = (0.10, 0.03)
+"""How far within the outline what must be hidden ends beside the eyes and at the chin, shares of
+the way to the middle of the face. Hair falls over cheeks beside the eyes."""
 _CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
 _FAR: Final = 100.0
 _FAINT: Final = 1e-6
@@ -102,9 +107,27 @@ def identity_outlines(points: Float32, outlines: Float32) -> Float32:
         float32[N, K, 2], points whose convex hull it is.
     """
     brows = np.concatenate([points[:, BROW_LEFT_SLICE], points[:, BROW_RIGHT_SLICE]], axis=1)
-    above = brows[..., :2] - np.array([0, _ABOVE_BROWS], np.float32)
+    wide = _widened_brows(points)
     first, last = _CHEEKBONES
-    return np.concatenate([outlines[:, first:last], brows[..., :2], above], axis=1)
+    jaws = outlines[:, first:last]
+    middle = brows[..., :2].mean(axis=1, keepdims=True)
+    chin = outlines[..., 1].max(axis=1)[:, None, None]
+    down = (jaws[..., 1:] - middle[..., 1:]) / np.maximum(chin - middle[..., 1:], _FAINT)
+    inset = _INSET[0] + (_INSET[1] - _INSET[0]) * np.clip(down, 0, 1)
+    centre = (middle + jaws.mean(axis=1, keepdims=True)) / 2
+    kept = jaws + inset * (centre - jaws)
+    return np.concatenate([kept, wide], axis=1).astype(np.float32)
+
+
+def _widened_brows(points: Float32) -> Float32:
+    """Brows and a margin around them, float32[N, K, 2] of float32[N, POINTS, 3]."""
+    reached = []
+    for part in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE):
+        brow = points[:, part, :2]
+        away = brow - brow.mean(axis=1, keepdims=True)
+        length = np.maximum(np.linalg.norm(away, axis=2, keepdims=True), _FAINT)
+        reached.append(brow + away / length * np.float32(_BROW_REACH))
+    return np.concatenate(reached, axis=1)
 
 
 def share_outside(outline: Float32) -> float:
@@ -141,7 +164,8 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
     eyes = float(np.mean([points[part, 1].mean() for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]))
     brow, top = float(identity[:, 1].min()), float(outline[:, 1].min())
     up = (brow - rows) / max(brow - top, _FAINT)
-    above = (1 - rise(up.astype(np.float32), *_FOREHEAD))[:, None] * rise(within, 0.0, _TEMPLE)
+    side = rise(np.asarray(within - away + _BEYOND, np.float32), 0.0, _TEMPLE)
+    above = (1 - rise(up.astype(np.float32), *_FOREHEAD))[:, None] * side
     share = rise((eyes - rows).astype(np.float32), 0.0, max(eyes - brow, 0.02))[:, None]
     alpha = np.maximum(below * (1 - share) + above * share, 0)
     rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (_EDGE * size)
