@@ -41,9 +41,15 @@ __all__ = [
 _SLATE_BGR: Final = (60, 47, 40)
 _SEAL: Final = object()
 _CENTRAL: Final = 0.5
-_LEAST_CHANGE: Final = 10.0
-"""Of a face's box the share, about its middle, in which a patch must differ from what it hides, and
-by how much on average, grey levels: in the dark, or out of focus, faces look alike."""
+"""Of a face's box the share, about its middle, in which a patch must show another face."""
+_MOST_ALIKE: Final = 0.9
+"""Correlation of the details before and after from which a patch shows the face that it should
+hide: other people's faces reach 0.8, a face that is blurred, lit otherwise or noisy 0.95."""
+_LEAST_CHANGE: Final = 2.0
+"""Mean difference, grey levels, below which nothing was replaced, whatever the details."""
+_COMPARED: Final = 48
+_DETAILS: Final = (1.0, 6.0)
+"""Side at which details are compared, px, and deviations of the blurs between which they lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,11 +326,28 @@ def _centre(picture: Picture, box: Box) -> NDArray[np.uint8] | None:
     return None if region is None else picture.region_bgr(*region)
 
 
-def _change(before: NDArray[np.uint8] | None, after: NDArray[np.uint8] | None) -> float:
-    """Mean absolute difference of two pictures of the same place, grey levels."""
+def _is_the_same(before: NDArray[np.uint8] | None, after: NDArray[np.uint8] | None) -> bool:
+    """Whether two pictures of the same place show the same face; where there is none, it counts.
+
+    A surrogate stands in its subject's light and tone, so levels alone do not tell them apart.
+    """
     if before is None or after is None:
-        return 0.0
-    return float(cv2.absdiff(before, after).mean())
+        return True
+    if float(cv2.absdiff(before, after).mean()) < _LEAST_CHANGE:
+        return True
+    one, other = _details(before), _details(after)
+    length = float(np.sqrt(np.square(one).sum() * np.square(other).sum()))
+    return length > 0 and float((one * other).sum()) / length >= _MOST_ALIKE
+
+
+def _details(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """What lies between two blurs of a picture's luma, without its mean."""
+    grey = cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY).astype(np.float32)
+    side = (_COMPARED, _COMPARED)
+    small = np.asarray(cv2.resize(grey, side, interpolation=cv2.INTER_AREA), np.float32)
+    fine, coarse = (cv2.GaussianBlur(small, (0, 0), spread) for spread in _DETAILS)
+    band = fine - coarse
+    return np.asarray(band - band.mean(), np.float32)
 
 
 def _swapped_or_cause(
@@ -343,7 +366,7 @@ def _swapped_or_cause(
             return placed
         before = _centre(picture, track.face.box_px)
         picture.lay(placed.top, placed.left, placed.layer)
-        if _change(before, _centre(picture, track.face.box_px)) < _LEAST_CHANGE:
+        if _is_the_same(before, _centre(picture, track.face.box_px)):
             return "hardly changed"
     except Exception as fault:  # a patch of an unforeseen kind costs one face, not the frame
         return f"patch failed: {type(fault).__name__}"

@@ -65,20 +65,25 @@ def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
     size = patch.alpha.shape[0]
     crop = crop_from_picture(picture, patch.crop_from_frame, size)
     seen = inside_of(picture, patch.crop_from_frame, size) > 0
-    small = (_WORKED, _WORKED)
     head, painted = (
-        cv2.resize(one.astype(np.float32), small, interpolation=cv2.INTER_AREA)
+        np.asarray(
+            cv2.resize(one.astype(np.float32), small, interpolation=cv2.INTER_AREA), np.float32
+        )
         for one in (crop, patch.pixels)
     )
-    alpha = cv2.resize(patch.alpha, small, interpolation=cv2.INTER_AREA)
-    known = cv2.resize(seen.astype(np.float32), small, interpolation=cv2.INTER_AREA)
+    alpha, known = (_reduced(one.astype(np.float32)) for one in (patch.alpha, seen))
     skin = _skin_of(head, alpha)
     rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known
     tone = _tone(head - painted, rim * rise(skin, *_SURELY))
     wide = cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR)
     pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
-    free = _behind_hair(patch, cv2.resize(skin, (size, size), interpolation=cv2.INTER_LINEAR))
-    return replace(patch, pixels=pixels, alpha=free)
+    bare = np.asarray(cv2.resize(skin, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
+    return replace(patch, pixels=pixels, alpha=_behind_hair(patch, bare))
+
+
+def _reduced(picture: Float32) -> Float32:
+    size = (_WORKED, _WORKED)
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def _skin_of(head: Float32, alpha: Float32) -> Float32:
@@ -116,7 +121,7 @@ def _tone(difference: Float32, weight: Float32) -> Float32:
     typical = np.median(difference[weight > 0.5], axis=0) if (weight > 0.5).any() else 0.0
     uneven = np.clip(difference - typical, -_UNEVEN, _UNEVEN)
     tone = typical + _spread(np.asarray(uneven, np.float32), weight)
-    return np.clip(tone, -_MOST, _MOST).astype(np.float32)
+    return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
 
 
 def _spread(difference: Float32, weight: Float32) -> Float32:

@@ -76,7 +76,7 @@ def bare_skin(texture: UInt8, points: Float32) -> UInt8:
     # Chins go on below a texture, which repeats its last row: it must hold no lines.
     flat = cv2.GaussianBlur(mixed, (0, 0), sigmaX=_CHIN_BLUR * size, sigmaY=1.0)
     mixed += rise(np.asarray(rows, np.float32), *_CHIN)[..., None] * (flat - mixed)
-    return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(mixed), 0, 255), np.uint8)
 
 
 def _skin(texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: Float32) -> Float32:

@@ -1,9 +1,9 @@
 """Makes the donors of a pack of whole synthetic portraits: `python -m training.portrait_donors`.
 
-Every portrait of `training/donor_portraits.csv` was looked at: no children, glasses, hats, hair over
-the brows, hard shadows or open mouths. A donor is one portrait: its shape and its coarse looks are
-the latent that the pack's encoder gives, its texture is what the portrait shows. What the generator
-leaves out of it goes into the bank of details, so that donors are painted as they are.
+Every portrait of `training/donor_portraits.csv` was looked at: no children, glasses, hats, hair
+over the brows, hard shadows or open mouths. A donor is one portrait: its shape and its coarse looks
+are the latent that the pack's encoder gives, its texture is what the portrait shows. What the
+generator leaves out of it goes into the bank of details, so that donors are painted as they are.
 """
 
 import argparse
@@ -134,7 +134,8 @@ def told_apart(latents: Float32) -> Float32:
     free = axes(LATENT - 1)[:, used:]
     drawn = np.random.default_rng(1).standard_normal((len(latents), free.shape[1]))
     signed = _SIGNATURE * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-    return (latents + signed @ free.T).astype(np.float16).astype(np.float32)
+    told = (latents + signed @ free.T).astype(np.float16)
+    return np.asarray(told, np.float32)
 
 
 def look_alikes(
