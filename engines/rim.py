@@ -65,12 +65,7 @@ def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
     size = patch.alpha.shape[0]
     crop = crop_from_picture(picture, patch.crop_from_frame, size)
     seen = inside_of(picture, patch.crop_from_frame, size) > 0
-    head, painted = (
-        np.asarray(
-            cv2.resize(one.astype(np.float32), small, interpolation=cv2.INTER_AREA), np.float32
-        )
-        for one in (crop, patch.pixels)
-    )
+    head, painted = (_reduced(one.astype(np.float32)) for one in (crop, patch.pixels))
     alpha, known = (_reduced(one.astype(np.float32)) for one in (patch.alpha, seen))
     skin = _skin_of(head, alpha)
     rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known

@@ -52,6 +52,11 @@ _EYES: Final = ((0.30, 0.37), (0.70, 0.37))
 """Where the eyes lie in the portraits, and in the kveil crop, shares of the side."""
 _SIGNATURE: Final = 10.0
 """Length of what tells donors' latents apart in directions that no network looks at."""
+_BROAD: Final = 0.03
+"""Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
+_MOST_GLOSS: Final = 0.22
+_MOST_SHADE: Final = 0.5
+"""How much brighter and darker than even skin such patches may be, texture units."""
 _BATCH: Final = 16
 
 Float32 = npt.NDArray[np.float32]
@@ -120,8 +125,18 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> 
     mean[:MESH_POINTS, :2] = frame.points[:MESH_POINTS]
     inside = softened(oval_from_points(mean, SOFT_SIZE), size)
     field = field_from_light(light_from_picture(skin, inside), inside)
-    bare = (skin - field) / contrast_from_field(field)
+    bare = _evened((skin - field) / contrast_from_field(field))
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
+
+
+def _evened(texture: Float32) -> Float32:
+    """A texture float32[S, S, 3] without strong patches of gloss or shade.
+
+    A lamp's gloss on dark skin is far brighter than the skin, and would glow in another light.
+    """
+    broad = cv2.GaussianBlur(texture, (0, 0), _BROAD * len(texture))
+    most = np.where(broad > 0, _MOST_GLOSS, _MOST_SHADE).astype(np.float32)
+    return np.asarray(texture + most * np.tanh(broad / most) - broad, np.float32)
 
 
 def told_apart(latents: Float32) -> Float32:
