@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.openvino import OpenVino
-from engines.hairline import HairReader
 from engines.occlusion import MOST_HIDDEN, counted
 from engines.stylegan.masks import oval_from_points
 from engines.swapper import Control, Rendered, Swapper
@@ -67,11 +66,6 @@ class Misread:
     def sizes(self) -> tuple[int, ...]:
         """As of the swapper."""
         return self.swapper.sizes
-
-    @property
-    def hair(self) -> HairReader | None:
-        """As of the swapper."""
-        return self.swapper.hair
 
     def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
         """Control with planted marks; none where there is no depth."""

@@ -15,12 +15,12 @@ FILES: Final = {
     "renderer.onnx": "moves and warps a texture: the face without light, 256 px RGB",
     "small_renderer.onnx": "the same of 128 px, for faces seen at no more",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
-    "hair.onnx": "where hair is around a face of which nothing is seen, 96 px RGB",
     "lids.onnx": "how far an eye is open, 48×32 px grey",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
     "outline.npz": "how far read outlines are off: where a face ends",
     "shape.npz": "shape model, texture frame, relief and faces at rest",
     "donors.npz": "synthetic people to mix surrogates from",
+    "details.npz": "what the generator leaves out of donors' textures",
     "attributes.npz": "age band and gender presentation of a latent",
 }
 MOST_BYTES: Final = 16_000_000

@@ -32,7 +32,6 @@ from engines.stylegan.sizes import (
 )
 from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small, small_of, weights_of
-from training.hair import HAIR, HairNet
 from training.landmarker import SIZE, landmark_network
 from training.lids import LIDS, LidNet
 from training.networks import (
@@ -257,7 +256,6 @@ def export(
     run: Path,
     landmarker: Path,
     occlusion: Path,
-    hair: Path,
     lids: Path,
     geometry: Path,
     texture: Path,
@@ -298,8 +296,7 @@ def export(
     }
     for name, (net, inputs, outputs) in jobs.items():
         facts |= write_network(name, net, inputs, outputs, out)
-    facts |= export_landmarker(landmarker, occlusion, out) | export_hair(hair, out)
-    facts |= export_lids(lids, out)
+    facts |= export_landmarker(landmarker, occlusion, out) | export_lids(lids, out)
     write_geometry(geometry, arrays, relief, out)
     (out / FACTS).write_text(json.dumps(facts))
 
@@ -325,17 +322,6 @@ def export_landmarker(landmarker: Path, occlusion: Path, out: Path) -> dict[str,
     return facts | {f"landmarker_{name}": value for name, value in told.items()}
 
 
-def export_hair(run: Path, out: Path) -> dict[str, float]:
-    """Write `hair.onnx`, of a run of `training.hair`; without one the pack's file is kept.
-
-    Args:
-        run: folder of the run.
-        out: folder of the pack that is made.
-    """
-    around = {"around": torch.rand(2, 4, GRID, GRID) * 2 - 1}
-    return export_reader("hair", run / HAIR, HairNet(), around, ["hair"], out)
-
-
 def export_lids(run: Path, out: Path) -> dict[str, float]:
     """Write `lids.onnx`, of a run of `training.lids`; without one the pack's file is kept.
 
@@ -343,33 +329,13 @@ def export_lids(run: Path, out: Path) -> dict[str, float]:
         run: folder of the run.
         out: folder of the pack that is made.
     """
+    if not (run / LIDS).exists():
+        return keep_bundled("lids", run / LIDS, ("lids_",), out)
+    net = LidNet()
+    net.load_state_dict(weights_of(run / LIDS))
     eyes = {"eyes": torch.rand(2, 1, HEIGHT, WIDTH) * 2 - 1}
-    return export_reader("lids", run / LIDS, LidNet(), eyes, ["openness"], out)
-
-
-def export_reader(
-    name: str,
-    checkpoint: Path,
-    net: nn.Module,
-    inputs: dict[str, Tensor],
-    outputs: list[str],
-    out: Path,
-) -> dict[str, float]:
-    """Write a network that reads, of a run of its own; without one the pack's file is kept.
-
-    Args:
-        name: of the network, with which its figures begin.
-        checkpoint: of the run; what was measured lies beside it.
-        net: takes its weights.
-        inputs: examples by name.
-        outputs: names.
-        out: folder of the pack that is made.
-    """
-    if not checkpoint.exists():
-        return keep_bundled(name, checkpoint, (f"{name}_",), out)
-    net.load_state_dict(weights_of(checkpoint))
-    facts = write_network(name, net, inputs, outputs, out)
-    told: dict[str, float] = json.loads((checkpoint.parent / "facts.json").read_text())
+    facts = write_network("lids", net, eyes, ["openness"], out)
+    told: dict[str, float] = json.loads((run / "facts.json").read_text())
     return facts | told
 
 
@@ -434,11 +400,8 @@ def main() -> None:
     parser.add_argument("--run", type=Path, default=Path("runs/detail"))
     parser.add_argument("--landmarker", type=Path, default=Path("runs/landmarker/landmarker.pt"))
     parser.add_argument("--occlusion", type=Path, default=Path("runs/occlusion"))
-    parser.add_argument("--hair", type=Path, default=Path("runs/hair"))
     parser.add_argument("--lids", type=Path, default=Path("runs/lids"))
-    parser.add_argument(
-        "--only", choices=("landmarker", "hair", "lids"), help="write that file alone"
-    )
+    parser.add_argument("--only", choices=("landmarker", "lids"), help="write that file alone")
     parser.add_argument("--shape", type=Path, default=Path("runs/shape.npz"))
     parser.add_argument("--texture", type=Path, default=Path("runs/texture.npz"))
     parser.add_argument("--relief", type=Path, default=Path("runs/relief.npz"))
@@ -450,15 +413,13 @@ def main() -> None:
         args.out.mkdir(parents=True, exist_ok=True)
         told = args.out / FACTS
         facts = json.loads(told.read_text()) if told.exists() else {}
-        if args.only == "hair":
-            facts |= export_hair(args.hair, args.out)
-        elif args.only == "lids":
+        if args.only == "lids":
             facts |= export_lids(args.lids, args.out)
         else:
             facts |= export_landmarker(args.landmarker, args.occlusion, args.out)
         told.write_text(json.dumps(facts))
         return
-    sources = (args.landmarker, args.occlusion, args.hair, args.lids, args.shape, args.texture)
+    sources = (args.landmarker, args.occlusion, args.lids, args.shape, args.texture)
     export(args.run, *sources, args.relief, args.out)
 
 
