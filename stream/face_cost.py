@@ -22,6 +22,7 @@ from engines.harmony import sized_patch
 from engines.occlusion import Occlusion
 from engines.patches import Patch
 from engines.pictures import BgrImage, Picture, picture_from_bgr
+from engines.rim import matched_at_rim
 from engines.swapper import DOUBT_LIMIT, LANDMARK_SIZE, Control
 from engines.temporal_consistency import TemporalConsistency
 from engines.types import Face, Frame, Track, TrackState
@@ -36,9 +37,6 @@ __all__ = ["DETECTOR_SIZE", "FaceCost", "StepTimes", "cost_table", "measure_face
 DETECTOR_SIZE: Final = (448, 768)
 """Height and width at which the detector is timed."""
 _RUNS: Final = 24
-_TURNS: Final = 3
-"""Runs that are averaged before medians are taken: what is around a face is worked out in every
-third frame alone."""
 _SCENES: Final = ((1, 1, (720, 1280)), (4, 1, (720, 1280)), (4, 2, (1080, 1920)))
 """Faces beside each other and above each other, in frames of this height and width."""
 _AHEAD: Final = 4
@@ -55,7 +53,7 @@ class StepTimes:
         steady: control kept calm over time, with frames ahead.
         first: painting people not seen before: the generator, then as `paint`.
         paint: renderer and mask, in every frame.
-        blend: patches brought to size, placed and blended into the frame.
+        blend: patches brought to size, matched to the head, placed and blended into the frame.
         hand_steady: as `steady`, with something in front of every face.
         hand_blend: as `blend`, with that drawn again.
     """
@@ -183,12 +181,7 @@ def _measured(
     control = painter.read(crops)
     rendered = painter.paint(control, latents, size)
     patches = {
-        n: Patch(
-            rendered.pixels[n],
-            rendered.alpha[n],
-            places[n],
-            rendered.identity[n],
-        )
+        n: Patch(rendered.pixels[n], rendered.alpha[n], places[n], rendered.identity[n])
         for n in range(count)
     }
 
@@ -201,7 +194,9 @@ def _measured(
     frame = decoded_frame()
 
     def blending(worn: Mapping[int, Patch]) -> None:
-        compose(decoded_frame(), tracks, {n: sized_patch(patch) for n, patch in worn.items()})
+        fresh = decoded_frame()
+        fitted = {n: matched_at_rim(fresh.picture, sized_patch(patch)) for n, patch in worn.items()}
+        compose(fresh, tracks, fitted)
 
     strangers = iter(range(count, len(swap.donors), count))
 
@@ -294,6 +289,5 @@ def _medians(*steps: Callable[[], object]) -> tuple[StepTimes, StepTimes]:
             start = time.perf_counter(), time.process_time()
             step()
             into[:] = time.perf_counter() - start[0], time.process_time() - start[1]
-    turns = spent.reshape(-1, _TURNS, len(steps), 2).mean(axis=1)
-    clock, processor = (np.median(turns, axis=0) * 1e3).T.tolist()
+    clock, processor = (np.median(spent, axis=0) * 1e3).T.tolist()
     return StepTimes(*clock), StepTimes(*processor)

@@ -71,7 +71,7 @@ class SwapEveryFace:
         painter: control and generator.
         embedder: tells people apart.
         source: lends the surrogates.
-        privacy: what is done around a painted face, and with what is in front of it.
+        privacy: what is done with what is in front of a painted face.
         margin: size of a face's surroundings, in which its neighbours draw nothing, over size of
             its box.
         elsewhere: draws with the help of other processes, given what draws in this one; without
@@ -91,10 +91,7 @@ class SwapEveryFace:
         self._embedder = TrackEmbedder(embedder, painter.size)
         self._source = source
         self._margin = margin
-        drawer = FaceDrawer(
-            painter,
-            draws_foreground=privacy.foreground == "drawn",
-        )
+        drawer = FaceDrawer(painter, draws_foreground=privacy.foreground == "drawn")
         self._drawing: FaceDrawing = elsewhere(drawer) if elsewhere else drawer
         self._watch = WearerWatch(embedder, painter.size)
         self._people: dict[int, _Person] = {}

@@ -119,24 +119,20 @@ class FaceCrew:
                 self._replace_dead()
             return [one for one in self._members if one.is_ready]
 
-    def take(self, work: int) -> Member | None:
-        """The member that has the least to do, for some more; None where none is ready.
-
-        Args:
-            work: how much, in units of its own; given back when it ends.
-        """
+    def take(self) -> Member | None:
+        """The member that draws the fewest tracks, for one more; None where none is ready."""
         ready = self.members()
         if not ready:
             return None
         with self._lock:
             chosen = min(ready, key=lambda one: one.work)
-            chosen.work += work
+            chosen.work += 1
             return chosen
 
-    def give_back(self, member: Member, work: int) -> None:
-        """Told that some work of this member has ended."""
+    def give_back(self, member: Member) -> None:
+        """Told that one track of this member has ended."""
         with self._lock:
-            member.work -= work
+            member.work -= 1
 
     def forget(self, stream: int) -> None:
         """Told that a stream has ended."""

@@ -35,16 +35,12 @@ __all__ = ["CrewDrawing"]
 
 _CROWD: Final = 2
 """Faces in a frame from which other processes are worth their memory and their start."""
-_FACE_WORK: Final = 1
-"""How much of a member's time a face takes."""
 _FAULT: Final = "engine_fault"
 _FACE_ROOM: Final = 6
 """Areas of layers, in those of the face's box, that fit their block; what does not takes a slower
 way."""
 _LAYER_BYTES: Final = 11
 """Of one pixel."""
-_PATCH_BYTES: Final = 1 << 20
-"""Of the largest patch."""
 _OPAQUE: Final = 0.9
 """Least weight of a layer over the landmarks of the face that it hides."""
 
@@ -145,13 +141,13 @@ class CrewDrawing:
         if wearer.face is not None and wearer.face.is_dead:
             self._dismiss(wearer)
         if wearer.face is None and (self._is_elsewhere or faces >= _CROWD):
-            wearer.face = self._crew.take(_FACE_WORK)
+            wearer.face = self._crew.take()
             wearer.is_told = False
         return wearer.face
 
     def _dismiss(self, wearer: _Wearer) -> None:
         if wearer.face is not None:
-            self._crew.give_back(wearer.face, _FACE_WORK)
+            self._crew.give_back(wearer.face)
         wearer.face = None
 
     def _ask(self, member: Member, frame: Frame, faces: Sequence[Wearing], use: FrameUse) -> Asked:
@@ -162,7 +158,7 @@ class CrewDrawing:
             ahead = [(self._sent(seen), face) for seen, face in one.ahead]
             blocks += [seen.block for seen, _ in ahead]
             sent.append(self._sent_face(one, [(seen.sent, face) for seen, face in ahead]))
-        into = self._room(_FACE_ROOM, [one.face for one in faces], use)
+        into = self._room([one.face for one in faces], use)
         request = DrawFaces(
             self._crew.number(),
             self._stream,
@@ -171,16 +167,6 @@ class CrewDrawing:
             draws_foreground=self._own.draws_foreground,
             into=into.number,
         )
-        return self._asked(member, request, blocks, into, use)
-
-    def _asked(
-        self,
-        member: Member,
-        request: DrawFaces,
-        blocks: Sequence[MappedBlock],
-        into: MappedBlock,
-        use: FrameUse,
-    ) -> Asked:
         asked = Asked.of(member, request, blocks, into, self._crew.deadline_s)
         use.asked.append(asked)
         return asked
@@ -203,9 +189,9 @@ class CrewDrawing:
             known = self._pictures[frame.index] = _SentPictureOf(sent, block)
         return known
 
-    def _room(self, areas: int, faces: Sequence[Face], use: FrameUse) -> MappedBlock:
-        """A block for layers of so many times the faces' size."""
-        needed = sum(areas * _LAYER_BYTES * _area(face) + _PATCH_BYTES for face in faces)
+    def _room(self, faces: Sequence[Face], use: FrameUse) -> MappedBlock:
+        """A block for the layers of faces."""
+        needed = sum(_FACE_ROOM * _LAYER_BYTES * _area(face) for face in faces)
         block = self._crew.blocks.take(needed)
         use.blocks.append(block)
         return block

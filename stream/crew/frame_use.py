@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from engines.errors import EngineFault
 from stream.crew.member import Member
-from stream.crew.messages import Answer, DrawFaces, SentPicture
+from stream.crew.messages import Answer, DrawFaces
 from stream.crew.shared_blocks import MappedBlock
 
 __all__ = ["Asked", "FrameUse"]
@@ -73,13 +73,11 @@ class FrameUse:
         index: of the frame.
         blocks: that are given back afterwards.
         asked: of members.
-        shown: the composite that what is around the faces is drawn from.
     """
 
     index: int
     blocks: list[MappedBlock] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
-    shown: SentPicture | None = None
 
     @property
     def is_over(self) -> bool:

@@ -11,6 +11,7 @@ from engines.face_look import crop_with_eyes
 from engines.patches import Patch
 from engines.pictures import BgrImage
 from engines.types import Face, Track, TrackState
+from tests.engines.stylegan.faces import identities
 
 SIDE, HEIGHT, WIDTH = 128, 400, 640
 EYES_APART = 50.0
@@ -31,9 +32,7 @@ def patch_at(x: float, y: float) -> Patch:
     pixels[::2] += 20
     away = cv2.distanceTransform(1 - identity_mask(SIDE).astype(np.uint8), cv2.DIST_L2, 3)
     alpha = np.clip(2 - away / 6, 0, 1).astype(np.float32)
-    turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
-    outline = np.stack([0.5 + 0.28 * np.cos(turn), 0.53 + 0.38 * np.sin(turn)], axis=1)
-    return Patch(pixels, alpha, place_at(x, y), outline.astype(np.float32))
+    return Patch(pixels, alpha, place_at(x, y), identities(1)[0])
 
 
 def track_at(x: float, y: float, number: int = 1) -> Track:

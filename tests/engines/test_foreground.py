@@ -42,10 +42,9 @@ def marks_in(x0: int, y0: int, x1: int, y1: int) -> Marks:
     return marks
 
 
-def patch_with(marks: Marks | None, *, is_soft: bool = False) -> Patch:
+def patch_with(marks: Marks | None) -> Patch:
     seen = None if marks is None else Occlusion(marks.astype(np.float32), place_at(X, Y))
-    patch = replace(patch_at(X, Y), occlusion=seen)
-    return patch if is_soft else replace(patch, outline=None)
+    return replace(patch_at(X, Y), occlusion=seen)
 
 
 def composed(image: BgrImage, tracks: list[Track], patches: dict[int, Patch]) -> Composite:
@@ -69,21 +68,19 @@ def in_frame(marks: Marks) -> NDArray[np.bool_]:
     return np.asarray(cv2.warpAffine(marks, back, (WIDTH, HEIGHT)) > 0, np.bool_)
 
 
-@pytest.mark.parametrize("is_soft", [False, True])
-def test_a_hand_is_drawn_again_in_its_own_colour(is_soft: bool) -> None:
+def test_a_hand_is_drawn_again_in_its_own_colour() -> None:
     image, marks = scene(), marks_in(40, 70, 80, 120)
     image[in_frame(marks)] = (40, 90, 200)
-    made = composed(image, [track_at(X, Y)], {1: patch_with(marks, is_soft=is_soft)})
+    made = composed(image, [track_at(X, Y)], {1: patch_with(marks)})
     inner = in_frame(inner_part(marks))
     assert made.outcomes[0].result == "swapped"
     assert np.abs(made.picture.bgr()[inner].astype(int) - (40, 90, 200)).max() <= 3
 
 
-@pytest.mark.parametrize("is_soft", [False, True])
-def test_where_nothing_is_marked_nothing_changes(is_soft: bool) -> None:
+def test_where_nothing_is_marked_nothing_changes() -> None:
     image, marks = scene(), marks_in(40, 90, 80, 120)
-    plain = composed(image, [track_at(X, Y)], {1: patch_with(None, is_soft=is_soft)})
-    made = composed(image, [track_at(X, Y)], {1: patch_with(marks, is_soft=is_soft)})
+    plain = composed(image, [track_at(X, Y)], {1: patch_with(None)})
+    made = composed(image, [track_at(X, Y)], {1: patch_with(marks)})
     near = in_frame(1 - inner_part(1 - marks, 5))
     assert (made.picture.bgr() == plain.picture.bgr())[~near].all()
     assert not (made.picture.bgr() == plain.picture.bgr()).all()
@@ -93,7 +90,7 @@ def test_a_face_marked_by_mistake_appears_blurred() -> None:
     """The planted fault: nearly as much as is allowed is taken for a hand."""
     image, marks = scene(), marks_in(0, 0, SIDE, 62)
     assert MOST_HIDDEN - 0.1 < marks[identity_mask(SIDE)].mean() < MOST_HIDDEN
-    patch = patch_with(marks, is_soft=True)
+    patch = patch_with(marks)
     shown = composed(image, [track_at(X, Y)], {1: patch}).picture.bgr()
     inner = in_frame(inner_part(marks * identity_mask(SIDE), 15))
     assert roughness(shown, inner) < 0.05 * roughness(image, inner)
@@ -150,7 +147,7 @@ def test_what_is_in_front_of_a_face_opens_no_cover_beside_it() -> None:
         image = scene()
         noise = np.random.default_rng(seed).integers(0, 256, image[behind].shape, np.uint8)
         image[behind] = cv2.GaussianBlur(noise, (0, 0), 4) * 3 - 250
-        patch = patch_with(marks_in(80, 50, 118, 100), is_soft=True)
+        patch = patch_with(marks_in(80, 50, 118, 100))
         composite = composed(image, [track_at(X, Y), other], {1: patch})
         assert [one.result for one in composite.outcomes] == ["swapped", "covered"]
         made.append(composite.picture.bgr()[behind].astype(int))

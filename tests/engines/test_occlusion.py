@@ -13,7 +13,6 @@ from engines.alignment import EYES
 from engines.backends.openvino import OpenVino
 from engines.control_reading import ControlReader
 from engines.face_look import Look, eyes_of
-from engines.hairline import HairReader
 from engines.motion_grid import grid_in_frame
 from engines.occlusion import MOST_HIDDEN, SURE, Occlusion, counted
 from engines.pictures import picture_from_bgr
@@ -94,7 +93,6 @@ class Reading:
 
     size = SIZE
     sizes = (SIZE,)
-    hair: HairReader | None = None
 
     def __init__(self, sure: Float32, doubt: float = 0.0) -> None:
         self.sure = sure

@@ -28,7 +28,7 @@ def _has_gpu() -> bool:
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not _has_gpu(), reason="there is no GPU")]
 
-NETWORKS = ("landmarker", "lids", "hair", "generator", "renderer", "small_renderer")
+NETWORKS = ("landmarker", "lids", "generator", "renderer", "small_renderer")
 
 
 @pytest.fixture(params=["tensorrt", "onnxruntime"])

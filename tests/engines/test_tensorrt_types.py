@@ -124,7 +124,7 @@ def test_axes_that_are_computed_are_refused() -> None:
         as_opset_17(reduced("asked"), "fp32")
 
 
-@pytest.mark.parametrize("name", ["generator", "renderer", "landmarker", "hair", "lids"])
+@pytest.mark.parametrize("name", ["generator", "renderer", "landmarker", "lids"])
 def test_bundled_network_answers_as_before(name: str) -> None:
     pack = read_pack(bundled_pack())
     network = onnx.load(pack.path(f"{name}.onnx"))

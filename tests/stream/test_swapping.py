@@ -17,17 +17,14 @@ from engines.compositor import compose
 from engines.covers import cover_named
 from engines.errors import EngineFault
 from engines.face_look import eyes_of
-from engines.hairline import HairReader
-from engines.head_traits import HEAD_TRAITS
-from engines.patches import Patch
+from engines.patches import Patch, identity_mask_of
 from engines.pictures import picture_from_bgr
-from engines.stylegan.topology import OVAL_SLICE
 from engines.swapper import Control, Rendered
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.swapping import SwapEveryFace
-from tests.engines.stylegan.faces import drawn_face
+from tests.engines.stylegan.faces import drawn_face, identities
 
 pytestmark = pytest.mark.unit
 
@@ -40,7 +37,6 @@ class NoisePainter:
 
     size = SIZE
     sizes: tuple[int, ...] = (SIZE,)
-    hair: HairReader | None = None
 
     def __init__(self, usable: bool = True, doubts: Sequence[float] = ()) -> None:
         self.usable = usable
@@ -71,9 +67,7 @@ class NoisePainter:
         pixels = rng.uniform(0, 60, (count, side, side, 3)).astype(np.float32)
         pixels += latents[:, 0, 0].reshape(-1, 1, 1, 1)
         alpha = np.repeat(identity_mask(side)[None].astype(np.float32), count, axis=0)
-        outline = control.points[:, OVAL_SLICE, :2]
-        head = np.full((count, HEAD_TRAITS), 0.5, np.float32)
-        return Rendered(pixels, alpha, outline, head, np.full(count, self.usable))
+        return Rendered(pixels, alpha, identities(count), np.full(count, self.usable))
 
 
 class RowEmbedder:
@@ -222,7 +216,7 @@ def test_a_hand_before_the_face_comes_with_the_patch_where_that_is_wanted(is_dra
     subject = SwapEveryFace(HandPainter(top=100), RowEmbedder(), Lender(), wanted)
     patch = _patch(subject.replace(frame(), [track(side=80.0)]))
     assert (patch.occlusion is not None) == is_drawn
-    assert patch.alpha[identity_mask(len(patch.alpha))].min() == 1
+    assert patch.alpha[identity_mask_of(patch, len(patch.alpha))].min() == 1
 
 
 def test_a_face_of_which_too_much_is_hidden_is_covered() -> None:

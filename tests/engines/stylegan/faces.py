@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from engines.alignment import IDENTITY_AXES, IDENTITY_CENTRE
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import Answer, FakeSession
 from engines.face_look import Look, apart
@@ -49,6 +50,18 @@ def drawn_face() -> Float32:
     points[MESH_POINTS, :2] = (0.30, 0.37)
     points[MESH_POINTS + 1, :2] = (0.70, 0.37)
     return points
+
+
+def identities(count: int, share: float = 0.9) -> Float32:
+    """Outlines within the average face's identity oval, float32[N, 24, 2], crop units.
+
+    Args:
+        count: N.
+        share: of the oval's axes; 1 for its rim.
+    """
+    turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    ring = share * np.stack([np.cos(turn), np.sin(turn)], axis=1) * IDENTITY_AXES
+    return np.repeat((ring + IDENTITY_CENTRE)[None], count, axis=0).astype(np.float32)
 
 
 def drawn_look(

@@ -82,7 +82,7 @@ def test_small_pictures_show_what_large_ones_show() -> None:
     large, small = (swapper.paint(control, donors(2), size) for size in (256, 128))
     assert small.pixels.shape == (2, 128, 128, 3)
     assert small.alpha.shape == (2, 128, 128)
-    assert np.array_equal(small.outline, large.outline)
+    assert np.array_equal(small.identity, large.identity)
     reduced = large.pixels.reshape(2, 128, 2, 128, 2, 3).mean(axis=(2, 4))
     apart = np.abs(reduced - small.pixels)
     assert apart.mean() < 2.0
@@ -142,7 +142,7 @@ def _neutral(mean: Float32) -> Float32:
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 @pytest.mark.parametrize("capability", ["7.5", "8.6", "8.9", "12.0"])
 @pytest.mark.parametrize(
-    "role", ["generator", "renderer", "small_renderer", "landmarker", "hair", "lids", "encoder"]
+    "role", ["generator", "renderer", "small_renderer", "landmarker", "lids", "encoder"]
 )
 def test_tensorrt_builds_every_network(role: str, capability: str, precision: Precision) -> None:
     content = read_pack(bundled_pack()).path(f"{role}.onnx").read_bytes()
@@ -159,7 +159,6 @@ def ranges(role: str) -> dict[str, ShapeRange]:
         "renderer": control | {"texture": (3, 256, 256)},
         "small_renderer": control | {"texture": (3, 128, 128)},
         "landmarker": {"image": (3, 128, 128)},
-        "hair": {"around": (4, 96, 96)},
         "lids": {"eyes": (1, 32, 48)},
         "encoder": {"image": (3, 128, 128), "place": (128, 128, 2), "shape": (24,)},
     }

@@ -65,7 +65,7 @@ def test_processes_that_die_again_and_again_are_left_alone_and_told() -> None:
         make=Stillborn,  # type: ignore[arg-type]
     )
     assert [crew.members() for _ in range(20)] == [[]] * 20
-    assert crew.take(1) is None
+    assert crew.take() is None
     (told,) = crew.told()
     assert told.startswith("8 processes")
     assert not crew.told()

@@ -47,7 +47,6 @@ def large_request(number: int, block: int) -> DrawFaces:
         1,
         SentFrame(picture, 0, Fraction(1, 25), 0),
         (sent,),
-        alters_heads=False,
         draws_foreground=False,
         into=block,
     )

@@ -1,20 +1,13 @@
-"""Pictures, layers and patches come out of shared memory as they went in."""
+"""Pictures and layers come out of shared memory as they went in."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from engines.head_memory import HeadMemory
-from engines.patches import Patch, Placed
+from engines.patches import Placed
 from engines.pictures import Layout, Picture, Plane
-from stream.crew.messages import (
-    SentArrays,
-    SentLayer,
-    SentPatch,
-    picture_bytes,
-    show_picture,
-)
+from stream.crew.messages import SentArrays, SentLayer, picture_bytes, show_picture
 from stream.crew.shared_blocks import MappedBlock
 
 pytestmark = pytest.mark.unit
@@ -82,22 +75,3 @@ def test_what_does_not_fit_takes_no_room() -> None:
     assert (start, end) == (0, 512)
     assert np.array_equal(first.seen_in(block)[0], large)
     assert all(np.array_equal(one, small) for one in second.seen_in(block))
-
-
-def test_patch_comes_with_the_memory_of_the_process_that_gets_it() -> None:
-    rng = np.random.default_rng(5)
-    patch = Patch(
-        rng.uniform(0, 255, (40, 40, 3)).astype(np.float32),
-        rng.uniform(0, 1, (40, 40)).astype(np.float32),
-        np.array([[1, 0, 3], [0, 1, 4]], np.float32),
-        rng.uniform(0, 1, (9, 2)).astype(np.float32),
-        memory=HeadMemory(),
-        softness_px=0.7,
-    )
-    block, memory = np.zeros(1 << 16, np.uint8), HeadMemory()
-    sent, _ = SentPatch.of(patch, block, 64)
-    seen = sent.seen_in(block, memory, None)
-    assert np.array_equal(seen.pixels, patch.pixels)
-    assert np.array_equal(seen.alpha, patch.alpha)
-    assert seen.softness_px == patch.softness_px
-    assert seen.memory is memory

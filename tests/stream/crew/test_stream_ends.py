@@ -16,7 +16,7 @@ from engines.types import Face
 from stream.anonymizer import Anonymizer
 from stream.crew.crew import FaceCrew
 from stream.crew.crew_drawing import CrewDrawing
-from stream.crew.messages import Answer, DrawFaces, DrawHead, ForgetStream, Hello
+from stream.crew.messages import Answer, DrawFaces, ForgetStream, Hello
 from stream.crew.shared_blocks import MappedBlock, SharedBlocks, can_share
 from stream.crew.worker import CrewWorker
 from stream.engine_set import EngineSet
@@ -56,7 +56,7 @@ class Beside:
     def wait_until_ready(self, seconds: float) -> None:
         """It is."""
 
-    def ask(self, request: DrawFaces | DrawHead, blocks: Iterable[MappedBlock]) -> Future[Answer]:
+    def ask(self, request: DrawFaces, blocks: Iterable[MappedBlock]) -> Future[Answer]:
         for block in blocks:
             self.worker.add_block(block)
         answer: Future[Answer] = Future()

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.hairline import HairReader
-from engines.head_traits import HEAD_TRAITS
 from engines.swapper import Control, Rendered
 from stream.live.joint_painting import JointPainter
 
@@ -20,7 +18,6 @@ class Palette:
 
     size = 4
     sizes = (2, 4)
-    hair: HairReader | None = None
 
     def __init__(self) -> None:
         self.together: list[int] = []
@@ -45,9 +42,8 @@ class Palette:
         shade = latents[:, 0, 0]
         pixels = np.broadcast_to(shade[:, None, None, None], (len(latents), side, side, 3)).copy()
         alpha = np.ones((len(latents), side, side), np.float32)
-        outline = np.zeros((len(latents), 3, 2), np.float32)
-        head = np.repeat(shade[:, None], HEAD_TRAITS, axis=1)
-        return Rendered(pixels, alpha, outline, head, control.doubt < 100)
+        identity = np.broadcast_to(shade[:, None, None], (len(latents), 3, 2)).copy()
+        return Rendered(pixels, alpha, identity, control.doubt < 100)
 
 
 def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None:
@@ -80,8 +76,8 @@ def test_faces_of_two_streams_are_painted_together_and_come_back_apart() -> None
     assert (results[7].pixels == 7).all()
     assert results[7].is_usable.all()
     assert (results[200].pixels == 200).all()
-    assert (results[7].head == 7).all()
-    assert (results[200].head == 200).all()
+    assert (results[7].identity == 7).all()
+    assert (results[200].identity == 200).all()
     assert not results[200].is_usable.any()
     assert results[7].pixels.shape == (8, 4, 4, 3)
 
