@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
-from engines.polar import GRID
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional

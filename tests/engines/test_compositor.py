@@ -16,11 +16,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import compositor
-from engines.alignment import IDENTITY_AXES, IDENTITY_CENTRE, identity_mask, kveil_from_landmarks
+from engines.alignment import (
+    IDENTITY_AXES,
+    IDENTITY_CENTRE,
+    identity_mask,
+    inverse_of,
+    kveil_from_landmarks,
+    moved,
+)
 from engines.compositor import Composite, Patch, compose, compose_slate, compose_unknown
 from engines.covers import COVERS, DEFAULT_COVER, NamedCover
+from engines.patches import identity_mask_of
 from engines.pictures import BgrImage, Layout, Picture, Plane, picture_from_bgr
 from engines.types import Box, Face, Frame, Landmarks, Track, TrackState
+from tests.engines.stylegan.faces import identities
 
 pytestmark = pytest.mark.unit
 
@@ -178,6 +187,27 @@ def test_sound_patch_replaces_the_identity_oval_entirely(side: float, angle: flo
     assert np.abs(results[0] - results[1])[inside].max() == 0
 
 
+@pytest.mark.parametrize("side", [24, 90, 300])
+def test_sound_patch_replaces_its_own_identity_outline_entirely(side: float) -> None:
+    """A face that is longer and narrower than the average one."""
+    face = face_at(200.3, 190.7, side)
+    identity = (identities(1, 1.0)[0] - IDENTITY_CENTRE) * (0.9, 1.1) + IDENTITY_CENTRE
+    patch = dataclasses.replace(patch_for(face, 128), identity=identity.astype(np.float32))
+    alpha = np.maximum(patch.alpha, identity_mask_of(patch, 128)).astype(np.float32)
+    patch = dataclasses.replace(patch, alpha=alpha)
+    results = []
+    for value in (0, 255):
+        picture = picture_from_bgr(np.full((400, 420, 3), value, np.uint8))
+        made = compose(frame_of(picture), [track_of(face)], {1: patch})
+        assert made.outcomes[0].result == "swapped"
+        results.append(made.picture.bgr().astype(int))
+    corners = moved(inverse_of(patch.crop_from_frame), 128 * identity) - 0.5
+    inside = np.zeros((400, 420), np.uint8)
+    cv2.fillConvexPoly(inside, np.round(corners).astype(np.int32), 1)
+    assert inside.sum() > side
+    assert np.abs(results[0] - results[1])[inside > 0].max() == 0
+
+
 def test_sound_patch_leaves_no_colour_behind_in_subsampled_planes() -> None:
     face = face_at(100.4, 99.6, 70)
     results = []
@@ -250,6 +280,19 @@ def collapsed(patch: Patch) -> Patch:
     return dataclasses.replace(patch, crop_from_frame=np.zeros((2, 3), np.float32))
 
 
+def with_hole_in_identity(patch: Patch) -> Patch:
+    """Opaque on an average face, but this face's chin lies lower."""
+    return dataclasses.replace(patch, identity=identities(1, 1.12)[0])
+
+
+def without_identity(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, identity=identities(1)[0][:2])
+
+
+def with_senseless_identity(patch: Patch) -> Patch:
+    return dataclasses.replace(patch, identity=np.full((5, 2), np.nan, np.float32))
+
+
 def without_arrays(patch: Patch) -> Patch:
     return Patch(None, None, None)  # type: ignore[arg-type]
 
@@ -261,6 +304,9 @@ def without_arrays(patch: Patch) -> Patch:
         (with_nan, "not finite"),
         (with_infinite_alpha, "not finite"),
         (with_hole, "not opaque"),
+        (with_hole_in_identity, "not opaque"),
+        (without_identity, "no proper identity"),
+        (with_senseless_identity, "no proper identity"),
         (misshapen, "wrong shape"),
         (grey, "wrong shape"),
         (misplaced, "does not lie over"),

@@ -45,6 +45,8 @@ def drawn_face() -> Float32:
         angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
         points[part, 0] = centre[0] + axes[0] * np.cos(angle)
         points[part, 1] = centre[1] + axes[1] * np.sin(angle)
+    oval = points[OVAL_SLICE]
+    points[OVAL_SLICE] = np.roll(oval, len(oval) // 4, axis=0)  # clockwise from the top
     middle = points[:MESH_POINTS, :2] - np.array([0.5, 0.5])
     points[:MESH_POINTS, 2] = np.square(middle).sum(axis=1) * 0.8
     points[MESH_POINTS, :2] = (0.30, 0.37)

@@ -1,12 +1,133 @@
+"""Masks hide all that tells who somebody is, and end on skin."""
+
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from engines.stylegan.masks import oval_from_points, share_outside
-from tests.engines.stylegan.faces import drawn_face
+from engines.patches import Patch, identity_mask_of
+from engines.stylegan.masks import (
+    alpha_from_outlines,
+    identity_outlines,
+    oval_from_points,
+    share_outside,
+    widened_outlines,
+)
+from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+    NOSE_BASE_SLICE,
+    NOSE_BRIDGE_SLICE,
+    OVAL_SLICE,
+)
+from tests.engines.stylegan.faces import drawn_face, turned
 
 pytestmark = pytest.mark.unit
+
+Float32 = npt.NDArray[np.float32]
+FEATURES = (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+    NOSE_BASE_SLICE,
+    NOSE_BRIDGE_SLICE,
+)
+TOP, MIDDLE = 0.07, 0.5
+"""Where the drawn face ends above, and its middle."""
+
+
+def mask_of(points: Float32, size: int, wider: float = 1.0) -> tuple[Float32, Float32]:
+    """Alpha float32[size, size] of a face, and what of it must be hidden, float32[K, 2].
+
+    Args:
+        points: of the subject.
+        size: of the mask.
+        wider: how much wider than its subject the painted face is.
+    """
+    outlines = points[None, OVAL_SLICE, :2]
+    must = identity_outlines(points[None], outlines)[0]
+    centre = outlines.mean(axis=1, keepdims=True)
+    own = widened_outlines(centre + np.float32(wider) * (outlines - centre), outlines)[0]
+    return alpha_from_outlines(points, must, own, size), must
+
+
+def hidden(identity: Float32, size: int) -> npt.NDArray[np.bool_]:
+    """Where a patch with this outline must be opaque, as the compositor sees it."""
+    pixels = np.zeros((size, size, 3), np.float32)
+    place = np.eye(2, 3, dtype=np.float32)
+    return identity_mask_of(Patch(pixels, pixels[..., 0], place, identity), size)
+
+
+@st.composite
+def faces(draw: st.DrawFn) -> Float32:
+    """Faces turned aside, moved, drawn out, and read with errors."""
+    points = turned(drawn_face(), draw(st.floats(-40, 40)))
+    middle = points.mean(axis=0)
+    scale = [draw(st.floats(0.5, 1.3)), draw(st.floats(0.5, 1.3)), 1.0]
+    shift = [draw(st.floats(-0.3, 0.3)), draw(st.floats(-0.3, 0.3)), 0.0]
+    error = np.random.default_rng(draw(st.integers(0, 999))).normal(0, 0.01, points.shape)
+    return np.asarray((points - middle) * scale + middle + shift + error, np.float32)
+
+
+@given(faces(), st.sampled_from([64, 128, 192]), st.floats(0.7, 1.3))
+@settings(max_examples=100, deadline=None)
+def test_whatever_face_is_read_its_identity_is_hidden_wholly(
+    points: Float32, size: int, wider: float
+) -> None:
+    alpha, must = mask_of(points, size, wider)
+    assert alpha.shape == (size, size)
+    assert alpha.dtype == np.float32
+    assert np.isfinite(alpha).all()
+    assert ((alpha >= 0) & (alpha <= 1)).all()
+    assert (alpha[hidden(must, size)] == 1).all()
+
+
+@pytest.mark.parametrize("yaw_deg", [-30, 0, 30])
+def test_brows_eyes_nose_and_mouth_are_identity(yaw_deg: float) -> None:
+    points = turned(drawn_face(), yaw_deg)
+    alpha, _ = mask_of(points, 128)
+    for part in FEATURES:
+        columns, rows = np.floor(points[part, :2] * 128).astype(int).T
+        assert (alpha[rows, columns] == 1).all()
+
+
+def test_forehead_fades_into_the_subjects_own() -> None:
+    points = drawn_face()
+    alpha, must = mask_of(points, 128)
+    column = alpha[:, round(MIDDLE * 128)]
+    brow, top = int(must[:, 1].min() * 128), int(TOP * 128)
+    assert (np.diff(column[:brow]) >= -1e-6).all(), "less and less upwards"
+    assert column[brow + 2] == 1
+    assert column[top] < 0.1
+    assert 0.1 < column[(brow + top) // 2] < 0.9
+    assert not alpha[: top - 4].any()
+
+
+def test_chin_is_opaque_to_its_end_and_jaws_go_over_on_skin_below() -> None:
+    points = drawn_face()
+    points[:, 1] -= 0.06
+    alpha, _ = mask_of(points, 128)
+    chin = int((points[OVAL_SLICE, 1].max()) * 128)
+    column = alpha[:, round(MIDDLE * 128)]
+    assert (column[70 : chin + 1] == 1).all()
+    assert (np.diff(column[chin:]) <= 1e-6).all()
+    assert ((column[chin:] > 0) & (column[chin:] < 1)).any()
+
+
+def test_wider_face_is_shown_in_part_and_a_narrower_one_hides_its_subject() -> None:
+    points = drawn_face()
+    points[OVAL_SLICE, 0] = MIDDLE + 0.7 * (points[OVAL_SLICE, 0] - MIDDLE)
+    same, wide, narrow = (mask_of(points, 128, wider)[0] for wider in (1.0, 1.2, 0.8))
+    assert np.abs(same - narrow).mean() < 1e-3
+    assert wide.sum() > 1.02 * same.sum()
 
 
 def test_points_far_outside_are_drawn_without_error() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from engines.backends.backend import Tensors
 from engines.backends.fake import FakeSession
 from engines.errors import EngineFault
+from engines.stylegan.details import DETAIL_SCALE, DonorDetails
 from engines.stylegan.textures import Textures
 
 pytestmark = pytest.mark.unit
@@ -41,23 +43,30 @@ def test_a_person_is_painted_once() -> None:
     assert np.allclose(again[:, 0, 0, 0], LATENTS[[2, 0, 3], 0, 0])
 
 
+def details_of(latents: npt.NDArray[np.float32]) -> DonorDetails:
+    """A bank that adds 0.2 to whatever is made of these donors."""
+    level = np.full((8, 8, 3), round(0.2 * DETAIL_SCALE + 128), np.uint8)
+    picture = cv2.imencode(".webp", level, [cv2.IMWRITE_WEBP_QUALITY, 101])[1].tobytes()
+    return DonorDetails(latents[:, 0], (picture,) * len(latents), 8)
+
+
 def test_reduced_textures_are_means_of_the_whole_and_painted_with_them() -> None:
     generator = CountingGenerator()
-    slopes = np.arange(8, dtype=np.float32) * np.ones((3, 8, 1), np.float32)
-    textures = Textures(FakeSession(generator), lambda texture: texture + slopes, small=4)
+    textures = Textures(FakeSession(generator), details_of(LATENTS[:1]), small=4)
     whole, small = textures.of_latents(LATENTS[:2]), textures.of_latents(LATENTS[:2], 4)
     assert generator.painted == 2
     assert np.allclose(small, whole.reshape(2, 3, 4, 2, 4, 2).mean(axis=(3, 5)), atol=1e-5)
     assert np.array_equal(textures.of_latents(LATENTS[:2], 8), whole)
 
 
-def test_people_are_drawn_away_from_the_average_that_is_painted_once() -> None:
+def test_details_are_added_to_donors_alone_and_once() -> None:
     generator = CountingGenerator()
-    textures = Textures(FakeSession(generator), lambda texture: texture + 1, strength=1.5)
-    found = textures.of_latents(LATENTS[:3])
-    textures.of_latents(LATENTS[3:5])
-    assert generator.painted == 6
-    assert np.allclose(found[:, 0, 0, 0], 1 + 1.5 * LATENTS[:3, 0, 0], atol=1e-5)
+    textures = Textures(FakeSession(generator), details_of(LATENTS[:3]))
+    for _ in range(2):
+        found = textures.of_latents(LATENTS)
+        added = found[:, 0, 0, 0] - LATENTS[:, 0, 0]
+        assert np.allclose(added, [0.2] * 3 + [0.0] * 3, atol=0.01)
+    assert generator.painted == len(LATENTS)
 
 
 def test_people_forgotten_are_painted_again_the_same() -> None:
