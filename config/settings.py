@@ -129,9 +129,10 @@ class Gallery(Section):
     window_h: Annotated[float, Field(gt=0.0, le=8784.0)] = 24.0
     """Hours after which everybody is forgotten at once; longer recognises people for longer.
     With the scope `forever`, 30 days after the last newcomer instead."""
-    attributes: Literal["none", "coarse"] = "none"
-    """`coarse` shows age band and gender presentation in the surrogate, where at least k people
-    of the window share both: more useful, and more is told about each; `none` shows nothing."""
+    attributes: Literal["matched", "coarse", "none"] = "matched"
+    """Age band and gender presentation in the surrogate. `matched`: those that the untouched head
+    shows, and people of one cluster have the same; `coarse`: only what at least k people of the
+    window share; `none`: nothing, so that a surrogate may not suit the head."""
     timeout_s: Annotated[float, Field(gt=0.0, le=10.0)] = 0.25
     """Longest wait for Redis; new faces are covered when it is exceeded. Longer waits delay
     the picture."""

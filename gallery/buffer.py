@@ -4,7 +4,8 @@ A cluster is *open* while it holds fewer than k people, *releasable* from its k-
 and *retired* when its window ends, all clusters of a window at once. People join open clusters
 in order of arrival and never leave, move or lose their slot; a full cluster takes nobody. So the
 people who could have caused a release, those in the cluster when it was made, can only be added
-to by time, never taken from.
+to by time, never taken from. Where surrogates match their people's attributes, all people of a
+cluster have the same: the untouched head shows them to everybody, and would tell others apart.
 
 A *record* is one pseudonym; a *person* is the set of records that may be one human being. Records
 in doubt sit in the cluster of the record they resemble and count with it as one person: whatever
@@ -53,7 +54,7 @@ class Cluster:
 
     Attributes:
         bin: attributes that all its people share; "" for none.
-        number: clusters of the window that were opened before it.
+        number: clusters of the same bin that were opened before it.
         records: in order of joining; the index is the slot.
         people: distinct people that count, in order of joining.
     """
@@ -78,7 +79,7 @@ class Buffer:
     """Clusters and records of one window.
 
     Args:
-        settings: k, the policy below k and the number of slots are used.
+        settings: k, the policy below k, the number of slots and what is shown of attributes.
     """
 
     def __init__(self, settings: GallerySettings) -> None:
@@ -88,6 +89,7 @@ class Buffer:
         self.clusters: dict[int, Cluster] = {}
         self.people = 0
         self._open: dict[str, int] = {}  # the one open cluster of each bin
+        self._opened: dict[str, int] = {}  # clusters of each bin
         self._people_by_bin: dict[str, int] = {}
 
     def place(self, resembles: int | None, own_bin: str) -> Placement | None:
@@ -108,8 +110,7 @@ class Buffer:
             if not self._takes(cluster) or self._spare_slots(cluster) < 1:
                 return None
             return Placement(record.person, record.cluster, len(cluster.records), cluster.bin)
-        shared = self._people_by_bin.get(own_bin, 0) + 1 >= self._settings.k
-        cluster_bin = own_bin if shared else ""
+        cluster_bin = self._bin_for(own_bin)
         at = self._open.get(cluster_bin, newcomer)
         slot = len(self.clusters[at].records) if at in self.clusters else 0
         return Placement(newcomer, at, slot, cluster_bin)
@@ -176,6 +177,13 @@ class Buffer:
         releasable = sum(len(c.people) >= self._settings.k for c in self.clusters.values())
         return len(self.clusters) - releasable, releasable
 
+    def _bin_for(self, own_bin: str) -> str:
+        """The bin of the cluster that a new person of a bin joins."""
+        if self._settings.attributes == "matched":
+            return own_bin
+        is_shared = self._people_by_bin.get(own_bin, 0) + 1 >= self._settings.k
+        return own_bin if is_shared and self._settings.attributes == "coarse" else ""
+
     def _takes(self, cluster: Cluster) -> bool:
         return len(cluster.people) < self._settings.k
 
@@ -196,15 +204,19 @@ class Buffer:
         if cluster is None:
             if entry.cluster != number:
                 raise BufferBroken(f"entry {number} joins a cluster that does not exist")
-            cluster = Cluster(entry.cluster_bin, len(self.clusters))
+            cluster = Cluster(entry.cluster_bin, self._opened.get(entry.cluster_bin, 0))
         if not self._takes(cluster) or entry.slot != len(cluster.records):
             raise BufferBroken(f"entry {number} would overfill a cluster or share a slot")
         if entry.cluster != self._open.get(entry.cluster_bin, number):
             raise BufferBroken(f"entry {number} joins a cluster that is not the open one")
         if entry.slot >= self._settings.slots or entry.cluster_bin != cluster.bin:
             raise BufferBroken(f"entry {number} does not fit its cluster")
+        if entry.person == number and entry.cluster_bin != self._bin_for(entry.own_bin):
+            raise BufferBroken(f"entry {number} joins a cluster of people of other looks")
         if entry.person != number and entry.person not in cluster.people:
             raise BufferBroken(f"entry {number} would split a person over two clusters")
+        if entry.cluster not in self.clusters:
+            self._opened[cluster.bin] = cluster.number + 1
         self.clusters[entry.cluster] = cluster
         self.records[number] = Record(
             entry.person, entry.cluster, entry.slot, entry.is_apart, entry.own_bin, number

@@ -1,7 +1,7 @@
 """Synthetic people whose latents surrogates are mixed from, and the keyed choice among them.
 
 A donor is chosen by keyed randomness alone, see `gallery.dealing`. The subject supplies nothing but
-coarse attribute bins, and those only where at least k people of the cluster share them.
+coarse attribute bins, see `gallery.settings`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engines.types import Latent
 from gallery.dealing import Indices, LookAlikes, dealt, look_alikes
 from gallery.errors import DonorPackRejected, TooFewDonors
-from gallery.mixing import Latents, Weights, mix_latents, randomised_weights
+from gallery.mixing import Latents, mix_latents
 from gallery.secrets import KeyedRandom
 
 __all__ = [
@@ -37,6 +37,8 @@ _CODES = "attribute."
 _NAMES = "values."
 _UNKNOWN = -1
 _MAX_BYTES = 2 << 30
+_PER_SURROGATE = 2
+"""Donors that a surrogate is mixed from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,35 +115,29 @@ class DonorPopulation:
 
 @dataclass(frozen=True, slots=True)
 class DonorRecipe:
-    """How one surrogate is made of donors.
+    """How one surrogate is made of two donors: a convex mixture, so that it stays a person.
 
     Attributes:
-        donors: donors per surrogate of the first deal, ≥ 1. More make surrogates that
-            resemble each other: sums of many people are all near one Gaussian, and donors
-            are people unlike each other. They hide nobody better: donors are synthetic and
-            chosen by the key alone.
-        accent: share of the donors beside the main one in the first deal, 0…<½; larger makes
-            surrogates resemble each other more, and a main donor harder to tell.
-        donors_again: donors per surrogate of later deals, ≥ 1. Fewer resemble the first
-            surrogate of their main donor more: of two, four in five pass for him, of six,
-            one in four; more make later surrogates resemble each other more.
-        spread: how unequal the weights of later deals are, 0…<1, see `randomised_weights`;
-            larger makes a surrogate resemble the first one of its main donor more.
-        k_floor: fewest effective donors of later deals, 1…donors_again.
-        keeps_spread: a plain mean of donors lies nearer to the average face, so surrogates
-            would all look alike; true stretches the mixture away from the mean until it is
-            as far out as a single donor is on average.
-        boldness: share of that distance; smaller paints smoother faces that resemble each
-            other more, larger harder ones.
+        accent: share of the second donor in the first deal, 0…<½; 0 takes the main donor alone.
+            Larger makes surrogates resemble each other more, and a main donor harder to tell.
+        accent_again: the same in later deals. Larger makes a surrogate resemble its main donor
+            less, and the other surrogates of later deals more.
+
+    Raises:
+        ValueError: a share outside its range.
     """
 
-    donors: int = 2
-    accent: float = 0.1
-    donors_again: int = 6
-    spread: float = 0.4
-    k_floor: float = 5.0
-    keeps_spread: bool = True
-    boldness: float = 1.0
+    accent: float = 0.15
+    accent_again: float = 0.35
+
+    def __post_init__(self) -> None:
+        if (
+            not 0
+            <= min(self.accent, self.accent_again)
+            <= max(self.accent, self.accent_again)
+            < 0.5
+        ):
+            raise ValueError("the second donor's shares must be in 0…<½")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +160,36 @@ def dealt_card(
     random: KeyedRandom,
     number: int,
     *,
+    draw: int = 0,
     at_once: int = 1,
     wanted: Mapping[str, str] | None = None,
-    recipe: DonorRecipe | None = None,
 ) -> Card:
     """The main donor of one number; for the arguments see `surrogate_latent`.
 
     Raises:
-        TooFewDonors: the population has fewer than that, or than a surrogate takes.
+        TooFewDonors: the population has fewer than that, or the pool fewer than that many draws.
     """
-    recipe = recipe or DonorRecipe()
-    pool = population.matching(wanted or {}, max(at_once, recipe.donors, recipe.donors_again))
+    pool = population.matching(wanted or {}, max(at_once, _PER_SURROGATE))
+    if draw >= len(pool):
+        raise TooFewDonors(f"{len(pool)} donors cannot give draw {draw}; use a larger pack")
     deal, card = divmod(number, len(pool))
+    if draw:
+        steps = _steps(random.child("draws", number), len(pool), at_once)
+        card = (card + int(steps[draw - 1])) % len(pool)
     main = int(dealt(random.child("donors"), pool, population.look_alikes, card + 1)[card])
     return Card(main, pool, deal in (-1, 0))
+
+
+def _steps(random: KeyedRandom, count: int, at_once: int) -> Indices:
+    """By how many cards later draws lie behind the first one, (count - 1,) in their order.
+
+    Cards that the same cluster's other numbers may have come last.
+    """
+    steps = np.arange(1, count)
+    is_far = (steps >= at_once) & (steps <= count - at_once)
+    far, near = steps[is_far], steps[~is_far]
+    parts = [part[random.sample(len(part), len(part))] for part in (far, near) if len(part)]
+    return np.concatenate(parts).astype(np.intp)
 
 
 def surrogate_latent(
@@ -185,6 +197,7 @@ def surrogate_latent(
     random: KeyedRandom,
     number: int,
     *,
+    draw: int = 0,
     at_once: int = 1,
     wanted: Mapping[str, str] | None = None,
     recipe: DonorRecipe | None = None,
@@ -192,33 +205,33 @@ def surrogate_latent(
     """The surrogate of one number, (L, 512) float32.
 
     Donors are dealt like cards: in the first deal every number has a main donor of its own,
-    and little of others; once all are dealt they come again, in even mixtures of more. Numbers
+    and little of another; once all are dealt they come again, in more even mixtures. Numbers
     below 0 are dealt from the last card on. The result depends on the key, the scope (through
-    `random`'s context), the number, the wanted attributes and the population: nothing of the
-    subject's pixels or embedding enters.
+    `random`'s context), the number, the draw, the wanted attributes and the population: nothing
+    of the subject's pixels or embedding enters.
 
     Args:
         population: who can be chosen.
         random: keyed stream of the scope; only children of it are drawn from, so any worker
             gets the same surrogate at any time.
         number: who has which says nothing without the key.
+        draw: 0 for the first; each other draw of a number has another main donor.
         at_once: any so many consecutive numbers, as the places of a cluster, have different
-            main donors.
-        wanted: attributes that at least k people of the cluster share; decided once per
+            main donors in their first draws.
+        wanted: attributes that the donors must have as far as possible; decided once per
             cluster, since numbers asked with other values may meet in a donor.
         recipe: how to mix.
 
     Raises:
-        TooFewDonors: the population has fewer than that, or than a surrogate takes.
+        TooFewDonors: the population has fewer than that, or the pool fewer than that many draws.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(40, 2, 512)))
     >>> faces = [surrogate_latent(people, KeyedRandom(b"k" * 32, "s"), n) for n in (0, 0, 1)]
     >>> bool((faces[0] == faces[1]).all()), bool((faces[0] == faces[2]).any())
     (True, False)
     """
-    recipe = recipe or DonorRecipe()
-    card = dealt_card(population, random, number, at_once=at_once, wanted=wanted, recipe=recipe)
-    return mixed_latent(population, random, number, card, recipe)
+    card = dealt_card(population, random, number, draw=draw, at_once=at_once, wanted=wanted)
+    return mixed_latent(population, random, number, card, recipe or DonorRecipe())
 
 
 def mixed_latent(
@@ -228,35 +241,21 @@ def mixed_latent(
     card: Card,
     recipe: DonorRecipe,
 ) -> Latent:
-    """A main donor mixed with others, (L, 512) float32.
+    """A main donor mixed with another one, (L, 512) float32.
 
     Args:
         population: who is mixed.
         random: keyed stream; only children of it are drawn from.
-        number: of the surrogate; another has others mixed in.
+        number: of the surrogate; another has another donor mixed in.
         card: the main donor, and those who may be mixed in.
         recipe: how to mix.
     """
+    accent = recipe.accent if card.is_first else recipe.accent_again
     # Drawn anew for every number: a rule between numbers would tell which are far apart.
     rest = card.pool[card.pool != card.main]
-    weights = _weights(random.child("weights", number), card.is_first, recipe)
-    others = rest[random.child("others", number).sample(len(rest), len(weights) - 1)]
-    mixed = mix_latents(population.latents[np.concatenate([[card.main], others])], weights)
-    if not recipe.keeps_spread:
-        return mixed
-    stretch = recipe.boldness / np.sqrt(float((weights**2).sum()))
-    return np.asarray(population.mean + (mixed - population.mean) * stretch, dtype=np.float32)
-
-
-def _weights(random: KeyedRandom, is_first: bool, recipe: DonorRecipe) -> Weights:
-    """Weights of the main donor and the others, (donors of this deal,) float64, sum 1."""
-    if not is_first:
-        count, floor = recipe.donors_again, recipe.k_floor
-        return randomised_weights(random, count, spread=recipe.spread, k_floor=floor)
-    others = recipe.donors - 1
-    if not others:
-        return np.ones(1)
-    return np.array([1 - recipe.accent, *[recipe.accent / others] * others])
+    other = rest[random.child("others", number, card.main).sample(len(rest), 1)]
+    weights = np.array([1 - accent, accent])
+    return mix_latents(population.latents[np.concatenate([[card.main], other])], weights)
 
 
 def shared_attributes(

@@ -12,7 +12,7 @@ KveilError                       any failure that kveil reports in one line
     ├── SealBroken               a sealed value was changed, moved, or its key is unknown (exit 6)
     ├── LedgerBroken             the record of releases cannot be read or trusted        (exit 6)
     ├── BufferBroken             an entry would break a cluster: nothing may be released (exit 6)
-    ├── SettingsConflict         workers that share a store disagree about k or the policy (exit 2)
+    ├── SettingsConflict         workers that share a store disagree about k or attributes (exit 2)
     ├── StoreError               what workers share could not be used                    (exit 5)
     │   ├── StoreUnavailable     lost, slow, full or failing: faces are covered          (retryable)
     │   └── WindowEnded          the store began anew; everyone is unknown again         (retryable)
@@ -102,7 +102,7 @@ class BufferBroken(GalleryError):
 
 
 class SettingsConflict(GalleryError):
-    """Workers that share a store disagree about k or the policy below k."""
+    """Workers that share a store disagree about k, the policy below k or attributes."""
 
 
 class StoreError(GalleryError):

@@ -162,8 +162,8 @@ class Gallery:
             stream: name of the stream.
             track: number of the track within it.
             embedding: (D,) float32 of the track's sharpest frames; None where there is none.
-            attributes: coarse bin such as "age=adult|gender=female"; None where unknown. Used
-                only where at least k people share it.
+            attributes: coarse bin such as "gender=female|age=adult"; None where unknown. Used
+                as the settings say.
             time_s: stream time.
 
         Returns:
@@ -278,7 +278,8 @@ class Gallery:
         def work() -> CoverCause | None:
             cause = self._identify(wearer, embedding, own_bin, records_of(others))
             if cause == "doubtful_person" and self.settings.below_k == "swap":
-                return self._release_lone(wearer, domains[0], worn)
+                lone_bin = own_bin if self.settings.attributes == "matched" else ""
+                return self._release_lone(wearer, domains[0], lone_bin, worn)
             return cause or self._release(wearer, domains, worn)
 
         cause = self._guard.run(work)
@@ -339,15 +340,15 @@ class Gallery:
         return None
 
     def _release_lone(
-        self, wearer: Wearer, domain: _Domain, worn: Collection[str]
+        self, wearer: Wearer, domain: _Domain, lone_bin: str, worn: Collection[str]
     ) -> CoverCause | None:
         """Let a track wear a face that belongs to no cluster, and record that it does.
 
-        Nothing in it depends on who comes, so it tells what a cover would: that the person is in
-        doubt. It counts for nobody.
+        But for the bin nothing in it depends on who comes, so it tells what a cover would: that
+        the person is in doubt. It counts for nobody.
         """
         turns = ((self._lone_turn + n) % LONE_FACES for n in range(LONE_FACES))
-        at = (self.settings.slots, domain)
+        at = (self.settings.slots, domain, lone_bin)
         face = self._unworn((LoneFace(self._roster.secret, turn, *at) for turn in turns), worn)
         if isinstance(face, str):
             return face

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from gallery.diversity import AttributeDiversity
-from gallery.errors import GalleryError, StoreUnavailable
+from gallery.errors import GalleryError, SettingsConflict, StoreUnavailable
 from gallery.homogeneity import cluster_diversity
 from gallery.ledger import LedgerCheck, check_folder, purge_folder
 from gallery.roster import Roster
 from gallery.secrets import SecretRing
-from gallery.settings import BelowK, GallerySettings
+from gallery.settings import Attributes, BelowK, GallerySettings
+from gallery.stores.store import Store
 
 if TYPE_CHECKING:
     from gallery.stores.redis import RedisStore
@@ -191,10 +193,22 @@ def _told(
     with _store(url, namespace) as store:
         if not store.contents().window:
             raise StoreUnavailable("that Redis holds no window of this gallery; nothing to check")
-        policy: BelowK = "cover" if found.below_k == "cover" else "swap"
-        roster = Roster(GallerySettings(k=found.k, below_k=policy), store, ring)
-        roster.catch_up()
-        return cluster_diversity(roster.buffer, found.k)
+        return cluster_diversity(_followed(store, ring, found).buffer, found.k)
+
+
+def _followed(store: Store, ring: SecretRing, found: LedgerCheck) -> Roster:
+    """A copy of the window, whatever it shows of attributes: the ledger does not say."""
+    policy: BelowK = "cover" if found.below_k == "cover" else "swap"
+    *others, last = get_args(Attributes)
+    for attributes in others:
+        settings = GallerySettings(k=found.k, below_k=policy, attributes=attributes)
+        with suppress(SettingsConflict):
+            roster = Roster(settings, store, ring)
+            roster.catch_up()
+            return roster
+    roster = Roster(GallerySettings(k=found.k, below_k=policy, attributes=last), store, ring)
+    roster.catch_up()
+    return roster
 
 
 def _as_json(found: LedgerCheck, told: Mapping[str, AttributeDiversity]) -> str:

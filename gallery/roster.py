@@ -58,8 +58,8 @@ class Roster:
     """Follows one store.
 
     Args:
-        settings: those of the gallery; all workers of a store must agree on k and the
-            policy below k.
+        settings: those of the gallery; all workers of a store must agree on k, the policy
+            below k and what is shown of attributes.
         store: where the log is.
         ring: keys that seal and open its entries.
         make_buffer: makes an empty buffer at the start of a window.
@@ -243,15 +243,17 @@ class Roster:
 
     def _opened(self) -> _Copy:
         """Open the store; the header carries the window's secret and what must agree."""
-        agreed = {"k": self._settings.k, "below_k": self._settings.below_k}
+        names = ("k", "below_k", "attributes")
+        agreed = {name: getattr(self._settings, name) for name in names}
         mine = {"secret": fresh_key().hex(), **agreed}
         name = os.urandom(16).hex()
         header = self._ring.seal(json.dumps(mine).encode(), "header", name)
         window: Window = self._store.open(name, header)
         kept = json.loads(self._ring.unseal(window.header, "header", window.id))
-        if any(kept[name] != value for name, value in agreed.items()):
+        if any(kept.get(name) != value for name, value in agreed.items()):
+            known = ", ".join(f"{name}={kept.get(name)}" for name in names)
             raise SettingsConflict(
-                f"the store holds a window with k={kept['k']} and below_k={kept['below_k']}; "
+                f"the store holds a window with {known}; "
                 "start this worker with the same, or purge the gallery"
             )
         self.windows += 1

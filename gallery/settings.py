@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["BelowK", "GallerySettings", "Scope", "Thresholds"]
+__all__ = ["Attributes", "BelowK", "GallerySettings", "Scope", "Thresholds"]
 
 Scope = Literal["track", "session", "camera", "forever"]
 """How far one person keeps one surrogate: one track; all streams of one run; one stream, over
@@ -13,6 +13,10 @@ runs; or everywhere for as long as the window lasts."""
 
 BelowK = Literal["swap", "cover"]
 """What happens while fewer than k people could have caused a release."""
+
+Attributes = Literal["none", "coarse", "matched"]
+"""What a surrogate shows of a person's coarse attributes: nothing; those that at least k people of
+the window share; or the person's own, in clusters of people who have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class GallerySettings:
             candidates, and people wait longer (or are swapped below k for longer).
         below_k: what happens while a cluster has fewer than k people.
         scope: how far one person keeps one surrogate.
+        attributes: what surrogates show of their people's coarse attributes.
         thresholds: when two embeddings are one person.
         max_people: people in one window; beyond it a new window begins, so that memory is
             bounded.
@@ -73,6 +78,7 @@ class GallerySettings:
     k: int = 5
     below_k: BelowK = "swap"
     scope: Scope = "session"
+    attributes: Attributes = "matched"
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_people: int = 100_000
     period_s: float = 60.0

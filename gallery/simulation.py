@@ -8,6 +8,7 @@ step it holds the gallery to what it promises:
 - a human being is never released from two clusters of one window, nor counted twice in one;
 - the human beings who could have caused all of a person's releases are never fewer than
   min(k, k_real), and never fewer than k where the policy is to cover;
+- whoever counts as a candidate has the same attributes, where surrogates match them;
 - the ledger finds no violation, and still finds none when it is read back from its files.
 
 People have two looks each, whose embeddings fall into doubt of each other, and some have a twin.
@@ -31,7 +32,7 @@ from gallery.gallery import Gallery
 from gallery.ledger import Ledger, check_folder
 from gallery.people import unit_embedding
 from gallery.secrets import KeyedRandom, SecretRing
-from gallery.settings import BelowK, GallerySettings, Scope, Thresholds
+from gallery.settings import Attributes, BelowK, GallerySettings, Scope, Thresholds
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Store
 from gallery.surrogates import Made
@@ -49,9 +50,11 @@ class Violation(AssertionError):
 class NoiseMaker:
     """Latents of noise, for simulations."""
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
         """One row of noise; see `SurrogateMaker.make`."""
-        noise = keyed.child(number, places, attribute_bin).normal(1, 16)
+        noise = keyed.child(number, places, attribute_bin, draw).normal(1, 16)
         return Made(noise.repeat(32, axis=1))
 
 
@@ -143,6 +146,9 @@ class Oracle:
         if len(clusters) > 1:
             raise Violation(f"human {human} was released from clusters {sorted(clusters)}")
         claimed = buffer.candidates(record)
+        bins = {buffer.records[person].bin for person in claimed}
+        if self._settings.attributes == "matched" and len(bins) > 1:
+            raise Violation(f"candidates of the bins {sorted(bins)} are told apart")
         humans = self._distinct_humans(window, buffer, claimed)
         if len(claimed) > humans:
             raise Violation(f"{len(claimed)} candidates claimed, {humans} humans are there")
@@ -192,7 +198,7 @@ class Crowd:
 
     Args:
         folder: for the ledger's files.
-        below_k, scope, k: settings of the gallery.
+        below_k, scope, k, attributes: settings of the gallery.
         store: where the log is; a new one in memory if None.
         seed: other seeds give other people.
         make_buffer, make_ledger: make the parts that keep the promises; faulty ones plant a
@@ -209,10 +215,11 @@ class Crowd:
         seed: int = 0,
         make_buffer: Callable[[GallerySettings], Buffer] = Buffer,
         make_ledger: Callable[..., Ledger] = Ledger,
+        attributes: Attributes = "matched",
     ) -> None:
         self._make_ledger = make_ledger
         self.settings = GallerySettings(
-            k=k, below_k=below_k, scope=scope, thresholds=THRESHOLDS,
+            k=k, below_k=below_k, scope=scope, attributes=attributes, thresholds=THRESHOLDS,
             period_s=5.0, forget_track_s=20.0, retry_s=0.0,
         )  # fmt: skip
         self.time_s = 0.0

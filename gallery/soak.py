@@ -14,7 +14,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from gallery.settings import BelowK, Scope
+from gallery.settings import Attributes, BelowK, Scope
 from gallery.simulation import Crowd, Violation
 
 __all__ = ["walk"]
@@ -72,7 +72,8 @@ def main(
         below_k: BelowK = dice.choice(get_args(BelowK))
         scope: Scope = dice.choice(get_args(Scope))
         with tempfile.TemporaryDirectory() as folder:
-            crowd = Crowd(Path(folder), below_k, scope, k=dice.choice([2, 3, 5]), seed=walks)
+            k, attributes = dice.choice([2, 3, 5]), dice.choice(get_args(Attributes))
+            crowd = Crowd(Path(folder), below_k, scope, k=k, seed=walks, attributes=attributes)
             try:
                 walk(crowd, dice, _STEPS)
             except Violation as violation:

@@ -1,9 +1,9 @@
 """From a place in a cluster to a synthetic face, drawn with the window's secret.
 
-A surrogate depends on the secret, the cluster, a secret permutation of its slots, the scope and the
-attributes that the whole cluster shares: never on the person who wears it. Where no cluster is safe
-for a track, it may have a face that no cluster lends. Whoever lacks the secret cannot tell which
-slot of a cluster a face belongs to, nor that two faces belong to one cluster.
+A surrogate depends on the secret, the cluster, a secret permutation of its slots, the scope, the
+attributes that the whole cluster shares and the number of its draw: never on the person behind it.
+Where no cluster is safe for a track, it may have a face of no cluster. Whoever lacks the secret
+cannot tell which slot of a cluster a face belongs to, nor that two faces belong to one cluster.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Made:
     Attributes:
         latent: (L, 512) float32.
         main: the donor that makes most of it, so that two with the same one, of whatever scope,
-            are practically one face; None where no donor does.
+            are practically one face; None where it is not made of donors.
     """
 
     latent: Latent
@@ -55,7 +55,9 @@ class Made:
 class SurrogateMaker(Protocol):
     """Makes latents; `DonorMaker` makes them from donors, tests from noise."""
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
         """A surrogate that depends on these arguments alone.
 
         Args:
@@ -66,6 +68,7 @@ class SurrogateMaker(Protocol):
                 are its.
             attribute_bin: attributes that all the cluster's people share, as
                 "name=value|name=value"; "" for any.
+            draw: 0 for the first; each other draw of a number gives another face.
 
         Raises:
             GalleryError: none can be made; the face is covered.
@@ -82,24 +85,26 @@ class DonorMaker:
         recipe: how to mix.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(60, 2, 512)))
-    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "s1"), 0, 9, "").latent.shape
+    >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "s1"), 0, 9, "", 0).latent.shape
     (2, 512)
     """
 
     population: DonorPopulation
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
         """See `SurrogateMaker.make`.
 
         Raises:
-            TooFewDonors: the population has fewer than places, or than a face takes.
+            TooFewDonors: the population has fewer than places, or than a face takes, or the bin
+                fewer than that many draws.
         """
         wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
-        people, recipe = self.population, self.recipe
-        card = dealt_card(people, keyed, number, at_once=places, wanted=wanted, recipe=recipe)
-        latent = mixed_latent(people, keyed, number, card, recipe)
-        return Made(latent, card.main if card.is_first else None)
+        people = self.population
+        card = dealt_card(people, keyed, number, draw=draw, at_once=places, wanted=wanted)
+        return Made(mixed_latent(people, keyed, number, card, self.recipe), card.main)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +113,12 @@ class Face:
 
     Attributes:
         secret: the window's secret.
-        cluster: clusters of the window that were opened before its own.
+        cluster: clusters of the window and of the same bin that were opened before its own.
         slot: place in the cluster, before the secret permutation.
         slots: places that the cluster has.
         domain: where the surrogate is the same; see `scope_domain`.
         attribute_bin: attributes that all the cluster's people share; "" for none.
+        draw: how many faces of the same place were drawn before it.
     """
 
     secret: bytes
@@ -121,6 +127,7 @@ class Face:
     slots: int
     domain: tuple[Context, ...]
     attribute_bin: str
+    draw: int = 0
 
     def __repr__(self) -> str:
         return f"Face(cluster={self.cluster}, slot={self.slot})"
@@ -132,7 +139,7 @@ class Face:
         The first half of the slots, which every cluster fills, is permuted, and so is the second,
         which records in doubt fill now and then.
         """
-        order = KeyedRandom(self.secret, "places", self.cluster, *self.domain)
+        order = KeyedRandom(self.secret, "places", *self._at)
         first, second = (order.permutation(count) for count in (self._filled, self._spare))
         if self.slot < self._filled:
             return int(first[self.slot])
@@ -141,18 +148,17 @@ class Face:
     @property
     def name(self) -> str:
         """Opaque name of this very surrogate, 16 hex digits; nothing links it to others."""
-        keyed = KeyedRandom(self.secret, "face name", self.cluster, *self.domain, self.slot)
+        keyed = KeyedRandom(self.secret, "face name", *self._at, self.slot, self.draw)
         return keyed.token(8).hex()
 
     @property
     def cluster_name(self) -> str:
         """Opaque name of the cluster within the scope, 12 hex digits."""
-        keyed = KeyedRandom(self.secret, "cluster name", self.cluster, *self.domain)
-        return keyed.token(6).hex()
+        return KeyedRandom(self.secret, "cluster name", *self._at).token(6).hex()
 
     @property
     def number(self) -> int:
-        """Number of the face within its domain; those of one cluster follow each other.
+        """Number of the face within its domain and bin; those of one cluster follow each other.
 
         Places that are filled count from 0 upwards, the others downwards from where lone faces
         end, so that hardly any surrogate is dealt to nobody.
@@ -161,6 +167,10 @@ class Face:
         if place < self._filled:
             return self.cluster * self._filled + place
         return -1 - LONE_FACES - (self.cluster * self._spare + place - self._filled)
+
+    @property
+    def _at(self) -> tuple[Context, ...]:
+        return (self.cluster, self.attribute_bin, *self.domain)
 
     @property
     def _filled(self) -> int:
@@ -179,22 +189,24 @@ class Face:
 class LoneFace:
     """The surrogate of a track for whose person no cluster has a safe place.
 
-    It depends on the secret, the scope and whose turn it is, so it tells of the person what a cover
-    would. Other tracks wear it after `LONE_FACES` more.
+    It depends on the secret, the scope, whose turn it is and the person's bin, so beside the bin it
+    tells of the person what a cover would. Other tracks have it after `LONE_FACES` more.
 
     Attributes:
         secret: the window's secret.
         turn: which of them, 0…LONE_FACES - 1.
         slots: places that a cluster has.
         domain: where the surrogate is the same; see `scope_domain`.
+        attribute_bin: the person's own attributes, where surrogates match them; "" for none.
+        draw: how many faces of the same turn were drawn before it.
     """
 
     secret: bytes
     turn: int
     slots: int
     domain: tuple[Context, ...]
-
-    attribute_bin: ClassVar[str] = ""
+    attribute_bin: str = ""
+    draw: int = 0
 
     def __repr__(self) -> str:
         return f"LoneFace(turn={self.turn})"
@@ -202,11 +214,12 @@ class LoneFace:
     @property
     def name(self) -> str:
         """Opaque name of this very surrogate, 16 hex digits; nothing links it to others."""
-        return KeyedRandom(self.secret, "lone face", *self.domain, self.turn).token(8).hex()
+        at = (self.attribute_bin, *self.domain, self.turn, self.draw)
+        return KeyedRandom(self.secret, "lone face", *at).token(8).hex()
 
     @property
     def number(self) -> int:
-        """Number of the face within its domain, which no face of a cluster has."""
+        """Number of the face within its domain and bin, which no face of a cluster has."""
         return -1 - self.turn
 
     def keyed(self) -> KeyedRandom:
@@ -295,7 +308,8 @@ class Surrogates:
     def _made(self, face: Face | LoneFace) -> Made:
         made = self._kept.pop(face, None)
         if made is None:
-            made = self._maker.make(face.keyed(), face.number, face.slots, face.attribute_bin)
+            wanted = (face.slots, face.attribute_bin, face.draw)
+            made = self._maker.make(face.keyed(), face.number, *wanted)
             latent = made.latent
             if latent.ndim != 2 or latent.dtype != np.float32 or not np.isfinite(latent).all():
                 raise DonorError("a surrogate must be a finite (L, 512) float32 latent")

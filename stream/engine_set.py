@@ -207,7 +207,7 @@ def _swap_engines(
     embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
     donors = read_donors(pack.path("donors.npz"))
     attributes = None
-    if settings.gallery.attributes == "coarse":
+    if settings.gallery.attributes != "none":
         attributes = attribute_reader_from_pack(backend, pack, painter)
     crew = _crew(settings, settled_names(backend), used, is_patient=is_recorded)
     return SwapEngines(painter, embedder, thresholds, donors, attributes, crew)

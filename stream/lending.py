@@ -133,7 +133,8 @@ def gallery_from_settings(
     Raises:
         SecretMissing: Redis is asked for and no key is at hand.
         StoreUnavailable: the URL is malformed, or the redis extra is not installed.
-        SettingsConflict: others use that Redis with another k or policy below k.
+        SettingsConflict: others use that Redis with another k, policy below k or choice of
+            attributes.
         SealBroken: that Redis holds what this key cannot open.
         LedgerBroken: the ledger's folder cannot be used.
     """
@@ -142,7 +143,12 @@ def gallery_from_settings(
     folder = Path(kept.ledger) if kept.ledger else None
     if run_key is not None and not url:
         ring, store = SecretRing.ephemeral(), MemoryStore()
-        header = {"secret": run_key.hex(), "k": wanted.k, "below_k": wanted.below_k}
+        header = {
+            "secret": run_key.hex(),
+            "k": wanted.k,
+            "below_k": wanted.below_k,
+            "attributes": wanted.attributes,
+        }
         window = _window_of(run_key)
         store.open(window, ring.seal(json.dumps(header).encode(), "header", window))
         ledger = Ledger(wanted.k, wanted.below_k, folder)
@@ -176,5 +182,6 @@ def _wanted(settings: Settings, people: PersonThresholds) -> GallerySettings:
         k=privacy.k,
         below_k=privacy.below_k,
         scope=privacy.scope,
+        attributes=settings.gallery.attributes,
         thresholds=Thresholds(match=people.match, doubt=people.doubt),
     )

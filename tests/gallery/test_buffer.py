@@ -8,15 +8,15 @@ import pytest
 from gallery.buffer import Buffer
 from gallery.entries import Entry, Joined, Same, decoded, encoded
 from gallery.errors import BufferBroken, SealBroken
-from gallery.settings import BelowK, GallerySettings, Thresholds
+from gallery.settings import Attributes, BelowK, GallerySettings, Thresholds
 
 pytestmark = pytest.mark.unit
 
 NOBODY = np.zeros(4, np.float32)
 
 
-def buffer_of(k: int = 3, below_k: BelowK = "cover") -> Buffer:
-    return Buffer(GallerySettings(k=k, below_k=below_k))
+def buffer_of(k: int = 3, below_k: BelowK = "cover", attributes: Attributes = "matched") -> Buffer:
+    return Buffer(GallerySettings(k=k, below_k=below_k, attributes=attributes))
 
 
 def join(
@@ -89,8 +89,42 @@ def test_people_in_doubt_never_take_the_slots_that_k_people_need() -> None:
     assert buffer.is_releasable(1)
 
 
-def test_attributes_are_used_once_k_people_share_them() -> None:
+def test_matched_clusters_hold_people_of_one_bin_and_count_no_others() -> None:
+    buffer = buffer_of(k=3, below_k="swap")
+    people = [join(buffer, own_bin=one) for one in ("f", "m", "f", "", "m", "f", "f")]
+    clusters = [buffer.records[record].cluster for record in people if record]
+    assert clusters == [1, 2, 1, 4, 2, 1, 7]
+    assert [buffer.clusters[one].bin for one in (1, 2, 4, 7)] == ["f", "m", "", "f"]
+    assert [buffer.clusters[one].number for one in (1, 2, 4, 7)] == [0, 0, 0, 1]
+    assert buffer.candidates(6) == (1, 3, 6)
+    assert buffer.candidates(5) == (2, 5)
+
+
+def test_somebody_in_doubt_whose_bin_reads_otherwise_counts_with_the_person_resembled() -> None:
     buffer = buffer_of(k=3)
+    join(buffer, own_bin="f")
+    join(buffer, resembles=1, own_bin="m")
+    assert buffer.clusters[1].bin == "f"
+    assert buffer.clusters[1].people == [1]
+
+
+def test_new_person_in_a_cluster_of_other_looks_is_refused() -> None:
+    buffer = buffer_of(k=3)
+    join(buffer, own_bin="f")
+    with pytest.raises(BufferBroken, match="other looks"):
+        buffer.apply(2, Joined(2, 1, 1, False, "f", "m", NOBODY))
+
+
+def test_without_attributes_everybody_joins_one_cluster() -> None:
+    buffer = buffer_of(k=3, attributes="none")
+    for own_bin in ("f", "f", "f", "m", "f", "f"):
+        join(buffer, own_bin=own_bin)
+    assert {cluster.bin for cluster in buffer.clusters.values()} == {""}
+    assert sorted(buffer.clusters) == [1, 4]
+
+
+def test_coarse_attributes_are_used_once_k_people_share_them() -> None:
+    buffer = buffer_of(k=3, attributes="coarse")
     for _ in range(4):
         join(buffer, own_bin="hair=red")
     bins = [buffer.clusters[buffer.records[r].cluster].bin for r in (1, 2, 3, 4)]

@@ -25,7 +25,7 @@ from gallery.errors import (
 from gallery.gallery import Gallery, open_gallery
 from gallery.ledger import Ledger, check_folder
 from gallery.secrets import KEY_VARIABLE, KeyedRandom, SecretRing
-from gallery.settings import BelowK, GallerySettings, Scope
+from gallery.settings import Attributes, BelowK, GallerySettings, Scope
 from gallery.simulation import THRESHOLDS, NoiseMaker, look
 from gallery.stores.local_redis import INSTALL, LocalRedis
 from gallery.stores.memory import MemoryStore
@@ -40,10 +40,15 @@ with_redis = pytest.mark.skipif(
 
 
 def settings_of(
-    k: int = 3, below_k: BelowK = "swap", scope: Scope = "session", max_people: int = 1000
+    k: int = 3,
+    below_k: BelowK = "swap",
+    scope: Scope = "session",
+    max_people: int = 1000,
+    attributes: Attributes = "matched",
 ) -> GallerySettings:
     return GallerySettings(
-        k=k, below_k=below_k, scope=scope, thresholds=THRESHOLDS, max_people=max_people,
+        k=k, below_k=below_k, scope=scope, attributes=attributes, thresholds=THRESHOLDS,
+        max_people=max_people,
         period_s=10.0, forget_track_s=30.0, retry_s=1.0,
     )  # fmt: skip
 
@@ -302,9 +307,11 @@ def test_hundreds_of_people_have_a_main_donor_each() -> None:
     class Counting(NoiseMaker):
         numbers: list[int] = []  # noqa: RUF012
 
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        def make(
+            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+        ) -> Made:
             self.numbers.append(number)
-            return super().make(keyed, number, places, attribute_bin)
+            return super().make(keyed, number, places, attribute_bin, draw)
 
     maker = Counting()
     here = Scene(Gallery(settings_of(k=5), maker))
@@ -364,8 +371,10 @@ def test_newcomer_of_a_new_window_shares_no_main_donor_with_one_of_the_last_in_v
 class OneDonor(NoiseMaker):
     """Everybody has one main donor."""
 
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
-        return Made(super().make(keyed, number, places, attribute_bin).latent, 7)
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
+        return Made(super().make(keyed, number, places, attribute_bin, draw).latent, 7)
 
 
 def test_face_like_one_in_view_is_lent_to_nobody_and_when_both_come_the_later_is_hidden() -> None:
@@ -407,28 +416,75 @@ def test_track_without_a_usable_embedding_is_covered(
     assert here.gallery.report().people == 1
 
 
-def test_attributes_reach_the_maker_only_once_k_people_share_them() -> None:
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("matched", ["hair=red"] * 4 + ["hair=blue"]),
+        ("coarse", ["", "", "hair=red", "hair=red", ""]),
+        ("none", [""] * 5),
+    ],
+)
+def test_attributes_reach_the_maker_as_the_settings_say(
+    attributes: Attributes, expected: list[str]
+) -> None:
     asked: list[str] = []
 
     class Maker(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        def make(
+            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+        ) -> Made:
             asked.append(attribute_bin)
-            return super().make(keyed, number, places, attribute_bin)
+            return super().make(keyed, number, places, attribute_bin, draw)
 
-    here = Scene(Gallery(settings_of(k=3), Maker()))
+    here = Scene(Gallery(settings_of(k=3, attributes=attributes), Maker()))
     for human in (2, 3, 4, 5):
         here.passes(human, attributes="hair=red")
     here.passes(6, attributes="hair=blue")
-    assert asked == ["", "", "hair=red", "hair=red", ""]
+    assert asked == expected
+
+
+@pytest.mark.parametrize(("attributes", "expected"), [("matched", "hair=red"), ("none", "")])
+def test_face_of_no_cluster_matches_its_own_bin_where_others_do(
+    attributes: Attributes, expected: str
+) -> None:
+    asked: list[str] = []
+
+    class Maker(NoiseMaker):
+        def make(
+            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+        ) -> Made:
+            asked.append(attribute_bin)
+            return super().make(keyed, number, places, attribute_bin, draw)
+
+    here = Scene(Gallery(settings_of(attributes=attributes), Maker()))
+    for human in (2, 3, 4):
+        here.passes(human, attributes="hair=blue")
+    answer = here.gallery.assign("door", 99, look(2, is_poor=True), "hair=red", here.time_s)
+    assert answer.surrogate is not None
+    assert here.gallery.report().swaps_in_doubt == 1
+    assert asked[-1] == expected
+
+
+def test_worker_that_matches_otherwise_than_its_store_covers() -> None:
+    store, ring = MemoryStore(), SecretRing.ephemeral()
+    scene(store=store, ring=ring).passes(2)
+    other = scene(settings_of(attributes="none"), store=store, ring=ring)
+    with pytest.raises(SettingsConflict, match="attributes=matched"):
+        other.gallery.probe()
+    assert other.passes(3).cause == "store_untrusted"
 
 
 class FailingMaker(NoiseMaker):
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
         raise TooFewDonors("none left")
 
 
 class NanMaker(NoiseMaker):
-    def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
         return Made(np.full((1, 512), np.nan, np.float32))
 
 
@@ -450,10 +506,12 @@ def test_release_that_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
 
 def test_face_of_no_cluster_that_cannot_be_made_or_recorded_covers(tmp_path: Path) -> None:
     class NoneForDoubt(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        def make(
+            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+        ) -> Made:
             if number < 0:
                 raise TooFewDonors("none left")
-            return super().make(keyed, number, places, attribute_bin)
+            return super().make(keyed, number, places, attribute_bin, draw)
 
     def asked(here: Scene) -> Assignment:
         track = here.stays(2, is_poor=True)

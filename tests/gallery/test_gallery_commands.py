@@ -150,7 +150,7 @@ def test_check_tells_what_clusters_in_redis_say_about_attributes() -> None:
     folder = Path(tempfile.mkdtemp())
     SecretRing.ephemeral().write(folder / "keys")
     with LocalRedis(folder) as server:
-        settings = GallerySettings(k=2, thresholds=THRESHOLDS)
+        settings = GallerySettings(k=2, thresholds=THRESHOLDS, attributes="coarse")
         gallery = open_gallery(
             settings, NoiseMaker(), server.url, key_file=folder / "keys",
             ledger_folder=folder / "ledger", timeout_s=5.0,

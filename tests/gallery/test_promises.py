@@ -187,12 +187,26 @@ def test_planted_fault_is_seen_in_the_ledger_files_alone(
 
 
 def test_faulty_buffer_before_a_judging_ledger_covers_faces(tmp_path: Path) -> None:
-    crowd = Crowd(tmp_path, make_buffer=ReclusteringBuffer)
+    crowd = Crowd(tmp_path, make_buffer=ReclusteringBuffer, attributes="none")
     for human in [2, 3, 4, 5, 6, 7, 8, 2, 3, 4, 5, 6]:
         crowd.arrive(human, "a")
         crowd.leave(crowd.in_view[0])
     assert crowd.report().covers["broken_promise"] > 0
     crowd.check()
+
+
+class MixingBuffer(Buffer):
+    """Puts everybody into one cluster after the other, whatever they look like."""
+
+    def _bin_for(self, own_bin: str) -> str:
+        return ""
+
+
+def test_candidates_of_two_bins_are_found(tmp_path: Path) -> None:
+    crowd = Crowd(tmp_path, make_buffer=MixingBuffer)
+    crowd.arrive(2, "a")
+    with pytest.raises(Violation, match="told apart"):
+        crowd.arrive(3, "a")
 
 
 @pytest.mark.parametrize("scope", ["track", "session", "camera", "forever"])

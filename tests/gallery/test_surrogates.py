@@ -103,7 +103,9 @@ def test_latent_cannot_be_written_to() -> None:
 )
 def test_latent_of_another_kind_is_refused(bad: Latent) -> None:
     class Maker(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
+        def make(
+            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+        ) -> Made:
             return Made(bad)
 
     with pytest.raises(DonorError):
@@ -143,18 +145,31 @@ def test_faces_of_one_main_donor_have_one_look_whatever_their_scope_and_window()
     assert 10 < len(set(looks)) < 40
 
 
-def test_faces_of_donors_that_come_again_have_looks_of_their_own() -> None:
+def test_draws_of_one_place_have_names_and_main_donors_of_their_own() -> None:
     dice = np.random.default_rng(0)
-    population = DonorPopulation(dice.normal(size=(20, 2, 512)).astype(np.float32))
+    population = DonorPopulation(dice.normal(size=(30, 2, 512)).astype(np.float32))
     surrogates = Surrogates(DonorMaker(population))
-    again = [dataclasses.replace(FACE, cluster=5, slot=slot) for slot in range(5)]
-    assert [surrogates.look(face) for face in again] == [face.name for face in again]
+    draws: list[Face | LoneFace] = [dataclasses.replace(FACE, draw=draw) for draw in range(12)]
+    draws += [LoneFace(FACE.secret, 3, FACE.slots, FACE.domain, draw=draw) for draw in range(12)]
+    assert len({face.name for face in draws}) == 24
+    assert len({surrogates.look(face) for face in draws[:12]}) == 12
+    assert len({surrogates.look(face) for face in draws[12:]}) == 12
+    assert len({face.number for face in draws}) == 2
+
+
+def test_faces_of_two_bins_have_names_of_their_own() -> None:
+    bins = ("gender=female", "gender=male")
+    faces = [dataclasses.replace(FACE, attribute_bin=one) for one in bins]
+    assert len({face.name for face in faces}) == len({face.cluster_name for face in faces}) == 2
+    assert len({LoneFace(FACE.secret, 3, 9, FACE.domain, one).name for one in bins}) == 2
 
 
 def test_first_unworn_face_has_neither_name_nor_look_of_a_worn_one() -> None:
     class ByNumber(NoiseMaker):
-        def make(self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str) -> Made:
-            return Made(super().make(keyed, number, places, attribute_bin).latent, number)
+        def make(
+            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+        ) -> Made:
+            return Made(super().make(keyed, number, places, attribute_bin, draw).latent, number)
 
     surrogates = Surrogates(ByNumber())
     first, second, third = (LoneFace(FACE.secret, turn, 9, FACE.domain) for turn in range(3))

@@ -240,9 +240,19 @@ class SameBin:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize(("people", "expected"), [(2, {""}), (4, {"", "gender=female"})])
-def test_bins_are_used_from_k_people_on(people: int, expected: set[str]) -> None:
-    gallery = opened()
+@pytest.mark.parametrize(
+    ("attributes", "people", "expected"),
+    [
+        ("matched", 1, {"gender=female"}),
+        ("coarse", 2, {""}),
+        ("coarse", 4, {"", "gender=female"}),
+        ("none", 4, {""}),
+    ],
+)
+def test_bins_are_used_as_the_settings_say(
+    attributes: str, people: int, expected: set[str]
+) -> None:
+    gallery = opened(attributes=attributes)
     lender = GalleryLender(gallery, "door", SameBin())
     picture = picture_from_bgr(np.zeros((8, 8, 3), np.uint8))
     face = Face(np.array([0, 0, 4, 4], np.float32), np.ones((5, 2), np.float32), 0.9)
