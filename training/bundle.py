@@ -50,8 +50,9 @@ def manifest(pack: Path, name: str, metrics: dict[str, float]) -> dict[str, obje
         "format": FORMAT,
         "name": name,
         "licence": "Apache-2.0",
-        "training_data": "UTKFace (non-commercial research), a generated-faces set, ORL faces "
-        "(research) and clips of public projects; see README",
+        "training_data": "UTKFace (non-commercial research), a generated-faces set, portraits of "
+        "generated people (omi, CC BY-NC-SA 4.0; SFHQ and openpeople, MIT), ORL faces (research) "
+        "and clips of public projects; see README",
         "files": files,
         "metrics": metrics,
     }

@@ -4,7 +4,7 @@ import ast
 import copy
 import dataclasses
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from engines import compositor
 from engines.alignment import (
     IDENTITY_AXES,
     IDENTITY_CENTRE,
+    crop_from_picture,
     identity_mask,
     inverse_of,
     kveil_from_landmarks,
@@ -342,12 +343,35 @@ def test_uncertain_track_is_covered_despite_its_patch(track: Track, cause: str) 
     assert centre_difference(before, made.picture.bgr(), track.face.box_px) >= 32
 
 
-@pytest.mark.parametrize(("away", "result"), [(0, "covered"), (9, "covered"), (30, "swapped")])
-def test_patch_that_hardly_changes_its_face_is_replaced_by_a_cover(away: int, result: str) -> None:
-    """The planted fault: in the dark, or out of focus, a surrogate looked like its subject."""
-    image = np.full((240, 320, 3), 60, np.uint8)
-    face = face_at(160, 120, 90)
-    patch = patch_for(face, colour=(60 + away,) * 3)
+def _details(seed: int) -> BgrImage:
+    """A picture of soft spots, uint8[240, 320, 3], as different by its seed as two faces."""
+    drawn = np.random.default_rng(seed).normal(0, 1, (240, 320)).astype(np.float32)
+    soft = cv2.GaussianBlur(drawn, (0, 0), 4)
+    grey = np.clip(110 + 25 * soft / soft.std(), 0, 255).astype(np.uint8)
+    return np.repeat(grey[..., None], 3, axis=2)
+
+
+@pytest.mark.parametrize(
+    ("shown", "result"),
+    [
+        (lambda image: image, "covered"),
+        (lambda image: cv2.GaussianBlur(image, (0, 0), 2), "covered"),
+        (lambda image: np.clip(image.astype(int) + 20, 0, 255), "covered"),
+        (lambda image: 0.7 * image, "covered"),
+        (lambda _: _details(2), "swapped"),
+    ],
+    ids=["itself", "blurred", "brighter", "darker", "another"],
+)
+def test_patch_that_shows_the_face_it_should_hide_is_replaced_by_a_cover(
+    shown: Callable[[BgrImage], NDArray[np.generic]], result: str
+) -> None:
+    """The planted fault: an engine that returns its subject, blurred or in another light."""
+    image = _details(1)
+    face, size = face_at(160, 120, 90), 64
+    place = kveil_from_landmarks(face.landmarks_px, size)
+    wrong = picture_from_bgr(np.asarray(shown(image), np.uint8))
+    pixels = crop_from_picture(wrong, place, size).astype(np.float32)
+    patch = dataclasses.replace(patch_for(face), pixels=pixels)
     made = compose(frame_of(picture_from_bgr(image.copy())), [track_of(face)], {1: patch})
     assert [one.result for one in made.outcomes] == [result]
     assert result == "swapped" or made.outcomes[0].cause == "hardly changed"
