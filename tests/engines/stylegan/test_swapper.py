@@ -5,10 +5,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.alignment import identity_mask
 from engines.backends.backend import Tensors
 from engines.backends.fake import Answer, FakeSession
 from engines.errors import EngineFault, ModelRejected
+from engines.patches import Patch, defect_of, identity_mask_of
 from engines.stylegan.light import under_light
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief, relief_from_light
 from engines.stylegan.topology import OVAL_SLICE
@@ -64,7 +64,10 @@ def test_sound_crops_give_opaque_identity_region() -> None:
     made = made_swapper(painting()).render(CROPS, LATENTS)
     assert made.pixels.shape == (2, 64, 64, 3)
     assert made.pixels.dtype == np.float32
-    assert (made.alpha[:, identity_mask(64)] == 1).all()
+    for pixels, alpha, identity in zip(made.pixels, made.alpha, made.identity, strict=True):
+        patch = Patch(pixels, alpha, np.eye(2, 3, dtype=np.float32), identity)
+        assert not defect_of(patch)
+        assert (alpha[identity_mask_of(patch, 64)] == 1).all()
     assert made.alpha.min() == 0
     assert made.is_usable.all()
 
