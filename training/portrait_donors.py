@@ -38,7 +38,6 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import MESH_POINTS, POINTS
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, load_texture_frame, owners
 from engines.swapper import Control, Swapper
-from gallery.donors import DonorPopulation, write_donors
 from training.axes import LATENT, axes
 from training.donor_skin import bare_skin
 
@@ -153,6 +152,28 @@ def told_apart(latents: Float32) -> Float32:
     return np.asarray(told, np.float32)
 
 
+def donor_arrays(
+    latents: Float32, bins: dict[str, npt.NDArray[np.str_]], layers: int
+) -> dict[str, npt.NDArray[np.generic]]:
+    """What `donors.npz` holds of donors; a latent is the same in every layer and kept once.
+
+    Args:
+        latents: float32[N, C].
+        bins: by attribute, the N donors' values.
+        layers: of the generator.
+    """
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        "format": np.array("kveil donors 1"),
+        "latents": latents[:, None].astype(np.float16),
+        "mean": np.zeros((layers, latents.shape[1]), np.float32),
+    }
+    for name, values in bins.items():
+        names, codes = np.unique(values, return_inverse=True)
+        arrays[f"attribute.{name}"] = codes.astype(np.int16)
+        arrays[f"values.{name}"] = names
+    return arrays
+
+
 def look_alikes(
     swapper: Swapper, embedder: FaceEmbedder, rest: Float32, latents: Float32, threshold: float
 ) -> npt.NDArray[np.intp]:
@@ -199,14 +220,14 @@ def write(folder: Path, weights: Path) -> None:
     bins = {
         name: np.array([row[name] for row in rows]).astype(np.str_) for name in ("gender", "age")
     }
-    layers = np.repeat(told[:, None], swapper.layers, axis=1)
-    mean = np.zeros((swapper.layers, LATENT), np.float32)
-    write_donors(weights / "donors.npz", DonorPopulation(layers, bins, mean))
+    arrays = donor_arrays(told, bins, swapper.layers)
+    np.savez_compressed(weights / "donors.npz", allow_pickle=False, **arrays)
     _enter(weights)
     swapper, _ = swapper_from_pack(backend, weights)
     embedder, thresholds = embedder_from_pack(backend, 60.0, weights / "embedder")
     pairs = look_alikes(swapper, embedder, points_at_rest(shape), told, thresholds.match)
-    write_donors(weights / "donors.npz", DonorPopulation(layers, bins, mean, pairs))
+    arrays["alike"] = pairs.astype(np.int32)
+    np.savez_compressed(weights / "donors.npz", allow_pickle=False, **arrays)
     _enter(weights)
 
 

