@@ -24,8 +24,8 @@ from engines.stylegan.shape import load_shape_model
 from evaluation.reproduction.markdown import with_figures
 from gallery.donors import DonorPopulation, read_donors, surrogate_latent
 from gallery.secrets import KeyedRandom
-from training.choosing import shown
 from training.measure import RECOGNISERS, same_pairs
+from training.shown import shown
 
 Float32 = NDArray[np.float32]
 PEOPLE = (100, 200, 400, 600, 900)

@@ -1,5 +1,9 @@
-"""Fit the attribute model that bins a pack's donors by age band and gender presentation."""
+"""Fit the model that tells age band and gender presentation: `python -m training.attributes`."""
 
+import argparse
+import json
+import logging
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -8,11 +12,13 @@ import numpy.typing as npt
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
 from training.axes import axes
 
-__all__ = ["age_band", "fit_attributes", "fit_classifier"]
+__all__ = ["age_band", "fit_attributes", "fit_classifier", "write"]
 
 RIDGE: Final = 3.0
 
 Float32 = npt.NDArray[np.float32]
+
+log = logging.getLogger(__name__)
 
 
 def fit_classifier(
@@ -66,3 +72,35 @@ def age_band(age: str) -> str:
     years = float(age)
     bands = ((13, "child"), (30, "young"), (55, "adult"))
     return next((name for limit, name in bands if years < limit), "old")
+
+
+def write(data: Path, out: Path) -> dict[str, float]:
+    """Write `attributes.npz` into a pack; return its balanced held-out accuracy.
+
+    Args:
+        data: folder of prepared crops, with the texture model's codes.
+        out: folder of the pack.
+    """
+    rows: list[dict[str, str]] = json.loads((data / "names.json").read_text())
+    codes = np.load(data / "codes.npy") - np.load(data / "movement.npy")
+    model, facts = fit_attributes(codes, rows, np.load(data / "split.npy"))
+    parts = {f"weights.{name}": weights for name, weights in model.weights.items()}
+    values = {f"values.{name}": np.array(names) for name, names in model.values.items()}
+    np.savez_compressed(out / "attributes.npz", allow_pickle=False, **parts, **values)
+    return facts
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("runs/data"))
+    parser.add_argument("--out", type=Path, default=Path("runs/pack"))
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    facts = write(args.data, args.out)
+    (args.out / "attributes.json").write_text(json.dumps(facts))
+    log.info("%s", facts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,7 @@
-"""Put a pack into its folder with a manifest: `python -m training.bundle`."""
+"""Put a pack into its folder with a manifest: `python -m training.bundle`.
+
+Files that a run did not make, such as the donors of `training.portrait_donors`, stay as they are.
+"""
 
 import argparse
 import hashlib
@@ -67,15 +70,22 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     metrics: dict[str, float] = {}
-    for part in ("training.json", "donors.json", "outline.json", "measured.json"):
+    for part in (
+        "training.json",
+        "attributes.json",
+        "nearest.json",
+        "outline.json",
+        "measured.json",
+    ):
         if (args.pack / part).exists():
             metrics |= json.loads((args.pack / part).read_text())
-    described = manifest(args.pack, args.name, metrics)
     args.out.mkdir(parents=True, exist_ok=True)
-    for file in FILES:
+    made = [file for file in FILES if (args.pack / file).exists()]
+    for file in made:
         shutil.copyfile(args.pack / file, args.out / file)
+    described = manifest(args.out, args.name, metrics)
     (args.out / MANIFEST).write_text(json.dumps(described, indent=1) + "\n")
-    log.info("bundled %d files", len(FILES))
+    log.info("bundled %d files", len(made))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 A donor must be nobody's portrait: its nearest training face must not be nearer than strangers'
 are. Recognisers are third-party files outside the repository; they judge here and train
-nothing. Donors are chosen so (`training.donors`); where a pack paints the same donors otherwise,
-`python -m training.nearest --models DIR --out runs/pack/donors.json` says how near they are now,
-and fails where one has come too near.
+nothing. `python -m training.nearest --models DIR --out runs/pack/nearest.json` says how near a
+pack's donors are, and fails where one is too near.
 """
 
 import argparse
@@ -58,11 +57,11 @@ class Nearness:
         """
         return np.asarray(self.drawn <= np.quantile(self.real, USUAL), np.bool_)
 
-    def facts(self, name: str, chosen: npt.NDArray[np.int64]) -> dict[str, float]:
-        """Median and largest cosines of some drawn people under names that end in `name`."""
+    def facts(self, name: str) -> dict[str, float]:
+        """Median and largest cosines under names that end in `name`."""
         return {
-            f"nearest_donors_median_{name}": float(np.median(self.drawn[chosen])),
-            f"nearest_donors_most_{name}": float(self.drawn[chosen].max()),
+            f"nearest_donors_median_{name}": float(np.median(self.drawn)),
+            f"nearest_donors_most_{name}": float(self.drawn.max()),
             f"nearest_real_median_{name}": float(np.median(self.real)),
             f"nearest_real_limit_{name}": float(np.quantile(self.real, USUAL)),
         }
@@ -117,7 +116,7 @@ def main() -> int:
     near = nearness_of_pack(args.pack, args.data, args.models)
     facts: dict[str, float] = {}
     for name, each in near.items():
-        facts |= each.facts(name, np.arange(len(each.drawn)))
+        facts |= each.facts(name)
     log.info("%s", facts)
     if args.out is not None:
         known = json.loads(args.out.read_text()) if args.out.exists() else {}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from engines.crop_regions import disc, filled
 from engines.stylegan import topology
-from engines.stylegan.sizes import LIGHT_SIZE, TEXTURE_SIZE
+from engines.stylegan.sizes import TEXTURE_SIZE
 from training.textures import vector_from_mask
 
 PARTS: Final = 4
@@ -86,19 +86,6 @@ def shape_parts(masks: Float32, points: Float32, rows: Float32, spread: Float32)
     shares = np.repeat(softer[:, place[:, 1], place[:, 0]], 3, axis=1)
     found = [((rows * spread[:, None]) * share) @ rows.T / spread for share in shares]
     return np.asarray(np.stack(found), np.float32)
-
-
-def relief_parts(masks: Float32, basis: Float32) -> Float32:
-    """Matrices of relief codes, float32[PARTS, K, K].
-
-    Args:
-        masks: of `part_masks`.
-        basis: float32[K, LIGHT_SIZE ** 2] of the relief model.
-    """
-    side = (LIGHT_SIZE, LIGHT_SIZE)
-    shares = [cv2.resize(mask, side, interpolation=cv2.INTER_AREA).ravel() for mask in masks]
-    back = np.linalg.pinv(basis)
-    return np.asarray(np.stack([(basis * share) @ back for share in shares]), np.float32)
 
 
 def side_by_side(*matrices: Float32) -> Float32:

@@ -39,18 +39,6 @@ def reliefs_of(data: Path) -> Float32:
     return found
 
 
-def mirrored_codes(codes: Float32, mean: Float32, basis: Float32) -> Float32:
-    """Relief codes float32[N, K] of the same faces seen in a mirror.
-
-    >>> basis = np.eye(16, dtype=np.float32)[:4]
-    >>> mirrored_codes(np.eye(4, dtype=np.float32)[:1], np.zeros(16, np.float32), basis)
-    array([[0., 0., 0., 1.]], dtype=float32)
-    """
-    grid = (mean + codes @ basis).reshape(-1, LIGHT_SIZE, LIGHT_SIZE)[:, :, ::-1]
-    back = np.linalg.pinv(basis)
-    return np.asarray((grid.reshape(len(codes), -1) - mean) @ back, np.float32)
-
-
 def fit(data: Path, shape: Path, out: Path) -> None:
     """Write `relief.npz`, and `relief.npy` beside the prepared crops."""
     relief = reliefs_of(data)

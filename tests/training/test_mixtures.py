@@ -1,4 +1,4 @@
-"""People are made of parts, every part of two people, and groups do not mix."""
+"""People are made of parts, every part of two people."""
 
 from __future__ import annotations
 
@@ -35,14 +35,3 @@ def test_parts_come_from_different_people_and_no_part_from_one() -> None:
     assert (np.abs(made[:, 0] - made[:, -1]) > 1e-3).mean() > 0.9
     own = np.abs(made[:, :1] - lenders[None, :, 0]).min(axis=1)
     assert (own > 1e-4).mean() > 0.9
-
-
-def test_groups_lend_alike_and_stay_apart() -> None:
-    lenders = people(300)
-    groups = (np.arange(300) >= 30).astype(np.int64)
-    lenders[groups == 1] += 100
-    made = mixtures(lenders, PARTS, 100, 4, groups)
-    older = made.mean(axis=1) > 50
-    assert older.sum() == 50
-    assert (made[older].min(axis=1) > 90).all()
-    assert (np.abs(made[~older]) < 10).all()

@@ -11,7 +11,7 @@ from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.sizes import TEXTURE_SIZE
 from engines.stylegan.warp import load_texture_frame
-from training.parts import PARTS, part_masks, relief_parts, shape_parts, texture_parts
+from training.parts import PARTS, part_masks, shape_parts, texture_parts
 from training.textures import LENGTH, LUMA
 
 pytestmark = pytest.mark.unit
@@ -57,11 +57,8 @@ def test_texture_parts_sum_to_the_whole_and_keep_to_their_places() -> None:
     assert brought[JAW] < 0.01
 
 
-def test_parts_of_shape_and_relief_sum_to_the_whole() -> None:
+def test_parts_of_shape_sum_to_the_whole() -> None:
     rows = load_shape_model(GEOMETRY).identity
     spread = np.linspace(1, 0.1, len(rows), dtype=np.float32)
     parts = shape_parts(MASKS, POINTS, rows, spread)
     assert np.allclose(parts.sum(axis=0), np.eye(len(rows)), atol=1e-4)
-    basis = np.random.default_rng(2).standard_normal((12, 16)).astype(np.float32)
-    relief = relief_parts(MASKS, basis)
-    assert np.allclose(relief.sum(axis=0), np.eye(12), atol=1e-4)
