@@ -1,73 +1,57 @@
-"""Coarse attributes of a face, for the gallery to use where at least k people share them."""
+"""The bin of a person: what the untouched head shows to everybody anyway."""
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Mapping
+from typing import Final, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from engines.embedding_attributes import EmbeddingAttributes
+from engines.types import Embedding
 
-from engines.alignment import crop_from_picture, kveil_from_landmarks
-from engines.backends.backend import Backend
-from engines.errors import EngineFault
-from engines.stylegan.attributes import AttributeModel, load_attributes
-from engines.stylegan.encoder import LatentEncoder
-from engines.stylegan.pack import Pack, load_role
-from engines.stylegan.shape import load_shape_model
-from engines.stylegan.warp import load_texture_frame
-from engines.swapper import Swapper
-from engines.types import Face, Frame
-
-__all__ = ["AttributeReader", "Encoder", "attribute_reader_from_pack"]
+__all__ = ["AttributeReader"]
 
 _ORDER: Final = ("gender", "age")
 """Most important first: the last is given up where too few donors fit."""
-
-
-class Encoder(Protocol):
-    """Gives latents; `engines.stylegan.encoder.LatentEncoder` does."""
-
-    def encode(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """(N, L, 512) float32 of uint8 N×S×S×3 BGR kveil crops."""
+_DEALT_AS: Final = {"child": "young"}
+"""Nobody of the donors is a child: a child gets a young adult's face."""
+_SURE: Final = 0.6
+"""Share of a value from which `coarse` shows it. Larger leaves more unknown."""
 
 
 class AttributeReader:
-    """Reads the bin of a face: gender presentation and age band, as far as they are sure.
+    """Reads gender presentation and age band off an embedding.
 
     Args:
-        encoder: gives latents of crops.
-        model: reads attributes off latents.
-        size: side of the crops, px.
+        model: reads attributes.
+        mode: `matched` decides both for everybody, since the surrogate must suit the head; a
+            child counts as young. `coarse` leaves out what is not sure.
     """
 
-    def __init__(self, encoder: Encoder, model: AttributeModel, size: int) -> None:
-        self._encoder = encoder
+    def __init__(
+        self, model: EmbeddingAttributes, mode: Literal["matched", "coarse"] = "matched"
+    ) -> None:
         self._model = model
-        self._size = size
+        self._least = 0.0 if mode == "matched" else _SURE
 
-    def bin_of(self, frame: Frame, face: Face) -> str | None:
-        """Such as "gender=female|age=adult"; None where nothing is sure or a network failed."""
-        try:
-            crop_from_frame = kveil_from_landmarks(face.landmarks_px, self._size)
-            crop = crop_from_picture(frame.picture, crop_from_frame, self._size)
-            (found,) = self._model.bins(self._encoder.encode(crop[None]))
-        except EngineFault:
-            return None
-        parts = [f"{name}={found[name]}" for name in _ORDER if name in found]
+    def bin_of(self, embedding: Embedding) -> str | None:
+        """Such as "gender=female|age=adult"; None where nothing is sure.
+
+        Args:
+            embedding: (D,) float32 of the person, unit length.
+        """
+        found = self._model.shares(embedding)
+        parts = [
+            f"{name}={value}"
+            for name in _ORDER
+            if name in found and (value := self._value(found[name]))
+        ]
         return "|".join(parts) or None
 
-
-def attribute_reader_from_pack(backend: Backend, pack: Pack, swapper: Swapper) -> AttributeReader:
-    """The bundled encoder and attribute model.
-
-    Raises:
-        ModelMissing, ModelRejected: a file of the pack is absent or damaged.
-    """
-    geometry = pack.path("shape.npz")
-    encoder = LatentEncoder(
-        swapper,
-        load_role(backend, pack, "encoder"),
-        load_shape_model(geometry),
-        load_texture_frame(geometry),
-    )
-    return AttributeReader(encoder, load_attributes(pack.path("attributes.npz")), swapper.size)
+    def _value(self, shares: Mapping[str, float]) -> str:
+        """The likeliest value that donors have; "" where it is not sure."""
+        dealt: dict[str, float] = {}
+        for name, share in shares.items():
+            known = _DEALT_AS.get(name, name)
+            dealt[known] = dealt.get(known, 0.0) + share
+        best = max(dealt, key=lambda name: dealt[name])
+        return best if dealt[best] >= self._least else ""

@@ -1,9 +1,8 @@
-"""What showing coarse attributes costs: ``python -m stream.attribute_price FOLDER RECOGNISER``.
+"""What showing attributes costs: ``python -m stream.attribute_price FOLDER RECOGNISER``.
 
-Each person's second picture is swapped, once by a gallery that uses no attributes and once by one
-that uses bins where k people share them; the attacker holds the first pictures and a recogniser
-that took no part. AUC is the chance that a surrogate resembles its own person's other picture more
-than a stranger's: 0.5 tells nothing.
+Each person's second picture is swapped, once for each choice of `gallery.attributes`; the attacker
+holds the first pictures and a recogniser that took no part. AUC is the chance that a surrogate
+resembles its own person's other picture more than a stranger's: 0.5 tells nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import numpy as np
 import typer
@@ -28,10 +27,13 @@ from engines.alignment import (
     moved,
 )
 from engines.backends.openvino import OpenVino
+from engines.embedding_attributes import attributes_from_pack
 from engines.pictures import picture_from_bgr
 from engines.types import Face, Frame, Surrogate, Track, TrackState
 from gallery.embedding import ArcFaceEmbedder, embedder_from_models
 from gallery.pictures import people_in_folder, read_picture
+from gallery.settings import Attributes
+from stream.attribute_bins import AttributeReader
 from stream.engine_set import SwapEngines, open_engines
 from stream.lending import GalleryLender, gallery_from_settings
 
@@ -95,24 +97,24 @@ def main(
     """Print one row for each choice of `gallery.attributes`."""
     pictures = [paths[:2] for paths in people_in_folder(folder).values() if len(paths) > 1]
     attacker = embedder_from_models(OpenVino(threads=2), recogniser)
-    settings = Settings(privacy=Privacy(k=k), gallery=Kept(attributes="coarse"))
+    settings = Settings(privacy=Privacy(k=k))
     with open_engines(settings) as engines:
         swap = engines.swap
         if swap is None:
             raise typer.BadParameter("the swap's networks are needed; see `kveil doctor`")
-        galleries = [
-            gallery_from_settings(settings, swap.donors, swap.thresholds) for _ in range(2)
-        ]
-        prices = {
-            "none": Price(GalleryLender(galleries[0], "folder")),
-            "coarse": Price(GalleryLender(galleries[1], "folder", swap.attributes)),
-        }
+        prices = {mode: Price(_lender(mode, k, swap)) for mode in get_args(Attributes)}
         own = _attacked(pictures[:people], swap, attacker, prices)
-    binned = [bool(one.bin) for one in galleries[1].buffer.clusters.values()]
-    typer.echo(f"{len(own)} people, k = {k}; {sum(binned)} of {len(binned)} clusters share a bin")
+    typer.echo(f"{len(own)} people, k = {k}")
     for name, price in prices.items():
         middle, low, high = auc_interval(np.stack(price.rows) @ own.T)
         typer.echo(f"{name:8} AUC {middle:.3f} ({low:.3f} to {high:.3f})")
+
+
+def _lender(mode: Attributes, k: int, swap: SwapEngines) -> GalleryLender:
+    settings = Settings(privacy=Privacy(k=k), gallery=Kept(attributes=mode))
+    gallery = gallery_from_settings(settings, swap.donors, swap.thresholds)
+    reader = None if mode == "none" else AttributeReader(attributes_from_pack(), mode)
+    return GalleryLender(gallery, "folder", reader)
 
 
 def _attacked(

@@ -24,11 +24,12 @@ from engines.detectors.detector import Detector
 from engines.detectors.gate import HardwareBackend
 from engines.detectors.multiscale import LEAST_SIDE_PX, DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
+from engines.embedding_attributes import attributes_from_pack
 from engines.gpu_gate import gpu_fault
 from engines.stylegan.pack import SMALL_RENDERER, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
-from stream.attribute_bins import AttributeReader, attribute_reader_from_pack
+from stream.attribute_bins import AttributeReader
 from stream.crew.crew import FaceCrew, crew_size, spare_memory
 from stream.crew.messages import Hello
 from stream.finding import Plans, Scale
@@ -56,7 +57,7 @@ class SwapEngines:
         embedder: tells people apart.
         thresholds: which embeddings are one person.
         donors: synthetic people that surrogates are mixed from.
-        attributes: reads coarse bins; None where surrogates show nothing of the person.
+        attributes: reads bins; None where surrogates show nothing of the person.
         crew: processes that draw faces where there are several; None where this one draws all.
     """
 
@@ -206,9 +207,8 @@ def _swap_engines(
     ]
     embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
     donors = read_donors(pack.path("donors.npz"))
-    attributes = None
-    if settings.gallery.attributes != "none":
-        attributes = attribute_reader_from_pack(backend, pack, painter)
+    mode = settings.gallery.attributes
+    attributes = None if mode == "none" else AttributeReader(attributes_from_pack(), mode)
     crew = _crew(settings, settled_names(backend), used, is_patient=is_recorded)
     return SwapEngines(painter, embedder, thresholds, donors, attributes, crew)
 

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from config.settings import Settings
 from engines.embedder import PersonThresholds
-from engines.types import Embedding, Face, Frame, Surrogate, Track
+from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.assignments import Assignment, GalleryReport
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
@@ -39,7 +39,7 @@ _WINDOW_DIGITS: Final = 32
 class BinReader(Protocol):
     """Reads attributes; `stream.attribute_bins.AttributeReader` does."""
 
-    def bin_of(self, frame: Frame, face: Face) -> str | None:
+    def bin_of(self, embedding: Embedding) -> str | None:
         """Such as "gender=female|age=adult"; None where nothing is sure."""
 
 
@@ -69,7 +69,7 @@ class GalleryLender:
     Args:
         gallery: shared by all streams.
         stream: name of this one.
-        attributes: reads coarse bins off the faces of new tracks; None for no bins.
+        attributes: reads bins off the embeddings of new tracks; None for no bins.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class GalleryLender:
 
     def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
         """The track's surrogate, or why it has none."""
-        own_bin = self._attributes.bin_of(frame, track.face) if self._attributes else None
+        own_bin = self._attributes.bin_of(embedding) if self._attributes else None
         answer = self._gallery.assign(self._stream, track.id, embedding, own_bin, frame.time_s)
         return answer.surrogate if answer.surrogate is not None else str(answer.cause)
 

@@ -1,64 +1,54 @@
-"""Coarse bins off a face: the sure ones, in order, or nothing."""
+"""Bins off an embedding: always both where surrogates match, only the sure ones elsewhere."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from engines.errors import EngineFault
-from engines.pictures import picture_from_bgr
-from engines.stylegan.attributes import AttributeModel
-from engines.types import Face, Frame
+from engines.embedding_attributes import EmbeddingAttributes, attributes_from_pack
 from stream.attribute_bins import AttributeReader
 
 pytestmark = pytest.mark.unit
 
-POINTS = np.array([[30, 37], [70, 37], [50, 60], [36, 80], [64, 80]], np.float32)
-FACE = Face(np.array([20, 10, 80, 95], np.float32), POINTS, 0.9)
-FRAME = Frame(picture_from_bgr(np.full((100, 100, 3), 90, np.uint8)), 0, Fraction(1, 25), 0)
 
-
-class FixedEncoder:
-    """Gives a latent whose first two numbers are the evidence for age and gender."""
-
-    def __init__(self, age: float, gender: float) -> None:
-        self._evidence = (age, gender)
-
-    def encode(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
-        latents = np.zeros((len(crops), 2, 512), np.float32)
-        latents[:, :, :2] = self._evidence
-        return latents
-
-
-class FaultyEncoder:
-    def encode(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
-        raise EngineFault("planted")
-
-
-def model() -> AttributeModel:
-    weights = {}
-    for row, name in enumerate(("age", "gender")):
-        weights[name] = np.zeros((513, 2), np.float32)
-        weights[name][row] = (1.0, -1.0)
-    return AttributeModel(weights, {"age": ("old", "young"), "gender": ("female", "male")})
+def model() -> EmbeddingAttributes:
+    """The first number is evidence for female, the next three for child, old and young."""
+    weights = {"age": np.zeros((5, 3), np.float32), "gender": np.zeros((5, 2), np.float32)}
+    weights["gender"][0] = (1.0, -1.0)
+    weights["age"][1:4] = np.eye(3)
+    return EmbeddingAttributes(
+        weights, {"age": ("child", "old", "young"), "gender": ("female", "male")}
+    )
 
 
 @pytest.mark.parametrize(
-    ("age", "gender", "expected"),
+    ("evidence", "matched", "coarse"),
     [
-        (5.0, 5.0, "gender=female|age=old"),
-        (-5.0, 0.0, "age=young"),
-        (0.0, -5.0, "gender=male"),
-        (0.0, 0.0, None),
+        ((5, 0, 5, 0), "gender=female|age=old", "gender=female|age=old"),
+        ((-5, 0, 0, 5), "gender=male|age=young", "gender=male|age=young"),
+        ((0.1, 0, 5, 0), "gender=female|age=old", "age=old"),
+        ((-0.1, -9, 0.1, 0), "gender=male|age=old", None),
     ],
 )
-def test_bin_names_what_is_sure(age: float, gender: float, expected: str | None) -> None:
-    reader = AttributeReader(FixedEncoder(age, gender), model(), 64)
-    assert reader.bin_of(FRAME, FACE) == expected
+def test_bin_is_always_decided_where_matched_and_only_when_sure_where_coarse(
+    evidence: tuple[float, ...], matched: str, coarse: str | None
+) -> None:
+    embedding = np.array(evidence, np.float32)
+    assert AttributeReader(model(), "matched").bin_of(embedding) == matched
+    assert AttributeReader(model(), "coarse").bin_of(embedding) == coarse
 
 
-def test_network_that_fails_leaves_the_attributes_unknown() -> None:
-    assert AttributeReader(FaultyEncoder(), model(), 64).bin_of(FRAME, FACE) is None
+@pytest.mark.parametrize("age", [(5, 0, 0), (0.8, 0.9, 0.7)])
+def test_child_counts_as_young(age: tuple[float, float, float]) -> None:
+    embedding = np.array([5, *age], np.float32)
+    assert AttributeReader(model()).bin_of(embedding) == "gender=female|age=young"
+
+
+def test_bundled_model_names_bins_that_donors_have() -> None:
+    reader = AttributeReader(attributes_from_pack())
+    dice = np.random.default_rng(0)
+    rows = dice.normal(size=(200, 128)).astype(np.float32)
+    found = {reader.bin_of(row / np.linalg.norm(row)) for row in rows}
+    kinds = {f"gender={g}|age={a}" for g in ("female", "male") for a in ("young", "adult", "old")}
+    assert found <= kinds
+    assert len(found) >= 4

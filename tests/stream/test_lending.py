@@ -16,7 +16,7 @@ import pytest
 from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.pictures import picture_from_bgr
-from engines.types import Face, Frame, Surrogate, Track, TrackState
+from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
 from gallery.donors import DonorPopulation
 from gallery.errors import SecretMissing, SettingsConflict, StoreUnavailable
 from gallery.gallery import Gallery
@@ -235,7 +235,7 @@ def test_runs_of_one_session_share_no_face_of_a_track(folder: Path) -> None:
 
 
 class SameBin:
-    def bin_of(self, frame: Frame, face: Face) -> str | None:
+    def bin_of(self, embedding: Embedding) -> str | None:
         return "gender=female"
 
 
