@@ -32,10 +32,14 @@ class PersonThresholds:
     Attributes:
         match: from here on they are; larger splits people more often.
         doubt: from here on they may be; smaller covers more strangers.
+        alike: from here on a surrogate that is tried on resembles its subject too much, and is
+            drawn again; smaller draws more often, and covers more people. The head around the
+            face stays, so strangers' cosines are higher than between two pictures.
     """
 
     match: float
     doubt: float
+    alike: float = 0.4
 
 
 class FaceEmbedder:
@@ -86,7 +90,8 @@ def embedder_from_pack(
     session = backend.load(pack.path("embedder.onnx"))
     content = json.loads(pack.path("thresholds.json").read_text(encoding="utf-8"))
     try:
-        thresholds = PersonThresholds(float(content["match"]), float(content["doubt"]))
+        numbers = (float(content[name]) for name in ("match", "doubt", "alike"))
+        thresholds = PersonThresholds(*numbers)
     except (KeyError, TypeError, ValueError):
         raise ModelRejected("the embedder's thresholds are damaged; reinstall kveil") from None
     return FaceEmbedder(Guarded(session, deadline_s)), thresholds

@@ -20,6 +20,7 @@ CoverCause = Literal[
     "broken_promise",
     "no_surrogate",
     "shared_face",
+    "too_alike",
 ]
 """Why the gallery lends no surrogate:
 
@@ -32,7 +33,8 @@ CoverCause = Literal[
 - `broken_promise`: the release would shrink a candidate set; the ledger refused it;
 - `no_surrogate`: the donors could not give one;
 - `shared_face`: two tracks in view would wear faces that nobody could tell apart (told by
-  `Gallery.visible` too).
+  `Gallery.visible` too);
+- `too_alike`: every draw of the person's surrogate happens to resemble the person.
 """
 
 
@@ -44,11 +46,14 @@ class Assignment:
         surrogate: the face; None where the track is covered.
         cause: why it is covered; None where it is not.
         face: opaque name of the surrogate, the same whenever it is the same face; "" for none.
+        is_settled: the surrogate stays; else it must be tried on, and `Gallery.settle` called,
+            before it is shown.
     """
 
     surrogate: Surrogate | None
     cause: CoverCause | None
     face: str = ""
+    is_settled: bool = True
 
     def __post_init__(self) -> None:
         if (self.surrogate is None) == (self.cause is None):
@@ -76,6 +81,7 @@ class GalleryReport:
         people_below_k: released people with k_real < k.
         swaps_below_k: tracks that got a cluster's surrogate although k_real < k.
         swaps_in_doubt: tracks that got a surrogate of no cluster, as their person is in doubt.
+        redrawn: surrogates drawn again since they happened to resemble their person.
         covers: tracks or frames refused, by cause.
         merges, suspected: records merged; found to be one person too late to be merged.
         store_failures: times that the store did not answer, or could not be trusted.
@@ -102,6 +108,7 @@ class GalleryReport:
     people_below_k: int = 0
     swaps_below_k: int = 0
     swaps_in_doubt: int = 0
+    redrawn: int = 0
     covers: dict[str, int] = field(default_factory=dict)
     merges: int = 0
     suspected: int = 0

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gallery.entries import Entry, Joined, Same
+from gallery.entries import Entry, Joined, Same, Settled
 from gallery.errors import BufferBroken
 from gallery.settings import GallerySettings
 
@@ -88,6 +88,7 @@ class Buffer:
         self.records: dict[int, Record] = {}
         self.clusters: dict[int, Cluster] = {}
         self.people = 0
+        self.settled: dict[tuple[int, bytes], int] = {}  # draws, by record and place
         self._open: dict[str, int] = {}  # the one open cluster of each bin
         self._opened: dict[str, int] = {}  # clusters of each bin
         self._people_by_bin: dict[str, int] = {}
@@ -125,8 +126,10 @@ class Buffer:
             raise BufferBroken(f"entry {number} follows {self.head}: purge the store")
         if isinstance(entry, Joined):
             self._join(number, entry)
-        else:
+        elif isinstance(entry, Same):
             self._merge(entry)
+        else:
+            self._settle(entry)
         self.head = number
 
     def resolve(self, record: int) -> int:
@@ -134,6 +137,10 @@ class Buffer:
         while self.records[record].alias != record:
             record = self.records[record].alias
         return record
+
+    def draw_of(self, record: int, place: bytes) -> int | None:
+        """Which draw a record's surrogate is in a place; None where that is not settled."""
+        return self.settled.get((self.resolve(record), place))
 
     def candidates(self, record: int) -> tuple[int, ...]:
         """People who could cause a release of this record, in order of joining.
@@ -231,6 +238,11 @@ class Buffer:
             self._open[cluster.bin] = entry.cluster
         else:
             del self._open[cluster.bin]
+
+    def _settle(self, entry: Settled) -> None:
+        if entry.record not in self.records or (entry.record, entry.place) in self.settled:
+            raise BufferBroken("an entry would change a surrogate, or settles nobody's")
+        self.settled[entry.record, entry.place] = entry.draw
 
     def _merge(self, entry: Same) -> None:
         if not {entry.record, entry.other} <= self.records.keys():

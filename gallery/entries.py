@@ -15,7 +15,7 @@ import numpy as np
 from engines.types import Embedding
 from gallery.errors import SealBroken
 
-__all__ = ["Entry", "Joined", "Same", "decoded", "encoded"]
+__all__ = ["Entry", "Joined", "Same", "Settled", "decoded", "encoded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,26 @@ class Same:
     other: int
 
 
-Entry = Joined | Same
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A record's surrogate within one scope: which of its draws it is, from now on.
+
+    Attributes:
+        record: whose.
+        place: 8 bytes that stand for the scope's domain; they tell nothing without the secret.
+        draw: how many draws of the record's place come before it.
+    """
+
+    record: int
+    place: bytes
+    draw: int
+
+
+Entry = Joined | Same | Settled
 
 _JOINED = struct.Struct("<cQQIBHHH")
 _SAME = struct.Struct("<cQQ")
+_SETTLED = struct.Struct("<cQ8sB")
 
 
 def encoded(entry: Entry) -> bytes:
@@ -69,6 +85,8 @@ def encoded(entry: Entry) -> bytes:
     """
     if isinstance(entry, Same):
         return _SAME.pack(b"S", entry.record, entry.other)
+    if isinstance(entry, Settled):
+        return _SETTLED.pack(b"D", entry.record, entry.place, entry.draw)
     cluster_bin, own_bin = entry.cluster_bin.encode(), entry.own_bin.encode()
     head = _JOINED.pack(
         b"J", entry.person, entry.cluster, entry.slot, entry.is_apart,
@@ -86,6 +104,8 @@ def decoded(raw: bytes) -> Entry:
     try:
         if raw[:1] == b"S":
             return Same(*_SAME.unpack(raw)[1:])
+        if raw[:1] == b"D":
+            return Settled(*_SETTLED.unpack(raw)[1:])
         kind, person, cluster, slot, apart, a, b, size = _JOINED.unpack_from(raw)
         start = _JOINED.size
         bins = raw[start : start + a], raw[start + a : start + a + b]

@@ -14,13 +14,16 @@ import hmac
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from engines.types import Embedding, Surrogate
 from gallery.accounts import Release
 from gallery.assignments import Assignment, CoverCause, GalleryReport
 from gallery.buffer import Buffer
+from gallery.draws import draws_of, settled_place
 from gallery.errors import GalleryError, LedgerBroken, StoreUnavailable
 from gallery.guard import Guard
 from gallery.ledger import Ledger
@@ -44,9 +47,6 @@ from gallery.surrogates import (
 __all__ = ["Gallery", "open_gallery"]
 
 _FOREVER_S = 30 * 86_400.0
-_DRAWS = 8
-"""Surrogates that a track of its own scope is offered before it is covered for want of one that
-nobody in view wears."""
 _Domain = tuple[Context, ...]
 
 
@@ -94,6 +94,7 @@ class Gallery:
         self._order = 0
         self._swaps_below_k = 0
         self._swaps_in_doubt = 0
+        self._redrawn = 0
         self._lone_turn = 0
 
     @property
@@ -155,6 +156,8 @@ class Gallery:
         embedding: Embedding | None,
         attributes: str | None,
         time_s: float,
+        *,
+        tries_on: bool = False,
     ) -> Assignment:
         """What the track wears.
 
@@ -165,9 +168,10 @@ class Gallery:
             attributes: coarse bin such as "gender=female|age=adult"; None where unknown. Used
                 as the settings say.
             time_s: stream time.
+            tries_on: the caller tries surrogates on that are not settled, and settles them.
 
         Returns:
-            The track's surrogate, which stays the same from now on, or a cause to cover it.
+            The track's surrogate, which stays the same once it is settled, or a cause to cover it.
         """
         with self._lock:
             wearer = self._presence.wearer(stream, track)
@@ -178,10 +182,52 @@ class Gallery:
             wearer.seen_s = time_s
             others = self._presence.others(stream, track, time_s)
             if wearer.surrogate is None:
-                domains = self._domains(stream, track)
-                self._dress(wearer, domains, embedding, attributes or "", others)
+                domain = self._domain(stream, track)
+                self._dress(wearer, domain, embedding, attributes or "", others, tries_on=tries_on)
             elif embedding is not None:
                 self._guard.run(lambda: self._reconsider(wearer, embedding, records_of(others)))
+            return wearer.assignment
+
+    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
+        """Surrogates that the track may get, in their order; empty where there is no choice left.
+
+        The first is the one that the track has been offered, the others are such as nobody in
+        view has.
+        """
+        with self._lock:
+            wearer = self._presence.wearer(stream, track)
+            if wearer is None or wearer.surrogate is None or not wearer.choices:
+                return ()
+            worn = worn_by(self._presence.others(stream, track, wearer.seen_s))
+            first, *others = wearer.choices
+            wearer.choices = (first, *self._all_unworn(others, worn))
+            offered, latents = wearer.surrogate, map(self._surrogates.latent, wearer.choices)
+            return tuple(Surrogate(offered.cluster, one, offered.k_real) for one in latents)
+
+    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+        """Let a track have one of its draws from now on, and its person wherever the scope reaches.
+
+        Args:
+            stream: name of the stream.
+            track: number of the track within it.
+            choice: place in `draws`; None where all of them resemble the person.
+
+        Returns:
+            The settled surrogate, which is another one where another worker was faster, or a
+            cause to cover the track.
+        """
+        with self._lock:
+            wearer = self._presence.wearer(stream, track)
+            if wearer is None:
+                return Assignment(None, "no_surrogate")
+            if wearer.surrogate is None or not wearer.choices:
+                return wearer.assignment
+            self._redrawn += len(wearer.choices) if choice is None else choice
+            others = self._presence.others(stream, track, wearer.seen_s)
+            if choice is None:
+                self._cover(wearer, "too_alike")
+            elif cause := self._guard.run(lambda: self._settle(wearer, choice, worn_by(others))):
+                self._cover(wearer, cause)
             return wearer.assignment
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
@@ -256,6 +302,7 @@ class Gallery:
                 people_below_k=check.people_below_k,
                 swaps_below_k=self._swaps_below_k,
                 swaps_in_doubt=self._swaps_in_doubt,
+                redrawn=self._redrawn,
                 covers={cause: n for cause, n in sorted(self._covers.items()) if n},
                 merges=self._roster.merges,
                 suspected=check.suspected,
@@ -267,10 +314,12 @@ class Gallery:
     def _dress(
         self,
         wearer: Wearer,
-        domains: Sequence[_Domain],
+        domain: _Domain,
         embedding: Embedding | None,
         own_bin: str,
         others: Collection[Wearer],
+        *,
+        tries_on: bool,
     ) -> None:
         """Give a track without a surrogate one, or the cause why not."""
         worn = worn_by(others)
@@ -279,13 +328,23 @@ class Gallery:
             cause = self._identify(wearer, embedding, own_bin, records_of(others))
             if cause == "doubtful_person" and self.settings.below_k == "swap":
                 lone_bin = own_bin if self.settings.attributes == "matched" else ""
-                return self._release_lone(wearer, domains[0], lone_bin, worn)
-            return cause or self._release(wearer, domains, worn)
+                cause = self._release_lone(wearer, domain, lone_bin, worn)
+            elif cause is None:
+                cause = self._release(wearer, domain, worn)
+            return cause if cause or tries_on else self._settle(wearer, 0, worn)
 
         cause = self._guard.run(work)
         if cause is not None:
-            wearer.assignment = Assignment(None, cause)
-            self._covers[cause] += 1
+            self._cover(wearer, cause)
+
+    def _cover(self, wearer: Wearer, cause: CoverCause) -> None:
+        """A track gets a cover instead of what it has, if anything."""
+        if wearer.surrogate is not None:
+            k_real = wearer.surrogate.k_real
+            self._swaps_below_k -= 0 < k_real < self.settings.k
+            self._swaps_in_doubt -= k_real == 0
+        wearer.assignment, wearer.choices = Assignment(None, cause), ()
+        self._covers[cause] += 1
 
     def _identify(
         self,
@@ -312,9 +371,7 @@ class Gallery:
         wearer.window, wearer.record = self._roster.window, enrolment.record
         return None
 
-    def _release(
-        self, wearer: Wearer, domains: Sequence[_Domain], worn: Collection[str]
-    ) -> CoverCause | None:
+    def _release(self, wearer: Wearer, domain: _Domain, worn: Collection[str]) -> CoverCause | None:
         """Record a release of the track's record, then let the track wear it."""
         buffer, settings = self._roster.buffer, self.settings
         if wearer.window != self._roster.window:
@@ -324,7 +381,10 @@ class Gallery:
         record = buffer.records[wearer.record]
         cluster = buffer.clusters[record.cluster]
         at = (self._roster.secret, cluster.number, record.slot, settings.slots)
-        face = self._unworn([Face(*at, domain, cluster.bin) for domain in domains], worn)
+        first = Face(*at, domain, cluster.bin)
+        settled = buffer.draw_of(wearer.record, settled_place(first))
+        offered = draws_of(first, settled)
+        face = self._unworn(offered, worn)
         if isinstance(face, str):
             return face
         candidates = buffer.candidates(wearer.record)
@@ -336,6 +396,7 @@ class Gallery:
             return "broken_promise"
         self._swaps_below_k += k_real < settings.k
         wearer.person, wearer.cluster = record.person, record.cluster
+        wearer.choices = () if settled is not None else tuple(offered[face.draw :])
         self._wear(wearer, face, face.cluster_name, k_real)
         return None
 
@@ -355,15 +416,34 @@ class Gallery:
         self._ledger.lone_release(self._roster.window)
         self._swaps_in_doubt += 1
         self._lone_turn = face.turn + 1
+        wearer.choices = tuple(draws_of(face))
         self._wear(wearer, face, face.name, 0)
         return None
 
-    def _domains(self, stream: str, track: int) -> Sequence[_Domain]:
-        """Where a surrogate of the track may be the same; only a track of its own has a choice."""
+    def _settle(self, wearer: Wearer, choice: int, worn: Collection[str]) -> CoverCause | None:
+        """The track's surrogate stays; of a person it is recorded for all workers."""
+        if not wearer.choices or wearer.surrogate is None:
+            return None
+        face, offered = wearer.choices[choice], wearer.surrogate
+        if isinstance(face, Face) and self.settings.scope != "track":
+            if wearer.window != self._roster.window:
+                return "broken_promise"
+            draw = self._roster.settle(wearer.record, settled_place(face), face.draw)
+            if draw is None:
+                return "broken_promise"
+            if draw != face.draw:  # another worker was faster
+                standing = self._unworn([replace(face, draw=draw)], worn)
+                if isinstance(standing, str):
+                    return standing
+                face = standing
+        wearer.choices = ()
+        self._wear(wearer, face, offered.cluster, offered.k_real)
+        return None
+
+    def _domain(self, stream: str, track: int) -> _Domain:
+        """Where a surrogate of the track is the same."""
         mine = (self._run, stream, self._presence.visit(stream), track)
-        domain = scope_domain(self.settings.scope, self._session, stream, mine)
-        is_alone = self.settings.scope == "track"
-        return [(*domain, draw) for draw in range(_DRAWS)] if is_alone else [domain]
+        return scope_domain(self.settings.scope, self._session, stream, mine)
 
     def _unworn(self, faces: Iterable[AnyFace], worn: Collection[str]) -> AnyFace | CoverCause:
         """The first face that nobody in view wears, or why there is none."""
@@ -372,12 +452,22 @@ class Gallery:
         except GalleryError:
             return "no_surrogate"
 
+    def _all_unworn(
+        self, faces: Iterable[Face | LoneFace], worn: Collection[str]
+    ) -> list[Face | LoneFace]:
+        """Those of the faces that nobody in view wears, up to the first that cannot be made."""
+        left: list[Face | LoneFace] = []
+        with suppress(GalleryError):
+            left.extend(face for face in faces if self._surrogates.is_unworn(face, worn))
+        return left
+
     def _wear(self, wearer: Wearer, face: Face | LoneFace, cluster: str, k_real: int) -> None:
         """From now on the track wears that, after all who wear something already."""
         self._order += 1
         wearer.order, wearer.look = self._order, self._surrogates.look(face)
         surrogate = Surrogate(cluster, self._surrogates.latent(face), k_real)
-        wearer.assignment = Assignment(surrogate, None, face.name)
+        is_settled = not wearer.choices
+        wearer.assignment = Assignment(surrogate, None, face.name, is_settled)
 
     def _reconsider(
         self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from engines.types import Surrogate
 from gallery.assignments import Assignment
+from gallery.surrogates import Face, LoneFace
 
 __all__ = ["Period", "Presence", "Wearer", "records_of", "worn_by"]
 
@@ -32,6 +33,7 @@ class Wearer:
             only the very same one is.
         order: counts up with each first release, so that the earlier wearer keeps its face.
         is_suspect: was found to be another record's person too late.
+        choices: surrogates that it may get instead, the present one first; empty once settled.
     """
 
     assignment: Assignment
@@ -43,6 +45,7 @@ class Wearer:
     look: str = ""
     order: int = 0
     is_suspect: bool = False
+    choices: tuple[Face | LoneFace, ...] = ()
 
     @property
     def surrogate(self) -> Surrogate | None:

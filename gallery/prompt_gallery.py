@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from engines.types import Embedding
+from engines.types import Embedding, Surrogate
 from gallery.assignments import Assignment, GalleryReport
 from gallery.gallery import Gallery
 
@@ -89,6 +89,8 @@ class PromptGallery:
         embedding: Embedding | None,
         attributes: str | None,
         time_s: float,
+        *,
+        tries_on: bool = False,
     ) -> Assignment:
         """What the track shows; see `Gallery.assign`.
 
@@ -96,14 +98,38 @@ class PromptGallery:
         """
         known = self._known(stream, track, time_s)
         question = _Question(
-            lambda: self._gallery.assign(stream, track, embedding, attributes, time_s),
+            lambda: self._gallery.assign(
+                stream, track, embedding, attributes, time_s, tries_on=tries_on
+            ),
             lambda answer: self._learn(stream, track, answer, time_s),
         )
         asked = self._ask(("assign", stream, track), question)
-        if known is not None and known.surrogate is not None:
+        if known is not None and known.surrogate is not None and known.is_settled:
             return known  # it keeps that, whatever the answer is
         self._wait(asked)
         return self._known(stream, track, time_s) or _COVERED
+
+    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
+        """Surrogates that the track may get; none while the store is held up."""
+        found: list[tuple[Surrogate, ...]] = []
+        question = _Question(lambda: self._gallery.draws(stream, track), found.append)
+        self._wait(self._ask(("draws", stream, track), question))
+        return found[0] if found else ()
+
+    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+        """Lets the track have one of its draws; see `Gallery.settle`.
+
+        While the store is held up it is covered for `store_unavailable`, and asked about again.
+        """
+        found: list[Assignment] = []
+
+        def learn(answer: Assignment) -> None:
+            found.append(answer)
+            self._settled(stream, track, answer)
+
+        question = _Question(lambda: self._gallery.settle(stream, track, choice), learn)
+        self._wait(self._ask(("settle", stream, track), question))
+        return found[0] if found else _COVERED
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
         """The tracks that must be covered in a frame; see `Gallery.visible`.
@@ -191,6 +217,12 @@ class PromptGallery:
         with self._changed:
             known = self._streams.setdefault(stream, _Stream())
             known.assignments[track] = (answer, time_s)
+
+    def _settled(self, stream: str, track: int, answer: Assignment) -> None:
+        with self._changed:
+            assignments = self._streams.setdefault(stream, _Stream()).assignments
+            if track in assignments:
+                assignments[track] = (answer, assignments[track][1])
 
     def _judge(self, stream: str, present: frozenset[int], hidden: frozenset[int]) -> None:
         with self._changed:

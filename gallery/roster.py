@@ -3,7 +3,7 @@
 Enrolling is optimistic: decide, append on the condition that this copy misses nothing of the log;
 otherwise catch up and decide again. Each failed try means that another worker got its entry in, so
 the whole always advances. A newcomer thus costs one call of the store, as does a known person: what
-is known is only believed after a look at the log.
+is known is only believed after a look at the log. Settling a surrogate costs another one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from engines.types import Embedding
 from gallery.buffer import Buffer, Placement
-from gallery.entries import Entry, Joined, Same, decoded, encoded
+from gallery.entries import Entry, Joined, Same, Settled, decoded, encoded
 from gallery.errors import EmbeddingsRejected, SettingsConflict, StoreUnavailable, WindowEnded
 from gallery.people import PeopleIndex, Sighting
 from gallery.secrets import SecretRing, fresh_key
@@ -28,6 +28,8 @@ __all__ = ["Enrolment", "Roster"]
 
 _BATCH = 1000
 _TRIES = 200
+_PLACES = 4
+"""Settled surrogates per person, on average, from which a window is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,34 @@ class Roster:
             if self.window != window:
                 return False
         return False
+
+    def settle(self, record: int, place: bytes, draw: int) -> int | None:
+        """Let a record's surrogate be this draw from now on, unless another worker was faster.
+
+        Args:
+            record: whose.
+            place: the scope's domain, see `gallery.entries.Settled`.
+            draw: which.
+
+        Returns:
+            The draw that it is; None where the window ended.
+
+        Raises:
+            StoreUnavailable: the store does not answer, or others are always faster.
+        """
+        window = self.window
+        for _ in range(_TRIES):
+            known = self.buffer.draw_of(record, place)
+            if known is not None:
+                return known
+            if len(self.buffer.settled) >= _PLACES * self._settings.max_people:
+                self._store.forget(window)
+            if self._append(Settled(self.buffer.resolve(record), place, draw)):
+                return draw
+            self.catch_up()
+            if self.window != window:
+                return None
+        raise StoreUnavailable("other workers were always faster; try again")
 
     def _followed(self) -> _Copy:
         if self._copy is None:

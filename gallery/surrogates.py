@@ -298,8 +298,15 @@ class Surrogates:
         Raises:
             DonorError, GalleryError: see `latent`.
         """
-        unlike = (face for face in faces if face.name not in worn and self.look(face) not in worn)
-        return next(unlike, None)
+        return next((face for face in faces if self.is_unworn(face, worn)), None)
+
+    def is_unworn(self, face: Face | LoneFace, worn: Collection[str]) -> bool:
+        """Whether a face looks like none of those that are worn.
+
+        Raises:
+            DonorError, GalleryError: see `latent`.
+        """
+        return face.name not in worn and self.look(face) not in worn
 
     def forget(self) -> None:
         """Forget all latents."""

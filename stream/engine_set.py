@@ -33,6 +33,7 @@ from stream.attribute_bins import AttributeReader
 from stream.crew.crew import FaceCrew, crew_size, spare_memory
 from stream.crew.messages import Hello
 from stream.finding import Plans, Scale
+from stream.fitting import Fitting
 from stream.methods import SWAP
 from stream.report import EngineChoice
 
@@ -67,6 +68,12 @@ class SwapEngines:
     donors: DonorPopulation
     attributes: AttributeReader | None = None
     crew: FaceCrew | None = None
+
+    def fitting(self, settings: Settings) -> Fitting:
+        """Tries surrogates on as the settings have them drawn."""
+        draws_foreground = settings.privacy.foreground == "drawn"
+        at = (self.painter, self.embedder, self.thresholds.alike)
+        return Fitting(*at, draws_foreground=draws_foreground)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,14 @@ from stream.control_track import ControlTrack, Steady
 from stream.replacement import Replacement
 from stream.unseen_tracks import forget_unseen
 
-__all__ = ["FaceDrawer", "FaceDrawing", "FaceMemory", "Wearing"]
+__all__ = ["UNFIT", "FaceDrawer", "FaceDrawing", "FaceMemory", "Wearing"]
 
 _COMPARE_FRAMES: Final = 5
 """Frames between two comparisons of a patch with its surroundings; cameras change slowly."""
 _COMPARED_SHARE: Final = 0.2
 _MOST_AT_ONCE: Final = 16
-_UNFIT: Final = "pose_or_occlusion"
+UNFIT: Final = "pose_or_occlusion"
+"""Why a face that cannot be followed is covered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class FaceDrawer:
             memory.seen_frame = frame.index
             steady = memory.control.steady(frame.index, frame.time_s)
             if steady is None:
-                drawn.causes[one.track] = _UNFIT
+                drawn.causes[one.track] = UNFIT
             else:
                 ready.append((one, memory, steady))
         sizes = [self._size_for(steady) for *_, steady in ready]
@@ -187,7 +188,7 @@ class FaceDrawer:
                 drawn.patches[one.track] = _retouched(patch, frame, one.track, memory)
             else:
                 memory.control.hide()
-                drawn.causes[one.track] = _UNFIT
+                drawn.causes[one.track] = UNFIT
 
     def _look(self, frame: Frame, known: Sequence[tuple[Wearing, FaceMemory]]) -> None:
         """Reads control off this frame, and off the next ones where they are at hand."""

@@ -142,8 +142,9 @@ def _replacer(
 ) -> FaceReplacer:
     if engines.swap is None or gallery is None:
         return CoverEveryFace()
-    lender = GalleryLender(gallery, file_stream(gallery, job.source), engines.swap.attributes)
     swap = engines.swap
+    name = file_stream(gallery, job.source)
+    lender = GalleryLender(gallery, name, swap.attributes, swap.fitting(settings))
     if job.kind == "image":
         swap = replace(swap, crew=None)  # one picture is drawn before others could begin
     return swap_by(swap, lender, settings)

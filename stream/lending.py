@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from config.settings import Settings
 from engines.embedder import PersonThresholds
-from engines.types import Embedding, Frame, Surrogate, Track
+from engines.types import Embedding, Frame, Latent, Surrogate, Track
 from gallery.assignments import Assignment, GalleryReport
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
@@ -22,6 +22,7 @@ from gallery.settings import GallerySettings, Thresholds
 from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker
 from stream.file_names import text_of
+from stream.fitting import Fitting
 from stream.report import ClusterCounts
 
 __all__ = [
@@ -53,8 +54,16 @@ class SharedGallery(Protocol):
         embedding: Embedding | None,
         attributes: str | None,
         time_s: float,
+        *,
+        tries_on: bool = False,
     ) -> Assignment:
         """What a track shows; see `Gallery.assign`."""
+
+    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
+        """Surrogates that a track may get; see `Gallery.draws`."""
+
+    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+        """Lets a track have one of them; see `Gallery.settle`."""
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
         """Tracks that must be covered in a frame; see `Gallery.visible`."""
@@ -70,14 +79,20 @@ class GalleryLender:
         gallery: shared by all streams.
         stream: name of this one.
         attributes: reads bins off the embeddings of new tracks; None for no bins.
+        fitting: tries surrogates on before they are given; None gives them untried.
     """
 
     def __init__(
-        self, gallery: SharedGallery, stream: str, attributes: BinReader | None = None
+        self,
+        gallery: SharedGallery,
+        stream: str,
+        attributes: BinReader | None = None,
+        fitting: Fitting | None = None,
     ) -> None:
         self._gallery = gallery
         self._stream = stream
         self._attributes = attributes
+        self._fitting = fitting
 
     def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
         """Tells the gallery who is in view; gives the tracks whose face another one wears."""
@@ -87,8 +102,19 @@ class GalleryLender:
     def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
         """The track's surrogate, or why it has none."""
         own_bin = self._attributes.bin_of(embedding) if self._attributes else None
-        answer = self._gallery.assign(self._stream, track.id, embedding, own_bin, frame.time_s)
+        at = (self._stream, track.id)
+        tries_on = self._fitting is not None
+        answer = self._gallery.assign(*at, embedding, own_bin, frame.time_s, tries_on=tries_on)
+        if self._fitting is not None and answer.surrogate is not None and not answer.is_settled:
+            first = answer.surrogate.latent
+            fit = self._fitting.choose(frame, track.face, embedding, self._draws_of(track), first)
+            if fit.cause:
+                return fit.cause
+            answer = self._gallery.settle(*at, fit.choice)
         return answer.surrogate if answer.surrogate is not None else str(answer.cause)
+
+    def _draws_of(self, track: Track) -> Callable[[], Sequence[Latent]]:
+        return lambda: [one.latent for one in self._gallery.draws(self._stream, track.id)]
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far, by all streams of the gallery."""
@@ -102,6 +128,7 @@ class GalleryLender:
             people=known.people,
             swaps_below_k=known.swaps_below_k,
             swaps_in_doubt=known.swaps_in_doubt,
+            redrawn=known.redrawn,
             store_failures=known.store_failures,
         )
 

@@ -100,6 +100,8 @@ class ClusterCounts(Part):
     swaps_below_k: int = 0
     swaps_in_doubt: int = 0
     """Tracks whose person was in doubt, and which wear a face that belongs to no cluster."""
+    redrawn: int = 0
+    """Surrogates drawn again since they happened to resemble the person they were tried on."""
     store_failures: int = 0
     """Times that the shared store did not answer or could not be trusted."""
 
@@ -107,7 +109,7 @@ class ClusterCounts(Part):
         """The same with what was counted after `before` alone; clusters and people as they are."""
         counted = {
             name: getattr(self, name) - getattr(before, name)
-            for name in ("swaps_below_k", "swaps_in_doubt", "store_failures")
+            for name in ("swaps_below_k", "swaps_in_doubt", "redrawn", "store_failures")
         }
         return self.model_copy(update=counted)
 

@@ -22,7 +22,7 @@ from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, Trac
 from gallery.errors import EmbeddingsRejected
 from gallery.people import SharpestMean
 from stream.control_track import REACH_S
-from stream.face_drawing import FaceDrawer, FaceDrawing, Wearing
+from stream.face_drawing import UNFIT, FaceDrawer, FaceDrawing, Wearing
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
@@ -36,6 +36,10 @@ _LEAST_FACE_PX = 20.0
 _SMALL_AGAIN = 1.2
 """A face that was too small must grow by this before it is swapped, lest it flips."""
 _ASK_AGAIN_FRAMES = 25
+_ASK_SOON_FRAMES = 5
+"""The same where the face could not be painted just then, and so not be tried on."""
+_ASK_LATE_FRAMES = 250
+"""The same where every draw resembled the person: trying a dozen on is dear."""
 _DEFAULT_PRIVACY = Privacy()
 
 
@@ -59,7 +63,7 @@ class _Person:
     seen: SharpestMean
     latent: Latent | None = None
     cause: str = "no_surrogate"
-    asked_frame: int = -_ASK_AGAIN_FRAMES
+    asked_frame: int = -_ASK_LATE_FRAMES
     seen_frame: int = 0
     is_small: bool = False
 
@@ -197,7 +201,7 @@ class SwapEveryFace:
             if person is None:
                 person = self._people[track.id] = _Person(self._embedder.mean())
             person.seen_frame = frame.index
-            is_due = frame.index - person.asked_frame >= _ASK_AGAIN_FRAMES
+            is_due = frame.index - person.asked_frame >= _pause(person.cause)
             if person.latent is None and is_due:
                 person.asked_frame = frame.index
                 one = kveil_from_landmarks(track.face.landmarks_px, self._size)
@@ -216,6 +220,15 @@ class SwapEveryFace:
             self._watch.lent(frame, self._tracks[track.id], embedding)
         else:
             person.cause = answer
+
+
+def _pause(cause: str) -> int:
+    """Frames after which a surrogate is asked for again.
+
+    >>> _pause("too_alike") > _pause("below_k") > _pause("pose_or_occlusion")
+    True
+    """
+    return {UNFIT: _ASK_SOON_FRAMES, "too_alike": _ASK_LATE_FRAMES}.get(cause, _ASK_AGAIN_FRAMES)
 
 
 def _cause_by_track(track: Track) -> str:

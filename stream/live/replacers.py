@@ -171,7 +171,8 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         run = runs.begin(stream)
-        lender = RunLender(GalleryLender(gallery, stream, swap.attributes), run)
+        lent = GalleryLender(gallery, stream, swap.attributes, swap.fitting(chosen))
+        lender = RunLender(lent, run)
         end = partial(runs.end, stream, run)
         return RunReplacer(swap_by(swap, lender, chosen, painter), end)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engines.types import Embedding
-from gallery.assignments import Assignment, CoverCause
+from gallery.assignments import Assignment
 from gallery.donors import DonorPopulation
 from gallery.errors import (
     SealBroken,
@@ -331,7 +331,7 @@ def are_practically_one(one: Assignment, other: Assignment) -> bool:
     assert other.surrogate is not None
     mean = FEW_DONORS.population.mean
     rows = [(answer.surrogate.latent - mean).ravel() for answer in (one, other) if answer.surrogate]
-    return bool(np.corrcoef(np.stack(rows))[0, 1] > 0.8)
+    return bool(np.corrcoef(np.stack(rows))[0, 1] > 0.7)
 
 
 def lent_in_one_picture(here: Scene, humans: range) -> list[Assignment]:
@@ -355,7 +355,6 @@ def test_tracks_of_their_own_scope_in_one_picture_have_main_donors_of_their_own(
 
 
 def test_newcomer_of_a_new_window_shares_no_main_donor_with_one_of_the_last_in_view() -> None:
-    causes: set[CoverCause | None] = set()
     for _ in range(5):
         store = MemoryStore()
         here = Scene(Gallery(settings_of(), FEW_DONORS, store))
@@ -363,9 +362,8 @@ def test_newcomer_of_a_new_window_shares_no_main_donor_with_one_of_the_last_in_v
         store.forget()
         lent += lent_in_one_picture(here, range(6, 12))
         assert here.gallery.report().windows == 2
+        assert len(lent) >= 11
         assert not any(are_practically_one(*pair) for pair in pairs_of(lent))
-        causes |= set(here.gallery.report().covers)  # type: ignore[arg-type]
-    assert causes == {"shared_face"}
 
 
 class OneDonor(NoiseMaker):
@@ -726,7 +724,7 @@ def test_window_that_ends_during_a_merge_makes_the_track_a_newcomer_of_the_next(
     answer = here.gallery.assign("door", track, look(2), None, 5.0)
     assert store.meanwhile is None
     assert answer.cause == "below_k"
-    assert here.gallery.record_of("door", track) == (others.gallery.window, 5)
+    assert here.gallery.record_of("door", track) == (others.gallery.window, 6)
     assert here.gallery.report().people == 5
 
 

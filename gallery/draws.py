@@ -1,0 +1,31 @@
+"""Draws of one place: the faces that a person may get there, until one of them is settled.
+
+A donor may happen to resemble the subject. Whoever asks the gallery then takes the next draw of the
+same place: another main donor of the same bin. What is taken is settled for the person and the
+scope, so that the person gets it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from gallery.secrets import KeyedRandom
+from gallery.surrogates import AnyFace, Face
+
+__all__ = ["DRAWS", "draws_of", "settled_place"]
+
+DRAWS: Final = 12
+"""Most draws of a place. More cover fewer people of whom many donors remind, and take more donors
+from others of the bin."""
+
+
+def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
+    """The draws of a place in their order; the settled one alone where there is one."""
+    numbers = range(DRAWS) if settled is None else [settled]
+    return [replace(face, draw=draw) for draw in numbers]
+
+
+def settled_place(face: Face) -> bytes:
+    """8 bytes that stand for the scope's domain in the log; nothing links them to others."""
+    return KeyedRandom(face.secret, "settled", *face.domain).token(8)

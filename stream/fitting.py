@@ -1,0 +1,148 @@
+"""Tries surrogates on: a donor that happens to resemble the subject is found before it is shown.
+
+A surrogate is painted over the subject's own picture as it will be shown, and the embedder compares
+the result with the subject. Nothing of the comparison reaches what is painted: it only passes over
+draws, which keyed randomness had dealt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.alignment import (
+    Similarity,
+    crop_from_picture,
+    inverse_of,
+    kveil_from_landmarks,
+    scale_of,
+    to_integer_centres,
+)
+from engines.control_reading import Painter
+from engines.patches import Patch
+from engines.types import Embedding, Face, Frame, Latent
+from stream.face_drawing import UNFIT, FaceDrawer, Wearing
+from stream.track_embedding import Embedder
+
+__all__ = ["Fit", "Fitting", "first_unlike"]
+
+_SIZE: Final = 128
+"""Side of the crops that are compared, px: what the embedder takes."""
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What trying on found.
+
+    Attributes:
+        choice: place of the first draw that does not resemble the subject; None where all do,
+            or none could be painted.
+        cause: why none could be painted; "" where they were.
+    """
+
+    choice: int | None
+    cause: str = ""
+
+
+class Fitting:
+    """Compares people with surrogates painted over them.
+
+    Args:
+        painter: control and generator, as they draw what is shown.
+        embedder: tells people apart.
+        alike: cosine from which a surrogate resembles its subject; see
+            `engines.embedder.PersonThresholds`.
+        draws_foreground: what is in front of a face is drawn again, as it will be.
+    """
+
+    def __init__(
+        self, painter: Painter, embedder: Embedder, alike: float, *, draws_foreground: bool = False
+    ) -> None:
+        self._painter = painter
+        self._embedder = embedder
+        self._alike = alike
+        self._draws_foreground = draws_foreground
+
+    def choose(
+        self,
+        frame: Frame,
+        face: Face,
+        embedding: Embedding,
+        draws: Callable[[], Sequence[Latent]],
+        first: Latent,
+    ) -> Fit:
+        """The first draw that does not resemble the subject.
+
+        The first one is painted alone, all others at once and only where it resembles.
+
+        Args:
+            frame: shows the subject.
+            face: where.
+            embedding: (D,) float32 unit vector of the subject.
+            draws: gives the latents of all draws, the first one's included.
+            first: latent of the first draw.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        (likeness,), cause = self._likeness(frame, face, embedding, [first])
+        if cause:
+            return Fit(None, cause)
+        if likeness < self._alike:
+            return Fit(0)
+        others = draws()[1:]
+        if not others:
+            return Fit(None)
+        found, cause = self._likeness(frame, face, embedding, others)
+        place = first_unlike(found, self._alike)
+        return Fit(None if place is None else place + 1, cause)
+
+    def _likeness(
+        self, frame: Frame, face: Face, embedding: Embedding, latents: Sequence[Latent]
+    ) -> tuple[Float32, str]:
+        """Cosines (N,) float32, infinite where nothing could be painted, and why not."""
+        drawer = FaceDrawer(self._painter, draws_foreground=self._draws_foreground)
+        drawn = drawer.draw(frame, [Wearing(n, face, one) for n, one in enumerate(latents)])
+        found = np.full(len(latents), np.inf, np.float32)
+        patches = {n: one for n, one in drawn.patches.items() if isinstance(one, Patch)}
+        if not patches:
+            return found, next(iter(drawn.causes.values()), UNFIT)
+        crop_from_frame = kveil_from_landmarks(face.landmarks_px, _SIZE)
+        crop = crop_from_picture(frame.picture, crop_from_frame, _SIZE)
+        rows = sorted(patches)
+        crops = [_laid(crop, patches[row], crop_from_frame) for row in rows]
+        found[rows] = self._embedder.embed(np.stack(crops)) @ embedding
+        return found, ""
+
+
+def first_unlike(likeness: Float32, alike: float) -> int | None:
+    """Place of the first number below the threshold; None where there is none.
+
+    >>> first_unlike(np.float32([0.4, np.inf, 0.1, 0.0]), 0.2)
+    2
+    """
+    places = np.flatnonzero(likeness < alike)
+    return int(places[0]) if len(places) else None
+
+
+def _laid(crop: NDArray[np.uint8], patch: Patch, crop_from_frame: Similarity) -> NDArray[np.uint8]:
+    """A crop uint8 S×S×3 BGR with a patch over it."""
+    size = crop.shape[0]
+    frame_from_patch = np.vstack([inverse_of(patch.crop_from_frame), [0, 0, 1]])
+    place = (crop_from_frame.astype(np.float64) @ frame_from_patch).astype(np.float32)
+    layer = np.dstack([patch.pixels, patch.alpha])
+    side = round(layer.shape[0] * scale_of(place))
+    if 0 < side < layer.shape[0]:  # warping alone would alias
+        place *= np.array([[layer.shape[0] / side] * 2 + [1]], np.float32)
+        layer = np.asarray(cv2.resize(layer, (side, side), interpolation=cv2.INTER_AREA))
+    warped = np.asarray(cv2.warpAffine(layer, to_integer_centres(place), (size, size)))
+    alpha = np.clip(warped[:, :, 3:], 0, 1)
+    mixed = alpha * warped[:, :, :3] + (1 - alpha) * crop
+    return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
