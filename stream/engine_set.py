@@ -20,6 +20,7 @@ from engines.backends.choice import (
 )
 from engines.backends.networks import model_sha256
 from engines.catalogue import model_path
+from engines.control_reading import Painter
 from engines.detectors.detector import Detector
 from engines.detectors.gate import HardwareBackend
 from engines.detectors.multiscale import LEAST_SIDE_PX, DetectionPlan
@@ -69,10 +70,15 @@ class SwapEngines:
     attributes: AttributeReader | None = None
     crew: FaceCrew | None = None
 
-    def fitting(self, settings: Settings) -> Fitting:
-        """Tries surrogates on as the settings have them drawn."""
+    def fitting(self, settings: Settings, painter: Painter | None = None) -> Fitting:
+        """Tries surrogates on as the settings have them drawn.
+
+        Args:
+            settings: of the stream.
+            painter: paints in this process; the engines' own where None.
+        """
         draws_foreground = settings.privacy.foreground == "drawn"
-        at = (self.painter, self.embedder, self.thresholds.alike)
+        at = (painter or self.painter, self.embedder, self.thresholds.alike)
         return Fitting(*at, draws_foreground=draws_foreground)
 
 

@@ -171,7 +171,7 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         run = runs.begin(stream)
-        lent = GalleryLender(gallery, stream, swap.attributes, swap.fitting(chosen))
+        lent = GalleryLender(gallery, stream, swap.attributes, swap.fitting(chosen, painter))
         lender = RunLender(lent, run)
         end = partial(runs.end, stream, run)
         return RunReplacer(swap_by(swap, lender, chosen, painter), end)

@@ -162,7 +162,12 @@ def scoped(scope: str, **gallery: object) -> Settings:
 
 def lent_in_files(gallery: Gallery, *paths: Path) -> list[bytes]:
     """What the same person wears on the first track of each file."""
-    engines = cast("EngineSet", SimpleNamespace(swap=SimpleNamespace(attributes=None, crew=None, fitting=lambda chosen: None)))
+    engines = cast(
+        "EngineSet",
+        SimpleNamespace(
+            swap=SimpleNamespace(attributes=None, crew=None, fitting=lambda chosen: None)
+        ),
+    )
     latents = []
     for path in paths:
         job = Job(path, path.with_suffix(".out.mp4"), "video")

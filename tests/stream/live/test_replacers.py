@@ -72,7 +72,10 @@ def gallery() -> Gallery:
 def make(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplacerMaker]:
     monkeypatch.setattr("stream.live.replacers.gallery_from_settings", lambda *_: gallery)
     monkeypatch.setattr("stream.live.replacers.swap_by", lambda _, lender, *__: AsksAlone(lender))
-    parts = SimpleNamespace(donors=None, thresholds=None, painter=None, attributes=None)
+    parts = SimpleNamespace(
+        donors=None, thresholds=None, painter=None, attributes=None,
+        fitting=lambda chosen, painter: None,
+    )  # fmt: skip
     engines = cast("EngineSet", SimpleNamespace(swap=parts))
     with open_replacers(engines, Settings()) as made:
         yield made
