@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
 
 def buffer_of(*bins: str, k: int = 2) -> Buffer:
     """People join one by one, strangers all."""
-    buffer = Buffer(GallerySettings(k=k))
+    buffer = Buffer(GallerySettings(k=k, attributes="coarse"))
     for number, own_bin in enumerate(bins, 1):
         place = buffer.place(None, own_bin)
         assert place is not None
