@@ -1,4 +1,4 @@
-"""Fit the attribute model of the bundled embedder, and that of a pack's latents.
+"""Fit the attribute model of the bundled embedder.
 
 ``python -m training.attributes --data DIR --out engines/weights/embedder/attributes.npz`` reads
 labelled crops, embeds them, and fits gender presentation and age band by linear softmax; a held-out
@@ -22,14 +22,12 @@ import typer
 
 from engines.backends.openvino import OpenVino
 from engines.embedder import embedder_from_pack
-from engines.stylegan.attributes import AttributeModel, shares_from_scores
-from training.axes import axes
+from engines.stylegan.attributes import shares_from_scores
 
 __all__ = [
     "Labelled",
     "age_band",
     "balanced_accuracy",
-    "fit_attributes",
     "fit_classifier",
     "fit_embedding_attributes",
     "write_embedding_attributes",
@@ -83,30 +81,6 @@ def balanced_accuracy(
     """Mean over the values of the share of each that is read right."""
     guess = np.array(values)[(codes @ weights[:-1] + weights[-1]).argmax(axis=1)]
     return float(np.mean([(guess == v)[labels == v].mean() for v in values]))
-
-
-def fit_attributes(
-    codes: Float32, rows: list[dict[str, str]], held: npt.NDArray[np.bool_]
-) -> tuple[AttributeModel, dict[str, float]]:
-    """Fit age band and gender on latents; return the model and its balanced held-out accuracy."""
-    basis = axes(codes.shape[1])
-    columns = {
-        "gender": np.array([row["gender"] for row in rows]),
-        "age": np.array([age_band(row["age"]) for row in rows]),
-    }
-    weights: dict[str, Float32] = {}
-    values: dict[str, tuple[str, ...]] = {}
-    facts: dict[str, float] = {}
-    for name, labels in columns.items():
-        known = labels != ""
-        values[name] = tuple(str(v) for v in np.unique(labels[known]))
-        found = fit_classifier(codes[known & ~held], labels[known & ~held], values[name])
-        weights[name] = np.concatenate([basis @ found[:-1], found[-1:]]).astype(np.float32)
-        test = known & held
-        facts[f"{name}_accuracy"] = balanced_accuracy(
-            codes[test], labels[test], values[name], found
-        )
-    return AttributeModel(weights, values), facts
 
 
 def fit_embedding_attributes(
