@@ -210,7 +210,10 @@ class SwapEveryFace:
 
     def _ask(self, frame: Frame, track: Track, crop: NDArray[np.uint8], person: _Person) -> None:
         try:
-            embedding = self._embedder.embed(track.id, crop, person.seen)
+            if person.cause == UNFIT and len(person.seen):  # who it is is known by now
+                embedding = person.seen.embedding()
+            else:
+                embedding = self._embedder.embed(track.id, crop, person.seen)
         except EmbeddingsRejected:
             person.cause = "unusable_embedding"
             return

@@ -141,6 +141,35 @@ def test_covered_track_asks_again_now_and_then() -> None:
     assert 2 <= len(lender.asked) <= 4
 
 
+@pytest.mark.parametrize(
+    ("cause", "times"), [("pose_or_occlusion", 12), ("below_k", 3), ("too_alike", 1)]
+)
+def test_surrogate_that_cannot_be_tried_on_is_asked_for_sooner_than_one_that_is_too_alike(
+    cause: str, times: int
+) -> None:
+    lender = Lender(cause=cause)
+    subject = swap(lender=lender)
+    for index in range(60):
+        assert dict(subject.replace(frame(index), [track()]).causes) == {1: cause}
+    assert len(lender.asked) == times
+
+
+def test_person_who_waits_to_be_tried_on_is_not_embedded_again() -> None:
+    class Counting(RowEmbedder):
+        calls = 0
+
+        def embed(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+            self.calls += 1
+            return super().embed(crops)
+
+    embedder, lender = Counting(), Lender(cause="pose_or_occlusion")
+    subject = SwapEveryFace(NoisePainter(), embedder, lender)
+    for index in range(30):
+        subject.replace(frame(index), [track()])
+    assert len(lender.asked) == 6
+    assert embedder.calls == 1
+
+
 def test_two_people_wear_two_faces() -> None:
     painter = NoisePainter()
     subject = swap(painter)
