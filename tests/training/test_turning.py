@@ -101,6 +101,6 @@ def test_an_opened_mouth_shows_its_inside_where_its_points_lie() -> None:
         for gap in (0.0, 0.5)
     )
     gaps = [float(mouth_gap(points[None])[0]) for _, points in (shut, wide)]
-    assert gaps[1] - gaps[0] == pytest.approx(0.5 * 0.4, rel=0.15)
+    assert gaps[1] - gaps[0] == pytest.approx(0.5 * 0.4, rel=0.2)
     at = (wide[1][LIPS_INNER_SLICE, :2].mean(axis=0) * SIDE).astype(int)
     assert wide[0][at[1], at[0]].sum() < 0.5 * shut[0][at[1], at[0]].sum()
