@@ -54,11 +54,9 @@ def has_evidence(trajectory: Trajectory) -> bool:
     """
     if trajectory.is_vouched:
         return True
-    is_small = size_px(trajectory.last.pose) < _SMALL_PX
-    return any(
-        trajectory.hits >= proof.finds and trajectory.best_score >= proof.best_score
-        for proof in (_PROOFS + _SMALL_PROOFS if is_small else _PROOFS)
-    )
+    if _is_proved(trajectory, _PROOFS):
+        return True
+    return size_px(trajectory.last.pose) < _SMALL_PX and _is_proved(trajectory, _SMALL_PROOFS)
 
 
 def is_covered(trajectory: Trajectory, newest_s: float, settings: TrackerSettings) -> bool:
@@ -74,3 +72,8 @@ def is_covered(trajectory: Trajectory, newest_s: float, settings: TrackerSetting
     if newest_s - trajectory.first.time_s >= settings.evidence_s:
         return False
     return trajectory.best_score >= settings.early_score or trajectory.hits >= _EARLY_FINDS
+
+
+def _is_proved(trajectory: Trajectory, proofs: tuple[Proof, ...]) -> bool:
+    hits, best_score = trajectory.hits, trajectory.best_score
+    return any(hits >= proof.finds and best_score >= proof.best_score for proof in proofs)

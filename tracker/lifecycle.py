@@ -181,6 +181,8 @@ class Lifecycle:
     def _may_show(self, trajectory: Trajectory, frame: int, time_s: float) -> bool:
         """Whether the track can reach beyond the released frame."""
         last = trajectory.last
+        if last.frame >= frame:
+            return True
         away_s = time_s - last.time_s
         limit_s = forward_reach_s(trajectory, self._settings)
         return is_within(frame - last.frame, away_s, limit_s, self._settings)
