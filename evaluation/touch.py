@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engines.pictures import BgrImage
 from engines.types import Face
 from evaluation.consensus import Consensus
+from evaluation.under_cover import is_under_cover
 from tracker.association import overlaps
 
 __all__ = ["Fate", "Touch", "TouchMeter", "changed_pixels"]
@@ -131,9 +132,11 @@ class TouchMeter:
         for box in _spots(changed, near):
             self._follow(box, time_s)
         for face in true.faces:
-            self._judge(face, changed, found_again)
+            self._judge(face, changed, anonymized, found_again)
 
-    def _judge(self, face: Face, changed: Mask, found_again: Sequence[Face]) -> None:
+    def _judge(
+        self, face: Face, changed: Mask, anonymized: BgrImage, found_again: Sequence[Face]
+    ) -> None:
         size = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
         rows, columns = _slices(_resized(face, 0.5), changed.shape)
         middle = changed[rows, columns]
@@ -144,16 +147,12 @@ class TouchMeter:
         self.touch.bare += is_bare
         if size < self._swap_px:
             return
-        is_found = bool(found_again) and bool(
-            (
-                overlaps(
-                    face.box_px[None].astype(np.float64),
-                    np.array([one.box_px for one in found_again], np.float64),
-                )
-                >= _SAME_FACE
-            ).any()
-        )
-        self.touch.fates["bare" if is_bare else "swapped" if is_found else "covered"] += 1
+        boxes = np.array([one.box_px for one in found_again], np.float64).reshape(-1, 4)
+        own = face.box_px[None].astype(np.float64)
+        is_found = bool((overlaps(own, boxes) >= _SAME_FACE).any())
+        # Detectors take a plain cover on shoulders for a head at times.
+        is_swapped = is_found and not is_under_cover(anonymized, face)
+        self.touch.fates["bare" if is_bare else "swapped" if is_swapped else "covered"] += 1
 
     def _follow(self, box: NDArray[np.float64], time_s: float) -> None:
         self._tracks = [one for one in self._tracks if time_s - one.last_s <= _REMEMBERED_S]

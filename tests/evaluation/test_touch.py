@@ -87,7 +87,14 @@ def test_a_face_left_as_it_was_is_bare() -> None:
 
 
 def test_a_changed_face_that_is_found_again_was_swapped() -> None:
-    assert measured(painted(HERE), again=(HERE,)).swapped_share == 1
+    swapped = painted(HERE)
+    swapped[75:90, 55:85] = 60
+    assert measured(swapped, again=(HERE,)).swapped_share == 1
+
+
+def test_a_plain_cover_that_a_detector_takes_for_a_face_was_not_swapped() -> None:
+    touch = measured(painted(HERE), again=(HERE,))
+    assert touch.fates == {"swapped": 0, "covered": FPS, "bare": 0}
 
 
 def test_what_is_disputed_counts_neither_way() -> None:
