@@ -9,11 +9,19 @@ from contextlib import suppress
 from urllib.parse import urljoin, urlsplit
 
 from stream.live.address import Address, Gate, address_from_text
+from stream.live.digest_sign_in import digest_authorization
 from stream.live.errors import AddressRefused, SourceLost
 
 __all__ = ["HttpOpener", "HttpReader"]
 
 _MOST_REDIRECTS = 4
+_UNAUTHORIZED = 401
+_REASONS = {
+    403: "it forbids that to this user; check the user's rights (status 403)",
+    404: "there is nothing; check the path of the address (status 404)",
+    429: "it gets too many requests; ask it less often (status 429)",
+    503: "it is busy or has too many viewers; try later (status 503)",
+}
 _REDIRECTS = {301, 302, 303, 307, 308}
 
 
@@ -74,8 +82,7 @@ class HttpOpener:
             address = address_from_text(url)
             if address.kind != "http":
                 raise AddressRefused(f"{self._address} leads to something that is not HTTP")
-            connection = self._connected(address)
-            response = self._asked(connection, address)
+            connection, response = self._answer_of(address)
             if response.status not in _REDIRECTS:
                 return self._reader(connection, response)
             url = urljoin(url, response.getheader("Location", ""))
@@ -113,19 +120,46 @@ class HttpOpener:
         connection.sock = sock
         return connection
 
+    def _answer_of(
+        self, address: Address
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """The answer of a server, which may ask for a digest in place of the password."""
+        may_sign_in = bool(self._address.username) and _end(address) == _end(self._address)
+        connection = self._connected(address)
+        response = self._asked(connection, address, _basic(self._address) if may_sign_in else "")
+        if response.status != _UNAUTHORIZED or not may_sign_in:
+            return connection, response
+        challenges = response.headers.get_all("WWW-Authenticate") or []
+        own = self._address
+        digest = digest_authorization(
+            challenges, own.username, own.password, "GET", _target(address)
+        )
+        if not digest:
+            return connection, response
+        connection.close()
+        response.close()
+        connection = self._connected(address)
+        return connection, self._asked(connection, address, digest)
+
     def _asked(
-        self, connection: http.client.HTTPConnection, address: Address
+        self, connection: http.client.HTTPConnection, address: Address, authorization: str
     ) -> http.client.HTTPResponse:
         headers = {"User-Agent": "kveil", "Accept": "*/*"}
-        if self._address.username and _end(address) == _end(self._address):
-            headers["Authorization"] = _basic(self._address)
-        target = urlsplit(address.url())
+        if authorization:
+            headers["Authorization"] = authorization
         try:
-            connection.request("GET", (target.path or "/") + _query(target.query), headers=headers)
+            connection.request("GET", _target(address), headers=headers)
             return connection.getresponse()
         except (OSError, http.client.HTTPException):
             connection.close()
             raise SourceLost(f"{address} closed the connection") from None
+
+    def _reason_of(self, status: int) -> str:
+        if status == _UNAUTHORIZED:
+            if not self._address.username:
+                return "it wants a user name and password in the address"
+            return "it wants other credentials"
+        return _REASONS.get(status, f"it answers with status {status}")
 
     def _reader(
         self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
@@ -133,12 +167,17 @@ class HttpOpener:
         if response.status != 200 or self._is_closed:
             connection.close()
             response.close()
-            raise SourceLost(f"{self._address} answers with status {response.status}")
+            raise SourceLost(f"{self._address}: {self._reason_of(response.status)}")
         reader = HttpReader(connection, response)
         for old in self._readers[:-7]:
             old.close()
         self._readers = [*self._readers[-7:], reader]
         return reader
+
+
+def _target(address: Address) -> str:
+    parts = urlsplit(address.url())
+    return (parts.path or "/") + _query(parts.query)
 
 
 def _end(address: Address) -> tuple[str, str, int]:

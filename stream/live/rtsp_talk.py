@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from stream.live.address import Address
-from stream.live.rtsp_digest import DigestTranslation
+from stream.live.digest_sign_in import DigestTranslation
 
 __all__ = ["Replies", "Requests", "RtspTalk"]
 
