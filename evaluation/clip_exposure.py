@@ -142,7 +142,7 @@ def _threshold_of(size: float, thresholds: Sequence[SizeThreshold] | float) -> f
 
 def read_exposure(path: Path) -> ClipExposure:
     """The record that `ClipExposure.write` wrote."""
-    values = json.loads(path.read_text())
+    values = json.loads(path.read_text("utf-8"))
     return ClipExposure(
         clip=values["clip"],
         frames=values["frames"],

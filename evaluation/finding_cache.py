@@ -41,7 +41,7 @@ class CachedFinder:
     _rows: dict[str, list[Row]] = field(init=False)
 
     def __post_init__(self) -> None:
-        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
+        kept = json.loads(self.path.read_text("utf-8")) if self.path.exists() else {}
         is_own = kept.get("finder") == finder_fingerprint(self.finder)
         self._rows = kept["found"] if is_own else {}
 

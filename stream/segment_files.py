@@ -176,7 +176,7 @@ class Journal:
         entries = [asdict(segment) for segment in self.segments]
         content = {"schema": _SCHEMA, "fingerprint": self.fingerprint, "segments": entries}
         partial = partial_name(path)
-        partial.write_text(json.dumps(content))
+        partial.write_text(json.dumps(content), "utf-8")
         sync_file(partial)
         partial.replace(path)
         sync_folder(self.folder)
@@ -184,7 +184,7 @@ class Journal:
 
 def _known_segments(folder: Path, fingerprint: str) -> tuple[SegmentEntry, ...]:
     try:
-        content = json.loads((folder / "journal.json").read_text())
+        content = json.loads((folder / "journal.json").read_text("utf-8"))
         if content["schema"] != _SCHEMA or content["fingerprint"] != fingerprint:
             return ()
         entries = [SegmentEntry(**entry) for entry in content["segments"]]

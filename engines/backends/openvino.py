@@ -28,6 +28,9 @@ __all__ = ["OpenVino", "OpenVinoSession", "compiled_cache"]
 
 _HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16": "f32"}
 _TYPE_TABLE: Final = Lock()
+_COMPILING: Final = Lock()
+"""OpenVINO sets the locale of the whole process while it compiles, and back afterwards: of two
+threads at once, the second would set back what the first had set."""
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
 
@@ -120,10 +123,11 @@ class OpenVino:
         used: Precision = "bf16" if precision == "bf16" and self.has_bf16 else "fp32"
         content = stripped(model)
         try:
-            network = self._core.read_model(model=content)
-            if shapes:
-                network.reshape({name: list(shape) for name, shape in shapes.items()})
-            compiled = self._core.compile_model(network, "CPU", self._settings(used))
+            with _COMPILING:
+                network = self._core.read_model(model=content)
+                if shapes:
+                    network.reshape({name: list(shape) for name, shape in shapes.items()})
+                compiled = self._core.compile_model(network, "CPU", self._settings(used))
         except Exception as fault:  # OpenVINO raises RuntimeError and its own kinds
             message = "OpenVINO cannot read this network; export it with a common ONNX opset"
             raise ModelRejected(message) from fault
