@@ -95,6 +95,17 @@ class WhipEntrance:
         """No more frames will come; idempotent."""
         self._mailbox.cancel()
 
+    @property
+    def unconnected(self) -> RtcSession | None:
+        """The session that has the place and has not connected yet; None where there is none.
+
+        It gives way to a newer one: an encoder that tries again must not wait for its own offer.
+        """
+        session = self._session
+        if session is None or session.is_ended:
+            return None
+        return None if session.connection.connectionState == "connected" else session
+
     async def receive_from(self, session: RtcSession) -> None:
         """Takes the video of a session until it ends.
 

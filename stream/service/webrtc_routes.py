@@ -75,6 +75,9 @@ async def publish(name: Name, request: Request, shared: Shared, holder: Publishe
     offer = await _offer(request, shared)
 
     async def prepare(session: RtcSession) -> None:
+        before = entrance.unconnected
+        if before is not None:
+            await shared.publishers.end(before)
         if _is_wanted(shared, running, session):
             await entrance.receive_from(session)
 

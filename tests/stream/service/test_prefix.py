@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from config.service import Listen, ServiceSettings
+from stream.live.whip import WhipEntrance
 from tests.stream.service.service_bench import running_service, talk, tokens, whip_stream
 from tests.stream.service.watching import join, offer_of
 
@@ -142,6 +143,28 @@ def test_patch_needs_the_role_of_its_session() -> None:
         headers = {"Authorization": "Bearer kv_viewer", "Content-Type": FRAGMENT, "If-Match": "*"}
         assert (await client.patch(location, content="", headers=headers)).status_code == 403
         assert (await client.delete(location)).status_code == 200
+
+    with running_service(settings()) as service:
+        talk(service, conversation)
+
+
+def test_offer_that_has_not_connected_gives_way_to_the_next() -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        first, second = [await join(client, "whip", "desk", "publisher") for _ in range(2)]
+        assert (first.status_code, second.status_code) == (201, 201)
+        assert (await client.delete(first.headers["location"])).status_code == 404
+        assert (await client.delete(second.headers["location"])).status_code == 200
+
+    with running_service(settings()) as service:
+        talk(service, conversation)
+
+
+def test_publisher_that_is_connected_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        first = await join(client, "whip", "desk", "publisher")
+        monkeypatch.setattr(WhipEntrance, "unconnected", None)
+        assert (await join(client, "whip", "desk", "publisher")).status_code == 503
+        assert (await client.delete(first.headers["location"])).status_code == 200
 
     with running_service(settings()) as service:
         talk(service, conversation)
