@@ -284,13 +284,14 @@ def service(folder: Path) -> Iterator[Result]:
             if asked(f"{here}/healthz")[0] == 200:
                 break
             time.sleep(1.0)
-        status, _ = asked(f"{here}/whip/cam", offer)
+        status, place = asked(f"{here}/whip/cam", offer)
         yield Result("14", "offer_high.sdp", "201", str(status), status == 201)
         with running(folder, sys.executable, "proxy.py"):
             time.sleep(2.0)
             page, _ = asked("http://127.0.0.1:18090/kveil/")
             yield Result("15", "proxy.py, page", "200", str(page), page == 200)
-            time.sleep(11.0)
+            end = urllib.request.Request(f"{here}{place}", method="DELETE")  # noqa: S310
+            urllib.request.urlopen(end, timeout=10).close()  # noqa: S310
             made = asked("http://127.0.0.1:18090/kveil/whip/cam", offer)
             is_right = made[0] == 201 and made[1].startswith("/kveil/")
             yield Result("15", "proxy.py, WHIP", "201, Location /kveil/…", str(made)[:60], is_right)

@@ -24,7 +24,8 @@ class ConnectionBounds:
     """What one server bears.
 
     Attributes:
-        per_address: connections of one address; a reverse proxy's clients share its.
+        per_address: connections of one address, of which those that wait make room for others;
+            a reverse proxy's clients share its.
         waiting: connections of all without a complete request; the oldest goes first.
         head_s: from the first byte that could be sent to the complete head of a request.
         unread_s: for how long a client may leave its answer unread.
@@ -61,10 +62,20 @@ def bounded_protocol(bounds: ConnectionBounds | None = None) -> type[H11Protocol
             self._address = self.client[0] if self.client else _UNKNOWN
             present.by_address[self._address] += 1
             self._is_counted = True
-            if present.by_address[self._address] > held.per_address:
+            if present.by_address[self._address] > held.per_address and not self._makes_room():
                 transport.abort()
                 return
             self._look()
+
+        def _makes_room(self) -> bool:
+            """Cuts off the oldest of the same address that waits; false where all are at work."""
+            for other in present.waiting:
+                assert isinstance(other, BoundedProtocol)
+                if other.client and other.client[0] == self._address:
+                    other.stop_waiting()
+                    other.transport.abort()
+                    return True
+            return False
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self._is_counted:
