@@ -258,7 +258,12 @@ class Crowd:
         truth = self._tracks[track]
         embedding = look(truth.human, is_poor, self._seed)
         attributes = "hair=dark" if truth.human % 3 else "hair=fair"
-        answer = self._gallery.assign(truth.stream, track, embedding, attributes, self.time_s)
+        tries_on = track % 2 == 1
+        answer = self._gallery.assign(
+            truth.stream, track, embedding, attributes, self.time_s, tries_on=tries_on
+        )
+        if not answer.is_settled:
+            answer = self._tried_on(track, truth.stream)
         self._judge(track, truth, answer)
         self._show(truth.stream)
         self._step()
@@ -355,6 +360,12 @@ class Crowd:
                 truth.human, window, record,
                 domains.get(self.settings.scope, ""), answer.face, self._gallery.buffer,
             )  # fmt: skip
+
+    def _tried_on(self, track: int, stream: str) -> Assignment:
+        """Takes any draw, or none at all: as if the others resembled the human."""
+        draws = self._gallery.draws(stream, track)
+        choice = None if track % 13 == 0 else track // 2 % len(draws)
+        return self._gallery.settle(stream, track, choice)
 
     def _is_worn_in_view(self, stream: str, face: str) -> bool:
         seen = [truth for truth in self._tracks.values() if truth.stream == stream]
