@@ -39,7 +39,7 @@ class PersonThresholds:
 
     match: float
     doubt: float
-    alike: float = 0.4
+    alike: float = 0.35
 
 
 class FaceEmbedder:

@@ -33,6 +33,8 @@ __all__ = ["Fit", "Fitting", "first_unlike"]
 
 _SIZE: Final = 128
 """Side of the crops that are compared, px: what the embedder takes."""
+_NEXT: Final = 4
+"""Draws that are painted at once where the first one resembles; all others follow together."""
 
 Float32 = NDArray[np.float32]
 
@@ -80,7 +82,7 @@ class Fitting:
     ) -> Fit:
         """The first draw that does not resemble the subject.
 
-        The first one is painted alone, all others at once and only where it resembles.
+        The first one is painted alone, others only where it resembles, in two batches.
 
         Args:
             frame: shows the subject.
@@ -97,12 +99,14 @@ class Fitting:
             return Fit(None, cause)
         if likeness < self._alike:
             return Fit(0)
-        others = draws()[1:]
-        if not others:
-            return Fit(None)
-        found, cause = self._likeness(frame, face, embedding, others)
-        place = first_unlike(found, self._alike)
-        return Fit(None if place is None else place + 1, cause)
+        offered = draws()
+        for start, end in ((1, 1 + _NEXT), (1 + _NEXT, len(offered))):
+            if part := offered[start:end]:
+                found, cause = self._likeness(frame, face, embedding, part)
+                place = first_unlike(found, self._alike)
+                if cause or place is not None:
+                    return Fit(None if place is None else start + place, cause)
+        return Fit(None)
 
     def _likeness(
         self, frame: Frame, face: Face, embedding: Embedding, latents: Sequence[Latent]

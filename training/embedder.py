@@ -44,7 +44,7 @@ follow each halving."""
 _BATCH: Final = 64
 _SEEN: Final = 512
 """Pictures by which normalisation is found again."""
-ALIKE: Final = 0.4
+ALIKE: Final = 0.35
 """Cosine of a subject and a surrogate over the subject's picture from which they are alike; see
 `engines.embedder.PersonThresholds`."""
 

@@ -117,17 +117,26 @@ def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     assert lender.counts().redrawn == 0
 
 
-def test_other_draws_are_painted_at_once_and_the_first_unlike_one_is_taken() -> None:
-    given, embedder, lender = lent([0.4, 0.9, 0.5, 0.1, *[0.0] * 8])
+@pytest.mark.parametrize(
+    ("likeness", "batches", "redrawn"),
+    [
+        ([0.4, 0.9, 0.5, 0.1, 0.0], [1, 4], 3),
+        ([0.4] * 8 + [0.39, *[0.9] * 3], [1, 4, DRAWS - 5], 8),
+    ],
+)
+def test_other_draws_are_painted_in_batches_and_the_first_unlike_one_is_taken(
+    likeness: list[float], batches: list[int], redrawn: int
+) -> None:
+    given, embedder, lender = lent(likeness)
     assert isinstance(given, Surrogate)
-    assert embedder.calls == [1, DRAWS - 1]
-    assert lender.counts().redrawn == 3
+    assert embedder.calls == batches
+    assert lender.counts().redrawn == redrawn
 
 
 def test_subject_whom_all_draws_resemble_is_covered() -> None:
     given, embedder, lender = lent([0.7] * DRAWS)
     assert given == "too_alike"
-    assert embedder.calls == [1, DRAWS - 1]
+    assert embedder.calls == [1, 4, DRAWS - 5]
     assert lender.counts().redrawn == DRAWS
 
 
