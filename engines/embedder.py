@@ -39,7 +39,7 @@ class PersonThresholds:
 
     match: float
     doubt: float
-    alike: float = 0.35
+    alike: float = 0.27
 
 
 class FaceEmbedder:

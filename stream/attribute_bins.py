@@ -10,7 +10,7 @@ from engines.types import Embedding
 
 __all__ = ["AttributeReader"]
 
-_ORDER: Final = ("gender", "age")
+_ORDER: Final = ("gender", "tone", "age")
 """Most important first: the last is given up where too few donors fit."""
 _DEALT_AS: Final = {"child": "young"}
 """Nobody of the donors is a child: a child gets a young adult's face."""
@@ -19,11 +19,11 @@ _SURE: Final = 0.6
 
 
 class AttributeReader:
-    """Reads gender presentation and age band off an embedding.
+    """Reads gender presentation, skin tone and age band off an embedding.
 
     Args:
         model: reads attributes.
-        mode: `matched` decides both for everybody, since the surrogate must suit the head; a
+        mode: `matched` decides all for everybody, since the surrogate must suit the head; a
             child counts as young. `coarse` leaves out what is not sure.
     """
 
@@ -34,7 +34,7 @@ class AttributeReader:
         self._least = 0.0 if mode == "matched" else _SURE
 
     def bin_of(self, embedding: Embedding) -> str | None:
-        """Such as "gender=female|age=adult"; None where nothing is sure.
+        """Such as "gender=female|tone=light|age=adult"; None where nothing is sure.
 
         Args:
             embedding: (D,) float32 of the person, unit length.

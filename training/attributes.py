@@ -1,7 +1,7 @@
 """Fit the attribute model of the bundled embedder.
 
 ``python -m training.attributes --data DIR --out engines/weights/embedder/attributes.npz`` reads
-labelled crops, embeds them, and fits gender presentation and age band by linear softmax; a held-out
+labelled crops, embeds them, and fits gender presentation, skin tone and age band by linear softmax; a held-out
 fifth tells the balanced accuracy. The manifest beside the file is brought up to date.
 """
 
@@ -30,11 +30,12 @@ __all__ = [
     "balanced_accuracy",
     "fit_classifier",
     "fit_embedding_attributes",
+    "skin_tone",
     "write_embedding_attributes",
 ]
 
 RIDGE: Final = 3.0
-_NAMES: Final = ("gender", "age")
+_NAMES: Final = ("gender", "tone", "age")
 _SOURCE: Final = "utkface"
 _HELD: Final = 0.2
 """Share of crops that only measure."""
@@ -142,6 +143,19 @@ def age_band(age: str) -> str:
     return next((name for limit, name in bands if years < limit), "old")
 
 
+def skin_tone(group: str) -> str:
+    """Dark or light, as the crops' table groups people; empty where it does not tell.
+
+    Measured colours would follow the lamp; who was grouped so by others has mostly such skin.
+
+    >>> skin_tone("black"), skin_tone("white"), skin_tone("")
+    ('dark', 'light', '')
+    """
+    if not group:
+        return ""
+    return "dark" if group == "black" else "light"
+
+
 def _chosen_rows(data: Path, count: int, seed: int) -> dict[str, dict[str, str]]:
     """Rows of the table of so many random labelled crops, by name."""
     with (data / "faces256.csv").open(encoding="utf-8", newline="") as file:
@@ -180,6 +194,7 @@ def _embedded(data: Path, embedder_folder: Path, count: int, seed: int) -> Label
         found.append(embedder.embed(np.stack(waiting)))
     labels = {
         "gender": np.array([rows[name]["gender"] for name in names]),
+        "tone": np.array([skin_tone(rows[name]["ethnicity"]) for name in names]),
         "age": np.array([age_band(rows[name]["age"]) for name in names]),
     }
     return Labelled(np.concatenate(found), labels)

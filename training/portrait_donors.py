@@ -218,7 +218,8 @@ def write(folder: Path, weights: Path) -> None:
     told = told_apart(np.stack(latents))
     _write_bank(weights / "details.npz", backend, pack, told, np.stack(textures))
     bins = {
-        name: np.array([row[name] for row in rows]).astype(np.str_) for name in ("gender", "age")
+        name: np.array([row[name] for row in rows]).astype(np.str_)
+        for name in ("gender", "tone", "age")
     }
     arrays = donor_arrays(told, bins, swapper.layers)
     np.savez_compressed(weights / "donors.npz", allow_pickle=False, **arrays)

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.errors import ModelRejected
+from engines.errors import EngineFault, ModelRejected
 
 __all__ = ["DETAIL_SCALE", "DonorDetails", "load_details", "write_details"]
 
@@ -73,7 +73,7 @@ class DonorDetails:
             float32[3, S, S] RGB, in the texture's units.
 
         Raises:
-            ModelRejected: a picture of the bank is damaged.
+            EngineFault: a picture of the bank is damaged; the face is covered.
         """
         total = np.zeros((self.size, self.size, 3), np.float32)
         weights = self.weights_of(latent)
@@ -84,7 +84,7 @@ class DonorDetails:
     def _picture(self, row: int) -> Float32:
         found = cv2.imdecode(np.frombuffer(self.pictures[row], np.uint8), cv2.IMREAD_COLOR)
         if found is None or found.shape != (self.size, self.size, 3):
-            raise ModelRejected("a donor's details are damaged; restore the model pack")
+            raise EngineFault("a donor's details are damaged; restore the model pack")
         return (found.astype(np.float32) - np.float32(_MIDDLE)) / np.float32(DETAIL_SCALE)
 
 

@@ -47,7 +47,7 @@ _BEYOND: Final = 0.03
 """How far beyond the outline temples still go over, as a share of the side."""
 _DONOR_SHARE: Final = 0.5
 """How far a face that is wider than its subject's is drawn out towards its own outline."""
-_INSET: Final = (0.10, 0.03)
+_INSET: Final = (0.10, 0.0)
 """How far within the outline what must be hidden ends beside the eyes and at the chin, shares of
 the way to the middle of the face. Hair falls over cheeks beside the eyes."""
 _CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
