@@ -217,10 +217,8 @@ def write(folder: Path, weights: Path) -> None:
         textures.append(texture_of(crop, swapper.read(fed).points[0], frame, swapper.size))
     told = told_apart(np.stack(latents))
     _write_bank(weights / "details.npz", backend, pack, told, np.stack(textures))
-    bins = {
-        name: np.array([row[name] for row in rows]).astype(np.str_)
-        for name in ("gender", "tone", "age")
-    }
+    names = ("gender", "tone", "age")
+    bins = {name: np.array([row[name] for row in rows]).astype(np.str_) for name in names}
     arrays = donor_arrays(told, bins, swapper.layers)
     np.savez_compressed(weights / "donors.npz", allow_pickle=False, **arrays)
     _enter(weights)

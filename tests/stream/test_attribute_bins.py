@@ -49,6 +49,11 @@ def test_bundled_model_names_bins_that_donors_have() -> None:
     dice = np.random.default_rng(0)
     rows = dice.normal(size=(200, 128)).astype(np.float32)
     found = {reader.bin_of(row / np.linalg.norm(row)) for row in rows}
-    kinds = {f"gender={g}|age={a}" for g in ("female", "male") for a in ("young", "adult", "old")}
+    kinds = {
+        f"gender={gender}|tone={tone}|age={age}"
+        for gender in ("female", "male")
+        for tone in ("dark", "light")
+        for age in ("young", "adult", "old")
+    }
     assert found <= kinds
     assert len(found) >= 4

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.errors import ModelRejected
+from engines.errors import EngineFault, ModelRejected
 from engines.stylegan.details import DETAIL_SCALE, DonorDetails, load_details, write_details
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack
 
@@ -117,7 +117,7 @@ def test_damaged_picture_is_refused_when_it_is_needed(
     other = whole.pictures[1] if content is None else content
     size = 2 * SIZE if content is None else SIZE
     details = DonorDetails(DONORS, (other, *whole.pictures[1:]), size)
-    with pytest.raises(ModelRejected):
+    with pytest.raises(EngineFault):
         details.of_latent(DONORS[0])
 
 
