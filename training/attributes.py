@@ -1,8 +1,8 @@
 """Fit the attribute model of the bundled embedder.
 
 ``python -m training.attributes --data DIR --out engines/weights/embedder/attributes.npz`` reads
-labelled crops, embeds them, and fits gender presentation, skin tone and age band by linear
-softmax; a held-out fifth tells the balanced accuracy. The manifest beside the file is brought up to date.
+labelled crops, embeds them, and fits gender presentation, skin tone and age band by linear softmax;
+a held-out fifth tells the balanced accuracy. The manifest beside the file is brought up to date.
 """
 
 import csv
