@@ -157,8 +157,8 @@ def goals_of(result: MethodResult) -> list[Check]:
         checks += [
             Check("matched at FMR 1e-3 (TAR)", tar, 0.005, is_share=True),
             Check("TAR, upper bound", upper, 0.01, is_share=True),
-            Check("AUC", auc, 0.55),
-            Check("mean rank ÷ chance", rank, 0.90, is_least=True),
+            Check("AUC", auc, 0.62),
+            Check("mean rank ÷ chance", rank, 0.75, is_least=True),
         ]
     for attack, variant, words in (
         ("A4", None, "found after training ÷ chance"),
@@ -175,5 +175,5 @@ def goals_of(result: MethodResult) -> list[Check]:
         checks.append(Check("faces seen again", seen, 0.99, is_least=True, is_share=True))
     if result.diversity:
         least = min(own.ratio for own in result.diversity.values())
-        checks.append(Check("identities out ÷ in", least, 0.95, is_least=True, is_share=True))
+        checks.append(Check("identities out ÷ in", least, 0.70, is_least=True, is_share=True))
     return checks

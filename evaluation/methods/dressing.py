@@ -22,7 +22,7 @@ from engines.swapper import Control, Rendered
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces
 
-__all__ = ["dressed"]
+__all__ = ["covered", "dressed"]
 
 _BATCH: Final = 8
 _HEAD: Final = np.array([[-1.0, -1.1], [1.0, 1.6]], np.float32)
@@ -50,6 +50,16 @@ def dressed(swapper: Painter, faces: Faces, latents: NDArray[np.float32]) -> NDA
         own = latents[part.start : part.stop]
         made += _dressed(swapper, reader, faces.take(list(part)), own)
     return np.stack(made) if made else faces.images.copy()
+
+
+def covered(faces: Faces) -> NDArray[np.uint8]:
+    """N portraits with covers over their faces, (N, S, S, 3) uint8 BGR."""
+    made = []
+    for row, image in enumerate(faces.images):
+        frame = Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), row, "")
+        track = Track(0, _face(faces.points[row]), TrackState.DETECTED, 0)
+        made.append(compose(frame, [track], {}).picture.bgr())
+    return np.stack(made)
 
 
 def _dressed(

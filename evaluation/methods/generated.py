@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engines.backends.backend import Backend
 from engines.embedder import FaceEmbedder, embedder_from_pack
+from engines.embedding_attributes import attributes_from_pack
 from engines.stylegan.attributes import AttributeModel, load_attributes
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.pack import Pack, bundled_pack, load_role, read_pack, swapper_from_pack
@@ -23,8 +24,9 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Control, Swapper
 from evaluation.faces import Faces
 from evaluation.methods.directions import LatentDirections, directions_from_latents
-from evaluation.methods.dressing import dressed
+from evaluation.methods.dressing import covered, dressed
 from evaluation.methods.remembered import Remembered
+from evaluation.methods.suiting import Suiting
 from gallery.dealing import LookAlikes
 from gallery.donors import Card, DonorPopulation, DonorRecipe, mixed_latent, read_donors
 from gallery.secrets import KeyedRandom
@@ -59,6 +61,7 @@ class GeneratedSurrogates:
         match: cosine from which the embedder calls two faces one person.
         backend: loads the methods' own networks.
         fingerprint: of the pack; networks trained on its latents fit no other.
+        suiting: chooses donors for people.
         recipe: how donors are mixed.
     """
 
@@ -71,6 +74,7 @@ class GeneratedSurrogates:
     match: float
     backend: Backend
     fingerprint: str
+    suiting: Suiting
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
     _encoded: Remembered = field(init=False)
     _read: Remembered = field(init=False)
@@ -97,11 +101,20 @@ class GeneratedSurrogates:
 
     def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         """(N, L, 512) float32 mixtures."""
-        return np.stack([self._latent(int(index)) for index in chosen])
+        return np.stack([self._latent(max(int(index), 0)) for index in chosen])
+
+    def suited(self, faces: Faces, chosen: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
+        """Donors of people's bins who do not resemble them; see `Suiting.choices`."""
+        del chosen
+        return self.suiting.choices(faces, secret)
 
     def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Renders mixtures over people; see `SurrogateRenderer.wear`."""
-        return dressed(self.swapper, faces, self.latents(chosen))
+        made = dressed(self.swapper, faces, self.latents(np.maximum(chosen, 0)))
+        hidden = np.flatnonzero(chosen < 0)
+        if len(hidden):
+            made[hidden] = covered(faces.take(hidden))
+        return made
 
     @property
     def directions(self) -> LatentDirections:
@@ -203,16 +216,19 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
     embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
     network, relief = load_role(backend, pack, "encoder"), load_relief(geometry)
     encoder = LatentEncoder(swapper, network, shape, frame, relief)
+    donors = read_donors(pack.path("donors.npz"))
+    suiting = Suiting(swapper, donors, embedder, attributes_from_pack(), thresholds.alike)
     return GeneratedSurrogates(
         swapper,
         encoder,
-        read_donors(pack.path("donors.npz")),
+        donors,
         shape,
         load_attributes(pack.path("attributes.npz")),
         embedder,
         thresholds.match,
         backend,
         pack_fingerprint(pack),
+        suiting,
     )
 
 

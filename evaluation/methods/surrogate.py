@@ -43,6 +43,12 @@ class SurrogateRenderer(Protocol):
     def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         """(N, L, 512) float32 of the chosen, see `wear`; (0, 0, 0) without a generator."""
 
+    def suited(self, faces: Faces, chosen: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
+        """Whose faces N people get who were dealt `chosen`, given a picture of each.
+
+        Below 0 for a person whose face is covered.
+        """
+
     def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Portraits with donors in place of people.
 
@@ -86,6 +92,10 @@ class DonorImages:
         """None: there is no generator."""
         return np.zeros((0, 0, 0), np.float32)
 
+    def suited(self, faces: Faces, chosen: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
+        """As they were dealt."""
+        return chosen
+
     def wear(self, faces: Faces, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Donors' crops, matched to the mean and spread of the colours they replace.
 
@@ -118,6 +128,7 @@ class DonorSurrogate:
     kind: Kind = "surrogate"
     _home: dict[int, int] = field(default_factory=dict)
     _slot: dict[int, int] = field(default_factory=dict)
+    _suited: dict[int, int] = field(default_factory=dict)
     _clusters: int = 0
 
     def __copy__(self) -> DonorSurrogate:
@@ -137,12 +148,22 @@ class DonorSurrogate:
         if not self.renderer.donors:
             message = "there are no donors: call fit with people outside the test"
             raise TooFewPeople(message)
-        chosen = self.chosen_for(faces.persons, secret)
+        chosen = self._settled(faces, self.chosen_for(faces.persons, secret), secret)
         images = self.renderer.wear(faces, chosen)
         clusters = np.array([self._home[int(person)] for person in faces.persons], np.int64)
         count = len(faces)
         mixing = np.zeros((count, count), np.float32)
         return Release(images, clusters, mixing, self.renderer.latents(chosen))
+
+    def _settled(self, faces: Faces, chosen: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
+        """Whose faces people keep, settled by their first picture."""
+        people, first = np.unique(faces.persons, return_index=True)
+        is_new = np.array([int(person) not in self._suited for person in people], np.bool_)
+        if is_new.any():
+            rows = first[is_new]
+            found = self.renderer.suited(faces.take(rows), chosen[rows], secret)
+            self._suited |= dict(zip(people[is_new].tolist(), found.tolist(), strict=True))
+        return np.array([self._suited[int(person)] for person in faces.persons], np.int64)
 
     def chosen_for(self, persons: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
         """Whose face everybody gets, (N,), as `SurrogateRenderer.wear` wants it.

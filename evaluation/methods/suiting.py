@@ -1,0 +1,109 @@
+"""Who gets whose face, as the product decides it: a donor of the person's bin, tried on first.
+
+The gallery deals donors within bins of what the untouched head shows anyway, and a donor who
+happens to resemble the person is passed over; see `stream.fitting` and `gallery.draws`. The attacks
+judge the same choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.embedder import FaceEmbedder
+from engines.embedding_attributes import EmbeddingAttributes
+from engines.swapper import Swapper
+from evaluation.faces import Faces, crop_window
+from evaluation.methods.dressing import dressed
+from gallery.dealing import dealt
+from gallery.donors import DonorPopulation
+from gallery.secrets import KeyedRandom
+
+__all__ = ["COVERED", "DRAWS", "Suiting"]
+
+COVERED: Final = -1
+"""Choice of a person whom every draw resembles."""
+DRAWS: Final = 12
+_ORDER: Final = ("gender", "tone", "age")
+_AS: Final = {"child": "young"}
+
+
+@dataclass(frozen=True, slots=True)
+class Suiting:
+    """Chooses donors for people.
+
+    Attributes:
+        swapper: paints.
+        population: the donors.
+        embedder: tells people apart, as in the product.
+        attributes: reads bins off its embeddings.
+        alike: cosine from which a surrogate resembles its subject.
+    """
+
+    swapper: Swapper
+    population: DonorPopulation
+    embedder: FaceEmbedder
+    attributes: EmbeddingAttributes
+    alike: float
+
+    def choices(self, faces: Faces, secret: bytes) -> NDArray[np.int64]:
+        """A donor's row for each of N people, or `COVERED`.
+
+        Args:
+            faces: one picture of each.
+            secret: of the releaser; orders the donors of each bin.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        own = self._told(faces.images)
+        pools = [self._pool(one) for one in own]
+        places = _places_within(pools)
+        chosen = np.full(len(faces), COVERED, np.int64)
+        left = np.arange(len(faces))
+        for draw in range(DRAWS):
+            rows = [self._card(pools[one], places[one], draw, secret) for one in left]
+            latents = self.population.latents[rows]
+            made = dressed(self.swapper, faces.take(left), latents)
+            likeness = (self._told(made) * own[left]).sum(axis=1)
+            fits = likeness < self.alike
+            chosen[left[fits]] = np.array(rows, np.int64)[fits]
+            left = left[~fits]
+            if not len(left):
+                break
+        return chosen
+
+    def _told(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        rows, columns = crop_window()
+        return self.embedder.embed(images[:, rows, columns])
+
+    def _pool(self, embedding: NDArray[np.float32]) -> NDArray[np.intp]:
+        shares = self.attributes.shares(embedding)
+        wanted = {}
+        for name in _ORDER:
+            best = max(shares[name], key=lambda value, of=name: shares[of][value])  # type: ignore[misc]
+            wanted[name] = _AS.get(best, best)
+        return self.population.matching(wanted, DRAWS)
+
+    def _card(self, pool: NDArray[np.intp], place: int, draw: int, secret: bytes) -> int:
+        keyed = KeyedRandom(secret, "suited", int(pool[0]), len(pool), draw)
+        cards = dealt(keyed, pool, self.population.look_alikes, len(pool))
+        return int(cards[place % len(pool)])
+
+
+def _places_within(pools: list[NDArray[np.intp]]) -> list[int]:
+    """How many with the same pool come before each person.
+
+    >>> _places_within([np.arange(3), np.arange(2), np.arange(3)])
+    [0, 0, 1]
+    """
+    counts: dict[bytes, int] = {}
+    places = []
+    for pool in pools:
+        key = pool.tobytes()
+        places.append(counts.get(key, 0))
+        counts[key] = places[-1] + 1
+    return places

@@ -1,0 +1,93 @@
+"""Who gets whose face: donors of the person's bin, and nobody who resembles the person."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engines.embedder import FaceEmbedder
+from engines.embedding_attributes import EmbeddingAttributes
+from engines.swapper import Swapper
+from evaluation.faces import PORTRAIT, Faces
+from evaluation.methods import suiting
+from evaluation.methods.suiting import COVERED, DRAWS, Suiting
+from gallery.donors import DonorPopulation
+
+pytestmark = pytest.mark.unit
+
+SECRET = b"s" * 32
+COUNT = 40
+LOOKS = np.array(["female", "male"])[np.arange(COUNT) % 2]
+POPULATION = DonorPopulation(
+    np.arange(COUNT, dtype=np.float32)[:, None, None] + np.zeros((1, 1, 4), np.float32),
+    {"gender": LOOKS, "tone": np.full(COUNT, "light"), "age": np.full(COUNT, "adult")},
+)
+"""Each donor's latent is its own number."""
+
+
+class Told:
+    """A picture of grey g is embedded as the unit vector at g degrees."""
+
+    def embed(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        angle = np.radians(crops.reshape(len(crops), -1)[:, 0].astype(np.float32))
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
+
+
+class Looks:
+    """Whoever is embedded beyond 45 degrees is a woman."""
+
+    def shares(self, embedding: NDArray[np.float32]) -> dict[str, dict[str, float]]:
+        is_female = float(embedding[1] > embedding[0])
+        return {
+            "gender": {"female": is_female, "male": 1 - is_female},
+            "tone": {"light": 1.0, "dark": 0.0},
+            "age": {"adult": 0.4, "child": 0.5, "young": 0.1},
+        }
+
+
+def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting:
+    """A chooser whose painted faces are of the grey that `shown` has at the donor's number."""
+
+    def painted(_: object, faces: Faces, latents: NDArray[np.float32]) -> NDArray[np.uint8]:
+        grey = shown[latents[:, 0, 0].astype(int)]
+        return np.broadcast_to(grey[:, None, None, None], faces.images.shape).copy()
+
+    monkeypatch.setattr(suiting, "dressed", painted)
+    return Suiting(
+        cast(Swapper, SimpleNamespace()),
+        POPULATION,
+        cast(FaceEmbedder, Told()),
+        cast(EmbeddingAttributes, Looks()),
+        0.5,
+    )
+
+
+def people(*greys: int) -> Faces:
+    images = np.stack([np.full((PORTRAIT, PORTRAIT, 3), grey, np.uint8) for grey in greys])
+    return Faces(images, np.zeros((len(greys), 5, 2), np.float32), np.arange(len(greys)))
+
+
+def test_donors_are_of_the_persons_bin(monkeypatch: pytest.MonkeyPatch) -> None:
+    chooser = suited(monkeypatch, np.full(COUNT, 180, np.uint8))
+    rows = chooser.choices(people(10, 80, 10, 80), SECRET)
+    assert [LOOKS[row] for row in rows] == ["male", "female", "male", "female"]
+    assert len(set(rows.tolist())) == 4
+
+
+def test_a_donor_that_resembles_the_person_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: most donors, painted, are the person again."""
+    shown = np.full(COUNT, 10, np.uint8)
+    shown[1::4] = 180
+    rows = suited(monkeypatch, shown).choices(people(*[10] * 8), SECRET)
+    assert all(row == COVERED or shown[row] == 180 for row in rows)
+    assert sum(row != COVERED for row in rows) >= 6
+
+
+def test_a_person_whom_all_draws_resemble_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = suited(monkeypatch, np.full(COUNT, 10, np.uint8)).choices(people(10, 12), SECRET)
+    assert rows.tolist() == [COVERED, COVERED]
+    assert DRAWS > 1
