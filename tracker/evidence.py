@@ -54,9 +54,9 @@ def has_evidence(trajectory: Trajectory) -> bool:
     """
     if trajectory.is_vouched:
         return True
-    if _is_proved(trajectory, _PROOFS):
+    if _is_proved(trajectory.hits, trajectory.best_score, _PROOFS):
         return True
-    return size_px(trajectory.last.pose) < _SMALL_PX and _is_proved(trajectory, _SMALL_PROOFS)
+    return _was_small_face(trajectory)
 
 
 def is_covered(trajectory: Trajectory, newest_s: float, settings: TrackerSettings) -> bool:
@@ -74,6 +74,20 @@ def is_covered(trajectory: Trajectory, newest_s: float, settings: TrackerSetting
     return trajectory.best_score >= settings.early_score or trajectory.hits >= _EARLY_FINDS
 
 
-def _is_proved(trajectory: Trajectory, proofs: tuple[Proof, ...]) -> bool:
-    hits, best_score = trajectory.hits, trajectory.best_score
+def _was_small_face(trajectory: Trajectory) -> bool:
+    """Whether the detections up to the last small one show a small face; it may have grown since.
+
+    Fewer detections than a large face needs are all kept, so none is missed here.
+    """
+    seen = trajectory.observations
+    later = next(
+        (place for place, one in enumerate(reversed(seen)) if size_px(one.pose) < _SMALL_PX), None
+    )
+    if later is None:
+        return False
+    best_score = max(one.face.score for one in seen[: len(seen) - later])
+    return _is_proved(trajectory.hits - later, best_score, _SMALL_PROOFS)
+
+
+def _is_proved(hits: int, best_score: float, proofs: tuple[Proof, ...]) -> bool:
     return any(hits >= proof.finds and best_score >= proof.best_score for proof in proofs)
