@@ -18,6 +18,9 @@ from engines.stylegan.topology import (
     BROW_RIGHT_SLICE,
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+    NOSE_BASE_SLICE,
+    NOSE_BRIDGE_SLICE,
     OVAL_SLICE,
 )
 
@@ -53,6 +56,14 @@ the way to the middle of the face. Hair falls over cheeks beside the eyes."""
 _CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
 _FAR: Final = 100.0
 _FAINT: Final = 1e-6
+_FEATURES: Final = (
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    NOSE_BRIDGE_SLICE,
+    NOSE_BASE_SLICE,
+    LIPS_OUTER_SLICE,
+)
+"""Parts that are hidden wherever they are: lips of a bowed head reach below its chin."""
 _CHEEKBONES: Final = (7, 30)
 """First and last point of the oval that lie beside or below the eyes, clockwise from the top."""
 
@@ -116,7 +127,8 @@ def identity_outlines(points: Float32, outlines: Float32) -> Float32:
     inset = _INSET[0] + (_INSET[1] - _INSET[0]) * np.clip(down, 0, 1)
     centre = (middle + jaws.mean(axis=1, keepdims=True)) / 2
     kept = jaws + inset * (centre - jaws)
-    return np.concatenate([kept, wide], axis=1).astype(np.float32)
+    features = [points[:, part, :2] for part in _FEATURES]
+    return np.concatenate([kept, wide, *features], axis=1).astype(np.float32)
 
 
 def _widened_brows(points: Float32) -> Float32:

@@ -99,6 +99,17 @@ def test_brows_eyes_nose_and_mouth_are_identity(yaw_deg: float) -> None:
         assert (alpha[rows, columns] == 1).all()
 
 
+def test_lips_that_reach_below_the_chin_of_a_bowed_head_are_hidden() -> None:
+    points = drawn_face()
+    points[:, 1] -= 0.2
+    chin = points[OVAL_SLICE, 1].max()
+    points[LIPS_OUTER_SLICE, 1] += chin + 0.04 - points[LIPS_OUTER_SLICE, 1].max()
+    alpha, must = mask_of(points, 128)
+    columns, rows = np.round(points[LIPS_OUTER_SLICE, :2] * 128 - 0.5).astype(int).T
+    assert (alpha[rows, columns] == 1).all()
+    assert hidden(must, 128)[rows, columns].all()
+
+
 def test_forehead_fades_into_the_subjects_own() -> None:
     points = drawn_face()
     alpha, must = mask_of(points, 128)
