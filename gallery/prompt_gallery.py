@@ -96,12 +96,12 @@ class PromptGallery:
 
         A track whose person the store has not told yet is covered for `store_unavailable`.
         """
-        known = self._known(stream, track, time_s)
+        known, view = self._known(stream, track, time_s), self._view(stream)
         question = _Question(
             lambda: self._gallery.assign(
                 stream, track, embedding, attributes, time_s, tries_on=tries_on
             ),
-            lambda answer: self._learn(stream, track, answer, time_s),
+            lambda answer: self._learn(view, track, answer, time_s),
         )
         asked = self._ask(("assign", stream, track), question)
         if known is not None and known.surrogate is not None and known.is_settled:
@@ -122,10 +122,11 @@ class PromptGallery:
         While the store is held up it is covered for `store_unavailable`, and asked about again.
         """
         found: list[Assignment] = []
+        view = self._view(stream)
 
         def learn(answer: Assignment) -> None:
             found.append(answer)
-            self._settled(stream, track, answer)
+            self._settled(view, track, answer)
 
         question = _Question(lambda: self._gallery.settle(stream, track, choice), learn)
         self._wait(self._ask(("settle", stream, track), question))
@@ -137,10 +138,10 @@ class PromptGallery:
         Until the gallery has judged the frame, these are the ones that it covered before, and all
         that were not in view then.
         """
-        present = frozenset(tracks)
+        present, view = frozenset(tracks), self._view(stream)
         question = _Question(
             lambda: self._gallery.visible(stream, present, time_s),
-            lambda hidden: self._judge(stream, present, hidden),
+            lambda hidden: self._judge(view, present, hidden),
         )
         self._forget_old(stream, time_s)
         self._wait(self._ask(("visible", stream), question))
@@ -213,21 +214,23 @@ class PromptGallery:
                 known.assignments[track] = (answer, time_s)
             return answer
 
-    def _learn(self, stream: str, track: int, answer: Assignment, time_s: float) -> None:
+    def _view(self, stream: str) -> _Stream:
+        """What is known of a stream; answers that come after its end are lost with it."""
         with self._changed:
-            known = self._streams.setdefault(stream, _Stream())
-            known.assignments[track] = (answer, time_s)
+            return self._streams.setdefault(stream, _Stream())
 
-    def _settled(self, stream: str, track: int, answer: Assignment) -> None:
+    def _learn(self, view: _Stream, track: int, answer: Assignment, time_s: float) -> None:
         with self._changed:
-            assignments = self._streams.setdefault(stream, _Stream()).assignments
-            if track in assignments:
-                assignments[track] = (answer, assignments[track][1])
+            view.assignments[track] = (answer, time_s)
 
-    def _judge(self, stream: str, present: frozenset[int], hidden: frozenset[int]) -> None:
+    def _settled(self, view: _Stream, track: int, answer: Assignment) -> None:
         with self._changed:
-            known = self._streams.setdefault(stream, _Stream())
-            known.judged, known.hidden = present, hidden
+            if track in view.assignments:
+                view.assignments[track] = (answer, view.assignments[track][1])
+
+    def _judge(self, view: _Stream, present: frozenset[int], hidden: frozenset[int]) -> None:
+        with self._changed:
+            view.judged, view.hidden = present, hidden
 
     def _forget_old(self, stream: str, time_s: float) -> None:
         """Drops tracks that nobody has asked for in the time that the gallery keeps them."""

@@ -122,6 +122,23 @@ def test_stream_that_ended_is_forgotten_and_others_go_on() -> None:
         assert look(gallery, "yard", [2])[2] != "store_unavailable"
 
 
+def test_answer_that_comes_after_the_end_of_a_stream_is_not_the_next_streams() -> None:
+    store = StallingStore()
+    gallery = PromptGallery(Gallery(settings_of(), NoiseMaker(), store), patience_s=0.05)
+    try:
+        store.is_free.clear()
+        assert look(gallery, "door", [1])[1] in ("store_unavailable", "hidden")
+        gallery.end("door")
+        assert gallery.visible("door", [1], 1.0) == {1}
+        store.is_free.set()
+        assert until(lambda: not gallery._waiting)
+        gallery.report()
+        assert gallery._known("door", 1, 1.0) is None
+    finally:
+        store.is_free.set()
+        gallery.close()
+
+
 def test_close_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gallery.prompt_gallery._GOODBYE_S", 0.1)
     store = StallingStore()
