@@ -96,7 +96,7 @@ def widened_outlines(surrogates: Float32, subjects: Float32) -> Float32:
 
     >>> ring = np.float32([[[0.1, 0.5], [0.5, 0.1], [0.9, 0.5], [0.5, 0.9]]])
     >>> wide = np.float32([[[0.1, 0.5], [0.5, 0.1], [1.0, 0.5], [0.5, 0.8]]])
-    >>> widened_outlines(wide, ring)[0].round(2).tolist()
+    >>> widened_outlines(wide, ring)[0].astype(float).round(2).tolist()
     [[0.1, 0.5], [0.5, 0.1], [0.95, 0.5], [0.5, 0.9]]
     """
     middle = (subjects.min(axis=1, keepdims=True) + subjects.max(axis=1, keepdims=True)) / 2
