@@ -32,14 +32,17 @@ class PersonThresholds:
     Attributes:
         match: from here on they are; larger splits people more often.
         doubt: from here on they may be; smaller covers more strangers.
-        alike: from here on a surrogate that is tried on resembles its subject too much, and is
-            drawn again; smaller draws more often, and covers more people. The head around the
-            face stays, so strangers' cosines are higher than between two pictures.
+        alike: from here on a surrogate that is tried on resembles its subject, and the next one
+            is drawn; smaller draws more often. The head around the face stays, so strangers'
+            cosines are higher than between two pictures.
+        too_alike: from here on the least alike of all draws resembles its subject too much, and
+            the face is covered; smaller covers more people.
     """
 
     match: float
     doubt: float
-    alike: float = 0.27
+    alike: float = 0.15
+    too_alike: float = 0.33
 
 
 class FaceEmbedder:
@@ -90,7 +93,7 @@ def embedder_from_pack(
     session = backend.load(pack.path("embedder.onnx"))
     content = json.loads(pack.path("thresholds.json").read_text(encoding="utf-8"))
     try:
-        numbers = (float(content[name]) for name in ("match", "doubt", "alike"))
+        numbers = (float(content[name]) for name in ("match", "doubt", "alike", "too_alike"))
         thresholds = PersonThresholds(*numbers)
     except (KeyError, TypeError, ValueError):
         raise ModelRejected("the embedder's thresholds are damaged; reinstall kveil") from None

@@ -78,7 +78,7 @@ class SwapEngines:
             painter: paints in this process; the engines' own where None.
         """
         draws_foreground = settings.privacy.foreground == "drawn"
-        at = (painter or self.painter, self.embedder, self.thresholds.alike)
+        at = (painter or self.painter, self.embedder, self.thresholds)
         return Fitting(*at, draws_foreground=draws_foreground)
 
 

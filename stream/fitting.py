@@ -24,6 +24,7 @@ from engines.alignment import (
     to_integer_centres,
 )
 from engines.control_reading import Painter
+from engines.embedder import PersonThresholds
 from engines.patches import Patch
 from engines.types import Embedding, Face, Frame, Latent
 from stream.face_drawing import UNFIT, FaceDrawer, Wearing
@@ -59,17 +60,21 @@ class Fitting:
     Args:
         painter: control and generator, as they draw what is shown.
         embedder: tells people apart.
-        alike: cosine from which a surrogate resembles its subject; see
-            `engines.embedder.PersonThresholds`.
+        thresholds: cosines from which a surrogate resembles its subject, and too much.
         draws_foreground: what is in front of a face is drawn again, as it will be.
     """
 
     def __init__(
-        self, painter: Painter, embedder: Embedder, alike: float, *, draws_foreground: bool = False
+        self,
+        painter: Painter,
+        embedder: Embedder,
+        thresholds: PersonThresholds,
+        *,
+        draws_foreground: bool = False,
     ) -> None:
         self._painter = painter
         self._embedder = embedder
-        self._alike = alike
+        self._thresholds = thresholds
         self._draws_foreground = draws_foreground
 
     def choose(
@@ -80,7 +85,7 @@ class Fitting:
         draws: Callable[[], Sequence[Latent]],
         first: Latent,
     ) -> Fit:
-        """The first draw that does not resemble the subject.
+        """The first draw that does not resemble the subject; else the one that does least.
 
         The first one is painted alone, others only where it resembles, in two batches.
 
@@ -94,19 +99,25 @@ class Fitting:
         Raises:
             EngineFault: a network failed.
         """
-        (likeness,), cause = self._likeness(frame, face, embedding, [first])
+        likeness, cause = self._likeness(frame, face, embedding, [first])
         if cause:
             return Fit(None, cause)
-        if likeness < self._alike:
-            return Fit(0)
+        place = first_unlike(likeness, self._thresholds.alike)
+        if place is not None:
+            return Fit(place)
         offered = draws()
         for start, end in ((1, 1 + _NEXT), (1 + _NEXT, len(offered))):
             if part := offered[start:end]:
                 found, cause = self._likeness(frame, face, embedding, part)
-                place = first_unlike(found, self._alike)
-                if cause or place is not None:
-                    return Fit(None if place is None else start + place, cause)
-        return Fit(None)
+                if cause:
+                    return Fit(None, cause)
+                likeness = np.concatenate([likeness, found])
+                place = first_unlike(likeness, self._thresholds.alike)
+                if place is not None:
+                    return Fit(place)
+        least = int(likeness.argmin())
+        is_fit = float(likeness[least]) < self._thresholds.too_alike and least < len(offered)
+        return Fit(least if is_fit else None)
 
     def _likeness(
         self, frame: Frame, face: Face, embedding: Embedding, latents: Sequence[Latent]

@@ -44,8 +44,8 @@ follow each halving."""
 _BATCH: Final = 64
 _SEEN: Final = 512
 """Pictures by which normalisation is found again."""
-ALIKE: Final = 0.35
-"""Cosine of a subject and a surrogate over the subject's picture from which they are alike; see
+TRYING_ON: Final = {"alike": 0.15, "too_alike": 0.33}
+"""Cosines of a subject and a surrogate over the subject's picture; see
 `engines.embedder.PersonThresholds`."""
 
 log = logging.getLogger(__name__)
@@ -286,7 +286,7 @@ def export(data: Path, run: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     network = onnx_from_module(net, {"image": torch.zeros(2, 3, 128, 128)}, ["embedding"])
     onnx.save(network, out / "embedder.onnx")
-    thresholds = held_out_thresholds(net, data) | {"alike": ALIKE}
+    thresholds = held_out_thresholds(net, data) | TRYING_ON
     (out / "thresholds.json").write_text(json.dumps(thresholds, indent=2) + "\n")
     files = {
         name: {"sha256": hashlib.sha256((out / name).read_bytes()).hexdigest()}

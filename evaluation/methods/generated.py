@@ -217,7 +217,7 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
     network, relief = load_role(backend, pack, "encoder"), load_relief(geometry)
     encoder = LatentEncoder(swapper, network, shape, frame, relief)
     donors = read_donors(pack.path("donors.npz"))
-    suiting = Suiting(swapper, donors, embedder, attributes_from_pack(), thresholds.alike)
+    suiting = Suiting(swapper, donors, embedder, attributes_from_pack(), thresholds)
     return GeneratedSurrogates(
         swapper,
         encoder,

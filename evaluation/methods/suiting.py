@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.embedder import FaceEmbedder
+from engines.embedder import FaceEmbedder, PersonThresholds
 from engines.embedding_attributes import EmbeddingAttributes
 from engines.swapper import Swapper
 from evaluation.faces import Faces, crop_window
@@ -40,14 +40,14 @@ class Suiting:
         population: the donors.
         embedder: tells people apart, as in the product.
         attributes: reads bins off its embeddings.
-        alike: cosine from which a surrogate resembles its subject.
+        thresholds: cosines from which a surrogate resembles its subject, and too much.
     """
 
     swapper: Swapper
     population: DonorPopulation
     embedder: FaceEmbedder
     attributes: EmbeddingAttributes
-    alike: float
+    thresholds: PersonThresholds
 
     def choices(self, faces: Faces, secret: bytes) -> NDArray[np.int64]:
         """A donor's row for each of N people, or `COVERED`.
@@ -63,15 +63,15 @@ class Suiting:
         pools = [self._pool(one) for one in own]
         places = _places_within(pools)
         chosen = np.full(len(faces), COVERED, np.int64)
+        least = np.full(len(faces), self.thresholds.too_alike, np.float32)
         left = np.arange(len(faces))
         for draw in range(DRAWS):
-            rows = [self._card(pools[one], places[one], draw, secret) for one in left]
-            latents = self.population.latents[rows]
-            made = dressed(self.swapper, faces.take(left), latents)
+            rows = np.array([self._card(pools[one], places[one], draw, secret) for one in left])
+            made = dressed(self.swapper, faces.take(left), self.population.latents[rows])
             likeness = (self._told(made) * own[left]).sum(axis=1)
-            fits = likeness < self.alike
-            chosen[left[fits]] = np.array(rows, np.int64)[fits]
-            left = left[~fits]
+            better = likeness < least[left]
+            chosen[left[better]], least[left[better]] = rows[better], likeness[better]
+            left = left[likeness >= self.thresholds.alike]
             if not len(left):
                 break
         return chosen

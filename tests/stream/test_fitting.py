@@ -76,7 +76,7 @@ def test_donor_equal_to_the_subject_is_drawn_again_and_counted() -> None:
     planted = gallery.assign("door", 1, np.eye(128, dtype=np.float32)[0], None, 0.0, tries_on=True)
     assert planted.surrogate is not None
     frame = subject(planted.surrogate.latent)
-    lender = GalleryLender(gallery, "door", None, Fitting(swapper, embedder, thresholds.alike))
+    lender = GalleryLender(gallery, "door", None, Fitting(swapper, embedder, thresholds))
     gallery.visible("door", [1], 0.0)
     given = lender.lend(frame, TRACK, embedding_of(frame))
     assert isinstance(given, Surrogate)
@@ -86,6 +86,9 @@ def test_donor_equal_to_the_subject_is_drawn_again_and_counted() -> None:
     assert again.is_settled
     assert again.surrogate is not None
     assert np.array_equal(again.surrogate.latent, given.latent)
+
+
+LIMITS = PersonThresholds(0.9, 0.8, alike=0.4, too_alike=0.5)
 
 
 class CountingEmbedder:
@@ -104,7 +107,7 @@ class CountingEmbedder:
 def lent(likeness: Sequence[float]) -> tuple[Surrogate | str, CountingEmbedder, GalleryLender]:
     """What somebody gets whom the draws resemble that much, at 0.4."""
     embedder = CountingEmbedder(likeness)
-    lender = GalleryLender(gallery_of(), "door", None, Fitting(bundled()[0], embedder, 0.4))
+    lender = GalleryLender(gallery_of(), "door", None, Fitting(bundled()[0], embedder, LIMITS))
     frame = subject(read_donors(read_pack(bundled_pack()).path("donors.npz")).latents[99])
     lender.see(frame, [TRACK])
     return lender.lend(frame, TRACK, np.array([1, 0], np.float32)), embedder, lender
@@ -133,6 +136,13 @@ def test_other_draws_are_painted_in_batches_and_the_first_unlike_one_is_taken(
     assert lender.counts().redrawn == redrawn
 
 
+def test_where_all_draws_resemble_a_little_the_least_alike_is_taken() -> None:
+    given, embedder, lender = lent([0.48, 0.45, 0.41, *[0.49] * (DRAWS - 3)])
+    assert isinstance(given, Surrogate)
+    assert embedder.calls == [1, 4, DRAWS - 5]
+    assert lender.counts().redrawn == 2
+
+
 def test_subject_whom_all_draws_resemble_is_covered() -> None:
     given, embedder, lender = lent([0.7] * DRAWS)
     assert given == "too_alike"
@@ -142,7 +152,9 @@ def test_subject_whom_all_draws_resemble_is_covered() -> None:
 
 def test_face_that_cannot_be_painted_just_now_is_covered_and_nothing_settled() -> None:
     gallery = gallery_of()
-    lender = GalleryLender(gallery, "door", None, Fitting(bundled()[0], CountingEmbedder([]), 0.4))
+    lender = GalleryLender(
+        gallery, "door", None, Fitting(bundled()[0], CountingEmbedder([]), LIMITS)
+    )
     noise = np.random.default_rng(0).integers(0, 255, (384, 384, 3)).astype(np.uint8)
     frame = Frame(picture_from_bgr(noise), 0, Fraction(1, 25), 0)
     lender.see(frame, [TRACK])

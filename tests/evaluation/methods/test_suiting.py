@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.embedder import FaceEmbedder
+from engines.embedder import FaceEmbedder, PersonThresholds
 from engines.embedding_attributes import EmbeddingAttributes
 from engines.swapper import Swapper
 from evaluation.faces import PORTRAIT, Faces
@@ -62,7 +62,7 @@ def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting
         POPULATION,
         cast(FaceEmbedder, Told()),
         cast(EmbeddingAttributes, Looks()),
-        0.5,
+        PersonThresholds(0.9, 0.8, alike=0.5, too_alike=0.6),
     )
 
 
