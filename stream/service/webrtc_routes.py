@@ -98,9 +98,6 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
     running = shared.fleet.running(name)
     offer = await _offer(request, shared)
     codec = codec_of_offer(offer)
-    if shared.viewers.count(name) >= shared.settings.webrtc.max_viewers:
-        running.live.counters.add("viewers_refused")
-        raise ViewerRefused("every place for viewers is taken; try again in a moment")
 
     async def prepare(session: RtcSession) -> None:
         if not _is_wanted(shared, running, session):
@@ -109,7 +106,13 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
         if running.spec.audio == "pass":
             send_sound_to(session, running.live.output)
 
-    session, answer = await shared.viewers.begin(name, offer, prepare, holder)
+    try:
+        if shared.viewers.count(name) >= shared.settings.webrtc.max_viewers:
+            raise ViewerRefused("every place for viewers is taken; try again in a moment")
+        session, answer = await shared.viewers.begin(name, offer, prepare, holder)
+    except ViewerRefused:
+        running.live.counters.add("viewers_refused")
+        raise
     await _end_unless_runs(shared, running, shared.viewers, session)
     return _created(request, "whep", session, answer)
 
