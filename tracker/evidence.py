@@ -59,17 +59,25 @@ def has_evidence(trajectory: Trajectory) -> bool:
     return _was_small_face(trajectory)
 
 
-def is_covered(trajectory: Trajectory, newest_s: float, settings: TrackerSettings) -> bool:
-    """Whether a track is to be covered.
+def is_covered(
+    trajectory: Trajectory, frame_s: float, newest_s: float, settings: TrackerSettings
+) -> bool:
+    """Whether a track is to be covered in a frame.
+
+    Where the look-ahead is too short to wait for evidence, a track that was covered early stays so
+    for as long as it is found: else a face that is found weakly now and then would be bare between.
 
     Args:
         trajectory: the track with all detections known so far.
+        frame_s: time of the frame.
         newest_s: time of the newest frame that was searched.
         settings: how long evidence is waited for, and what is covered until then.
     """
     if has_evidence(trajectory):
         return True
-    if newest_s - trajectory.first.time_s >= settings.evidence_s:
+    is_shortsighted = newest_s - frame_s < settings.evidence_s
+    since_s = (trajectory.last if is_shortsighted else trajectory.first).time_s
+    if newest_s - since_s >= settings.evidence_s:
         return False
     return trajectory.best_score >= settings.early_score or trajectory.hits >= _EARLY_FINDS
 

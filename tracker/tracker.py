@@ -276,7 +276,7 @@ class Tracker:
         Where pictures are blended at a cut, either frame beside it shows a ghost of the other
         scene's faces.
         """
-        if not is_covered(trajectory, self._clock.now_s, self.settings):
+        if not is_covered(trajectory, held.time_s, self._clock.now_s, self.settings):
             return None
         if trajectory.scene == held.scene:
             return track_at(trajectory, held.frame, held.time_s, self.settings, held.drift_px)

@@ -70,6 +70,17 @@ def test_a_face_found_weakly_in_every_frame_is_covered_live_from_its_first() -> 
     assert set(range(20, 60)) <= set(covered(follow(found, LIVE)))
 
 
+@pytest.mark.parametrize("every", [4, 5, 6, 8])
+def test_a_face_found_weakly_now_and_then_has_no_hole_live(every: int) -> None:
+    """The planted fault: covered from its third find, bare once evidence was due."""
+    found = [
+        (face_at(50, 50, 40, score=0.25),) if index % every == 0 else () for index in range(100)
+    ]
+    bare = sorted(set(range(100)) - set(covered(follow(found, LIVE))))
+    assert bare == list(range(len(bare))), "covered without a gap from some frame on"
+    assert len(bare) <= 2 * every
+
+
 @pytest.mark.parametrize("settings", [FILE, LIVE])
 @pytest.mark.parametrize("sizes", [(18, 18.5, 21, 21, 21), (19, 19.5, 20.5, 19.5, 22)])
 def test_a_small_face_that_comes_nearer_stays_covered(
