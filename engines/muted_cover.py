@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engines.crop_regions import finite_box, middle_of_box
 from engines.pictures import BgrImage
+from engines.stylegan.drawing import LUMA
 from engines.types import Box
 
 __all__ = ["Ellipses", "Figure", "differs_clearly", "figure", "opacity"]
@@ -34,7 +35,6 @@ _LEAST_CHANGE: Final = 14.0
 """Mean difference from what is hidden that a cover must have, grey levels."""
 _SHIFT: Final = 18.0
 """A cover is made lighter or darker until it differs by about so much, grey levels."""
-_LUMA: Final = np.array([0.114, 0.587, 0.299], np.float32)
 _MIDDLE: Final = 128.0
 
 Float32 = NDArray[np.float32]
@@ -147,7 +147,7 @@ def _unlike(pixels: BgrImage, hidden: BgrImage, rows: slice, columns: slice) -> 
     missing = _SHIFT - float(cv2.norm(drawn, hidden, cv2.NORM_L1)) / drawn.size
     if missing <= 0:
         return pixels
-    is_dark = float(drawn.mean(axis=(0, 1)) @ _LUMA) < _MIDDLE
+    is_dark = float(drawn.mean(axis=(0, 1)) @ LUMA) < _MIDDLE
     for sign in (1, -1) if is_dark else (-1, 1):
         for amount in (missing, _SHIFT + _LEAST_CHANGE):
             shifted = _lighter(pixels, sign * amount)

@@ -23,6 +23,7 @@ from engines.alignment import (
 )
 from engines.occlusion import Occlusion
 from engines.pictures import Picture, PlaneLayer
+from engines.stylegan.drawing import filled_hull
 from engines.types import Face
 
 __all__ = [
@@ -40,7 +41,6 @@ _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
 _OPAQUE: Final = 1 - 1e-3
 _LEAST_CORNERS: Final = 3
-_FARTHEST_PX: Final = 16000.0
 _LEAST_HIDDEN: Final = 0.85
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
@@ -173,7 +173,7 @@ def identity_mask_of(patch: Patch, size: int) -> NDArray[np.bool_]:
     """
     if patch.identity is None:
         return identity_mask(size)
-    return _filled(patch.identity * size, (size, size)) > 0
+    return filled_hull(patch.identity * size, (size, size)) > 0
 
 
 def _identity_in(placed: Placed, patch: Patch) -> NDArray[np.bool_]:
@@ -184,16 +184,8 @@ def _identity_in(placed: Placed, patch: Patch) -> NDArray[np.bool_]:
         # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
         reach = 0.71 * scale_of(local) / (size * min(IDENTITY_AXES))
         return near_identity(local, size, height, width, 1 + reach)
-    drawn = _filled(moved(inverse_of(local), patch.identity * size), (height, width))
+    drawn = filled_hull(moved(inverse_of(local), patch.identity * size), (height, width))
     return np.asarray(cv2.dilate(drawn, np.ones((3, 3), np.uint8)) > 0, np.bool_)
-
-
-def _filled(corners: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """The convex hull of points (K, 2), px whose first pixel has its centre at 0.5: uint8."""
-    drawn = np.zeros(shape, np.uint8)
-    places = np.round(np.clip(corners, -_FARTHEST_PX, _FARTHEST_PX) - 0.5).astype(np.int32)
-    cv2.fillConvexPoly(drawn, cv2.convexHull(places), 1)
-    return drawn
 
 
 def warped_patch(picture: Picture, patch: Patch) -> Placed | None:

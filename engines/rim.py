@@ -19,7 +19,7 @@ from engines.alignment import crop_from_picture
 from engines.crop_regions import inside_of
 from engines.patches import Patch, identity_mask_of
 from engines.pictures import Picture
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import LUMA, brightness, rise, spread
 
 __all__ = ["matched_at_rim"]
 
@@ -29,10 +29,13 @@ _SPREADS: Final = ((0.03, 1.0), (0.06, 0.3), (0.12, 0.06), (0.3, 0.01))
 """Deviations of the blurs, shares of the side, and their weights: near rims count most."""
 _RIM: Final = (0.02, 0.9)
 """Alpha between which a place belongs to the rim."""
-_DARKER: Final = 0.30
-_HUE: Final = 18.0
-"""How much darker or brighter than the painted face, as a share of it, and how many grey levels
-of another hue a place may be and still count as its skin."""
+_CHEEKS: Final = (0.45, 0.72)
+"""Heights between which the opaque part of a patch lies on cheeks, shares of the side."""
+_DARKER: Final = (0.3, 0.55)
+_BRIGHTER: Final = (0.6, 1.0)
+"""Between which shares less or more than the cheeks' brightness a place becomes no skin."""
+_HUE: Final = (18.0, 36.0)
+"""Differences of colour from the cheeks', grey levels in that light, between which too."""
 _NEAR: Final = (0.02, 0.07)
 """Distances from the identity outline between which hair comes to lie in front, shares of the
 side."""
@@ -82,31 +85,21 @@ def _reduced(picture: Float32) -> Float32:
 
 
 def _skin_of(head: Float32, alpha: Float32) -> Float32:
-    """How surely places of the head are the same skin in another light: float32[S, S].
-
-    The tone is that of the rim itself, since light on a head may be of any colour.
-    """
+    """How surely places of the head are its cheeks' skin in another light: float32[S, S]."""
     rim = (alpha > _RIM[0]) & (alpha < _RIM[1])
-    lower = rim.copy()
-    lower[: len(head) // 2] = False
-    where = lower if lower.sum() > 20 else rim
-    if not where.any():
+    if not rim.any():
         return np.ones(alpha.shape, np.float32)
-    level = cv2.cvtColor(head, cv2.COLOR_BGR2GRAY)
-    cheeks = (alpha >= 1) & (np.arange(len(head))[:, None] > 0.45 * len(head))
-    cheeks &= np.arange(len(head))[:, None] < 0.72 * len(head)
-    known = head[cheeks] if cheeks.any() else head[where]
-    typical = np.median(known, axis=0)
-    bright = float(typical @ [0.114, 0.587, 0.299])
-    darker = np.clip(1 - level / max(bright, 1.0), 0, None)
-    brighter = np.clip(level / max(bright, 1.0) - 1, 0, None)
-    scale = level[..., None] / max(bright, 1.0)
-    hue = np.abs(head - typical * scale).max(axis=2)
-    out = np.maximum(
-        rise(darker.astype(np.float32), _DARKER, _DARKER + 0.25),
-        rise(brighter.astype(np.float32), 0.6, 1.0),
+    rows = np.arange(len(head))[:, None] / len(head)
+    cheeks = (alpha >= 1) & (rows > _CHEEKS[0]) & (rows < _CHEEKS[1])
+    typical = np.median(head[cheeks if cheeks.any() else rim], axis=0)
+    ratio = brightness(head) / max(float(typical @ LUMA), 1.0)
+    hue = np.abs(head - typical * ratio[..., None]).max(axis=2)
+    unlike = (
+        rise(np.asarray(1 - ratio, np.float32), *_DARKER),
+        rise(np.asarray(ratio - 1, np.float32), *_BRIGHTER),
+        rise(np.asarray(hue, np.float32), *_HUE),
     )
-    return (1 - np.maximum(out, rise(hue.astype(np.float32), _HUE, 2 * _HUE))).astype(np.float32)
+    return np.asarray(1 - np.maximum.reduce(unlike), np.float32)
 
 
 def _tone(difference: Float32, weight: Float32) -> Float32:
@@ -115,18 +108,8 @@ def _tone(difference: Float32, weight: Float32) -> Float32:
         return np.zeros_like(difference)
     typical = np.median(difference[weight > 0.5], axis=0) if (weight > 0.5).any() else 0.0
     uneven = np.clip(difference - typical, -_UNEVEN, _UNEVEN)
-    tone = typical + _spread(np.asarray(uneven, np.float32), weight)
+    tone = typical + spread(np.asarray(uneven, np.float32), weight, _SPREADS)
     return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
-
-
-def _spread(difference: Float32, weight: Float32) -> Float32:
-    """The weighted difference spread over all places, float32[S, S, 3]."""
-    total, share = np.zeros_like(difference), np.zeros_like(weight)
-    for spread, counts in _SPREADS:
-        deviation = spread * len(weight)
-        total += counts * cv2.GaussianBlur(difference * weight[..., None], (0, 0), deviation)
-        share += counts * cv2.GaussianBlur(weight, (0, 0), deviation)
-    return np.asarray(total / np.maximum(share, 1e-6)[..., None], np.float32)
 
 
 def _behind_hair(patch: Patch, skin: Float32) -> Float32:

@@ -8,26 +8,20 @@ draws, which keyed randomness had dealt.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import (
-    Similarity,
-    crop_from_picture,
-    inverse_of,
-    kveil_from_landmarks,
-    scale_of,
-    to_integer_centres,
-)
-from engines.control_reading import Painter
+from engines.alignment import Similarity, crop_from_picture, inverse_of, kveil_from_landmarks
+from engines.control_reading import ControlReader, Painter
 from engines.embedder import PersonThresholds
-from engines.patches import Patch
+from engines.face_look import Look
+from engines.patches import Patch, warped_patch
+from engines.pictures import picture_from_bgr
 from engines.types import Embedding, Face, Frame, Latent
-from stream.face_drawing import UNFIT, FaceDrawer, Wearing
+from stream.face_drawing import UNFIT, FaceDrawer, FaceMemory, Wearing
 from stream.track_embedding import Embedder
 
 __all__ = ["Fit", "Fitting", "first_unlike"]
@@ -73,6 +67,7 @@ class Fitting:
         draws_foreground: bool = False,
     ) -> None:
         self._painter = painter
+        self._reader = ControlReader(painter)
         self._embedder = embedder
         self._thresholds = thresholds
         self._draws_foreground = draws_foreground
@@ -99,7 +94,9 @@ class Fitting:
         Raises:
             EngineFault: a network failed.
         """
-        likeness, cause = self._likeness(frame, face, embedding, [first])
+        (look,) = self._reader.looks([(frame, face)])
+        at = (frame, face, look, embedding)
+        likeness, cause = self._likeness(*at, [first])
         if cause:
             return Fit(None, cause)
         place = first_unlike(likeness, self._thresholds.alike)
@@ -108,7 +105,7 @@ class Fitting:
         offered = draws()
         for start, end in ((1, 1 + _NEXT), (1 + _NEXT, len(offered))):
             if part := offered[start:end]:
-                found, cause = self._likeness(frame, face, embedding, part)
+                found, cause = self._likeness(*at, part)
                 if cause:
                     return Fit(None, cause)
                 likeness = np.concatenate([likeness, found])
@@ -120,10 +117,19 @@ class Fitting:
         return Fit(least if is_fit else None)
 
     def _likeness(
-        self, frame: Frame, face: Face, embedding: Embedding, latents: Sequence[Latent]
+        self,
+        frame: Frame,
+        face: Face,
+        look: Look,
+        embedding: Embedding,
+        latents: Sequence[Latent],
     ) -> tuple[Float32, str]:
         """Cosines (N,) float32, infinite where nothing could be painted, and why not."""
         drawer = FaceDrawer(self._painter, draws_foreground=self._draws_foreground)
+        for name in range(len(latents)):  # the face is read once, whoever is painted on it
+            memory = FaceMemory()
+            memory.control.add(look, frame.picture)
+            drawer.take_over(name, memory)
         drawn = drawer.draw(frame, [Wearing(n, face, one) for n, one in enumerate(latents)])
         found = np.full(len(latents), np.inf, np.float32)
         patches = {n: one for n, one in drawn.patches.items() if isinstance(one, Patch)}
@@ -149,15 +155,10 @@ def first_unlike(likeness: Float32, alike: float) -> int | None:
 
 def _laid(crop: NDArray[np.uint8], patch: Patch, crop_from_frame: Similarity) -> NDArray[np.uint8]:
     """A crop uint8 S×S×3 BGR with a patch over it."""
-    size = crop.shape[0]
-    frame_from_patch = np.vstack([inverse_of(patch.crop_from_frame), [0, 0, 1]])
-    place = (crop_from_frame.astype(np.float64) @ frame_from_patch).astype(np.float32)
-    layer = np.dstack([patch.pixels, patch.alpha])
-    side = round(layer.shape[0] * scale_of(place))
-    if 0 < side < layer.shape[0]:  # warping alone would alias
-        place *= np.array([[layer.shape[0] / side] * 2 + [1]], np.float32)
-        layer = np.asarray(cv2.resize(layer, (side, side), interpolation=cv2.INTER_AREA))
-    warped = np.asarray(cv2.warpAffine(layer, to_integer_centres(place), (size, size)))
-    alpha = np.clip(warped[:, :, 3:], 0, 1)
-    mixed = alpha * warped[:, :, :3] + (1 - alpha) * crop
-    return np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
+    frame_from_crop = np.vstack([inverse_of(crop_from_frame), [0, 0, 1]])
+    place = (patch.crop_from_frame.astype(np.float64) @ frame_from_crop).astype(np.float32)
+    picture = picture_from_bgr(crop.copy())
+    placed = warped_patch(picture, replace(patch, crop_from_frame=place))
+    if placed is not None:
+        picture.lay(placed.top, placed.left, placed.layer)
+    return picture.bgr()

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import LUMA, filled_hull, rise, spread
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
     BROW_RIGHT_SLICE,
@@ -70,7 +70,7 @@ def bare_skin(texture: UInt8, points: Float32) -> UInt8:
     trusted = np.where(core > 0, np.maximum(trusted, rise(inside, 0.0, _INSET)), trusted)
     trusted = np.where(beard, np.maximum(trusted, rise(inside, 0.02, 0.07)), trusted)
     colours = texture.astype(np.float32)
-    filled = _filled(colours, trusted.astype(np.float32))
+    filled = spread(colours, trusted.astype(np.float32), _SPREADS)
     share = cv2.GaussianBlur(trusted.astype(np.float32), (0, 0), 0.006 * size)[..., None]
     mixed = filled + np.minimum(share, trusted[..., None]) * (colours - filled)
     # Chins go on below a texture, which repeats its last row: it must hold no lines.
@@ -87,7 +87,7 @@ def _skin(texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: F
     nose = float(points[NOSE_BASE_SLICE, 1].max())
     cheeks = (core > 0) & (rows > eyes + 0.04) & (rows < nose)
     typical = np.median(soft[cheeks], axis=0)
-    luma = soft @ np.array([0.114, 0.587, 0.299], np.float32)
+    luma = soft @ LUMA
     bright = max(float(np.median(luma[cheeks])), 1.0)
     ratio = luma / bright
     hue = np.abs(soft / np.maximum(ratio, 0.1)[..., None] - typical).max(axis=2)
@@ -98,20 +98,8 @@ def _skin(texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: F
     return np.asarray(opened, np.float32)
 
 
-def _filled(colours: Float32, weight: Float32) -> Float32:
-    total, share = np.zeros_like(colours), np.zeros_like(weight)
-    for spread, counts in _SPREADS:
-        deviation = spread * len(weight)
-        total += counts * cv2.GaussianBlur(colours * weight[..., None], (0, 0), deviation)
-        share += counts * cv2.GaussianBlur(weight, (0, 0), deviation)
-    return np.asarray(total / np.maximum(share, 1e-6)[..., None], np.float32)
-
-
 def _hull(points: Float32, size: int) -> UInt8:
-    drawn = np.zeros((size, size), np.uint8)
-    places = np.round(np.clip(points[:, :2], -1, 2) * size - 0.5).astype(np.int32)
-    cv2.fillConvexPoly(drawn, cv2.convexHull(places), 1)
-    return drawn
+    return filled_hull(np.clip(points[:, :2], -1, 2) * np.float32(size), (size, size))
 
 
 def _grown(mask: UInt8, radius: float) -> UInt8:

@@ -11,11 +11,13 @@ __all__ = [
     "between",
     "box_around",
     "brightness",
+    "filled_hull",
     "filled_outline",
     "hue_square",
     "laid_over",
     "ramp",
     "rise",
+    "spread",
     "warmed",
 ]
 
@@ -26,6 +28,10 @@ _SHIFT: Final = 4
 """Bits of a pixel's fraction that an outline is drawn with."""
 _FARTHEST_PX: Final = 4096.0
 """Outlines are cut here: what lies farther would overflow, or be drawn for minutes."""
+_FARTHEST_HULL_PX: Final = 16000.0
+"""The same of hulls, which are drawn on whole frames."""
+_UNKNOWN: Final = 1e-6
+"""Weight below which nothing near is known."""
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -135,3 +141,43 @@ def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     fixed = np.round(near * (1 << _SHIFT)).astype(np.int32)
     cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
     return inside
+
+
+def filled_hull(points: Float32, shape: tuple[int, int]) -> UInt8:
+    """What the convex hull of points float32[K, 2] encloses: uint8[H, W], 1 inside.
+
+    Args:
+        points: in pixels, the first of which has its centre at 0.5.
+        shape: height and width, px.
+
+    >>> filled_hull(np.float32([[0.5, 0.5], [2.5, 0.5], [0.5, 2.5]]), (3, 3)).tolist()
+    [[1, 1, 1], [1, 1, 0], [1, 0, 0]]
+    """
+    inside = np.zeros(shape, np.uint8)
+    places = np.round(np.clip(points, -_FARTHEST_HULL_PX, _FARTHEST_HULL_PX) - 0.5)
+    cv2.fillConvexPoly(inside, cv2.convexHull(places.astype(np.int32)), 1)
+    return inside
+
+
+def spread(
+    values: Float32, weight: Float32, deviations: tuple[tuple[float, float], ...]
+) -> Float32:
+    """Values spread over all places from where they are known (normalised convolution).
+
+    Args:
+        values: float32[S, S, C].
+        weight: float32[S, S], how surely each is known, 0 to 1.
+        deviations: of the blurs, shares of the side, and what each counts; small ones that count
+            most let the nearest values decide.
+
+    >>> known = np.zeros((8, 8), np.float32)
+    >>> known[2, 2] = 1
+    >>> bool(np.allclose(spread(7 * known[..., None].repeat(3, 2), known, ((0.5, 1.0),)), 7))
+    True
+    """
+    total, share = np.zeros_like(values), np.zeros_like(weight)
+    for deviation, counts in deviations:
+        blur = deviation * len(weight)
+        total += counts * cv2.GaussianBlur(values * weight[..., None], (0, 0), blur)
+        share += counts * cv2.GaussianBlur(weight, (0, 0), blur)
+    return np.asarray(total / np.maximum(share, _UNKNOWN)[..., None], np.float32)

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.drawing import filled_outline, rise
+from engines.stylegan.drawing import filled_hull, filled_outline, rise
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
     BROW_RIGHT_SLICE,
@@ -189,7 +189,4 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
 
 def _filled(outline: Float32, size: int) -> npt.NDArray[np.uint8]:
     """What the convex hull of points float32[K, 2], crop units, encloses: uint8, 0 or 1."""
-    drawn = np.zeros((size, size), np.uint8)
-    places = np.clip(outline, -1.0, 2.0) * size - 0.5
-    cv2.fillConvexPoly(drawn, cv2.convexHull(np.round(places).astype(np.int32)), 1)
-    return drawn
+    return filled_hull(np.clip(outline, -1.0, 2.0) * np.float32(size), (size, size))
