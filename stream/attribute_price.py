@@ -26,6 +26,7 @@ from engines.alignment import (
     kveil_from_landmarks,
     moved,
 )
+from engines.attribute_bins import AttributeReader
 from engines.backends.openvino import OpenVino
 from engines.embedding_attributes import attributes_from_pack
 from engines.pictures import picture_from_bgr
@@ -33,7 +34,6 @@ from engines.types import Face, Frame, Surrogate, Track, TrackState
 from gallery.embedding import ArcFaceEmbedder, embedder_from_models
 from gallery.pictures import people_in_folder, read_picture
 from gallery.settings import Attributes
-from stream.attribute_bins import AttributeReader
 from stream.engine_set import SwapEngines, open_engines
 from stream.lending import GalleryLender, gallery_from_settings
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from config.settings import Settings
+from engines.attribute_bins import AttributeReader
 from engines.backends.backend import Precision
 from engines.backends.choice import (
     BackendName,
@@ -30,7 +31,6 @@ from engines.gpu_gate import gpu_fault
 from engines.stylegan.pack import SMALL_RENDERER, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
-from stream.attribute_bins import AttributeReader
 from stream.crew.crew import FaceCrew, crew_size, spare_memory
 from stream.crew.messages import Hello
 from stream.finding import Plans, Scale

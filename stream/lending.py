@@ -38,7 +38,7 @@ _WINDOW_DIGITS: Final = 32
 
 
 class BinReader(Protocol):
-    """Reads attributes; `stream.attribute_bins.AttributeReader` does."""
+    """Reads attributes; `engines.attribute_bins.AttributeReader` does."""
 
     def bin_of(self, embedding: Embedding) -> str | None:
         """Such as "gender=female|age=adult"; None where nothing is sure."""

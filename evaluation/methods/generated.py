@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.attribute_bins import AttributeReader
 from engines.backends.backend import Backend
 from engines.embedder import FaceEmbedder, embedder_from_pack
 from engines.embedding_attributes import attributes_from_pack
@@ -217,7 +218,9 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
     network, relief = load_role(backend, pack, "encoder"), load_relief(geometry)
     encoder = LatentEncoder(swapper, network, shape, frame, relief)
     donors = read_donors(pack.path("donors.npz"))
-    suiting = Suiting(swapper, donors, embedder, attributes_from_pack(), thresholds)
+    suiting = Suiting(
+        swapper, donors, embedder, AttributeReader(attributes_from_pack()), thresholds
+    )
     return GeneratedSurrogates(
         swapper,
         encoder,

@@ -7,28 +7,27 @@ judge the same choice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.attribute_bins import AttributeReader
 from engines.embedder import FaceEmbedder, PersonThresholds
-from engines.embedding_attributes import EmbeddingAttributes
 from engines.swapper import Swapper
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.dressing import dressed
 from gallery.dealing import dealt
 from gallery.donors import DonorPopulation
+from gallery.draws import DRAWS
 from gallery.secrets import KeyedRandom
 
-__all__ = ["COVERED", "DRAWS", "Suiting"]
+__all__ = ["COVERED", "Suiting"]
 
 COVERED: Final = -1
 """Choice of a person whom every draw resembles."""
-DRAWS: Final = 12
-_ORDER: Final = ("gender", "tone", "age")
-_AS: Final = {"child": "young"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Suiting:
     swapper: Swapper
     population: DonorPopulation
     embedder: FaceEmbedder
-    attributes: EmbeddingAttributes
+    attributes: AttributeReader
     thresholds: PersonThresholds
 
     def choices(self, faces: Faces, secret: bytes) -> NDArray[np.int64]:
@@ -66,7 +65,8 @@ class Suiting:
         least = np.full(len(faces), self.thresholds.too_alike, np.float32)
         left = np.arange(len(faces))
         for draw in range(DRAWS):
-            rows = np.array([self._card(pools[one], places[one], draw, secret) for one in left])
+            decks = self._decks(pools, draw, secret)
+            rows = np.array([_card(decks[pools[one].tobytes()], places[one]) for one in left])
             made = dressed(self.swapper, faces.take(left), self.population.latents[rows])
             likeness = (self._told(made) * own[left]).sum(axis=1)
             better = likeness < least[left]
@@ -81,20 +81,24 @@ class Suiting:
         return self.embedder.embed(images[:, rows, columns])
 
     def _pool(self, embedding: NDArray[np.float32]) -> NDArray[np.intp]:
-        shares = self.attributes.shares(embedding)
-        wanted = {}
-        for name in _ORDER:
-            best = max(shares[name], key=lambda value, of=name: shares[of][value])  # type: ignore[misc]
-            wanted[name] = _AS.get(best, best)
-        return self.population.matching(wanted, DRAWS)
+        return self.population.matching(self.attributes.values_of(embedding), DRAWS)
 
-    def _card(self, pool: NDArray[np.intp], place: int, draw: int, secret: bytes) -> int:
-        keyed = KeyedRandom(secret, "suited", int(pool[0]), len(pool), draw)
-        cards = dealt(keyed, pool, self.population.look_alikes, len(pool))
-        return int(cards[place % len(pool)])
+    def _decks(
+        self, pools: Sequence[NDArray[np.intp]], draw: int, secret: bytes
+    ) -> dict[bytes, NDArray[np.intp]]:
+        """The donors of each pool in the order of a draw."""
+        decks = {}
+        for pool in {pool.tobytes(): pool for pool in pools}.values():
+            keyed = KeyedRandom(secret, "suited", int(pool[0]), len(pool), draw)
+            decks[pool.tobytes()] = dealt(keyed, pool, self.population.look_alikes, len(pool))
+        return decks
 
 
-def _places_within(pools: list[NDArray[np.intp]]) -> list[int]:
+def _card(deck: NDArray[np.intp], place: int) -> int:
+    return int(deck[place % len(deck)])
+
+
+def _places_within(pools: Sequence[NDArray[np.intp]]) -> list[int]:
     """How many with the same pool come before each person.
 
     >>> _places_within([np.arange(3), np.arange(2), np.arange(3)])

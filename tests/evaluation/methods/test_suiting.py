@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.attribute_bins import AttributeReader
 from engines.embedder import FaceEmbedder, PersonThresholds
 from engines.embedding_attributes import EmbeddingAttributes
 from engines.swapper import Swapper
 from evaluation.faces import PORTRAIT, Faces
 from evaluation.methods import suiting
-from evaluation.methods.suiting import COVERED, DRAWS, Suiting
+from evaluation.methods.suiting import COVERED, Suiting
 from gallery.donors import DonorPopulation
+from gallery.draws import DRAWS
 
 pytestmark = pytest.mark.unit
 
@@ -61,7 +63,7 @@ def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting
         cast(Swapper, SimpleNamespace()),
         POPULATION,
         cast(FaceEmbedder, Told()),
-        cast(EmbeddingAttributes, Looks()),
+        AttributeReader(cast(EmbeddingAttributes, Looks())),
         PersonThresholds(0.9, 0.8, alike=0.5, too_alike=0.6),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engines.attribute_bins import AttributeReader
 from engines.embedding_attributes import EmbeddingAttributes, attributes_from_pack
-from stream.attribute_bins import AttributeReader
 
 pytestmark = pytest.mark.unit
 

@@ -39,13 +39,15 @@ class AttributeReader:
         Args:
             embedding: (D,) float32 of the person, unit length.
         """
+        values = self.values_of(embedding)
+        return "|".join(f"{name}={value}" for name, value in values.items()) or None
+
+    def values_of(self, embedding: Embedding) -> dict[str, str]:
+        """The same by attribute, most important first; without what is not sure."""
         found = self._model.shares(embedding)
-        parts = [
-            f"{name}={value}"
-            for name in _ORDER
-            if name in found and (value := self._value(found[name]))
-        ]
-        return "|".join(parts) or None
+        return {
+            name: value for name in _ORDER if name in found and (value := self._value(found[name]))
+        }
 
     def _value(self, shares: Mapping[str, float]) -> str:
         """The likeliest value that donors have; "" where it is not sure."""
