@@ -100,8 +100,7 @@ def _write_soft(picture: Picture, tracks: Sequence[Track], margin: float) -> Non
         others = [
             (other - shift).astype(np.float32) for other in boxes[:place] + boxes[place + 1 :]
         ]
-        own = (box - shift).astype(np.float32)
-        made.append((window, figure(picture.region_bgr(*window), own, over, others)))
+        made.append((window, figure(picture.region_bgr(*window), over, others)))
     for (top, left, _, _), one in made:
         picture.blend(top, left, one.pixels.astype(np.float32), one.alpha)
 

@@ -168,7 +168,7 @@ def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     ([110, 110, 110], [128, 128, 128])
     """
     face = np.array(finite_box(box, *crop.shape[:2]))
-    made = figure(crop, box, ellipses_over(face, landmarks, DEFAULT_MARGIN))
+    made = figure(crop, ellipses_over(face, landmarks, DEFAULT_MARGIN))
     laid = crop + made.alpha[..., None] * (made.pixels.astype(np.float32) - crop)
     return np.asarray(np.clip(np.rint(laid), 0, 255), np.uint8)
 

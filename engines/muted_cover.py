@@ -3,7 +3,6 @@
 Nothing of the face enters. What surrounds it is averaged in coarse cells, and one gentle slope
 of colour through them fills the ellipse: no features, no smear of what lies at its rim, and
 hardly a change from frame to frame. It is opaque over the whole face and ends softly beside it.
-Where that would look much like the face it hides, it is made lighter or darker.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.crop_regions import finite_box, middle_of_box
 from engines.pictures import BgrImage
-from engines.stylegan.drawing import LUMA
 from engines.types import Box
 
-__all__ = ["Ellipses", "Figure", "differs_clearly", "figure", "opacity"]
+__all__ = ["Ellipses", "Figure", "figure", "opacity"]
 
 _CELLS: Final = 24
 """Of a side of the region, in which its colours are averaged; fewer follow the scene less."""
@@ -31,11 +28,6 @@ _RING: Final = (1.1, 1.6)
 """Distances from the middle, in half axes, between which the colours around a head are taken."""
 _MOST_SLOPE: Final = 24.0
 """Most grey levels by which the colour differs from its mean, at the ends of an ellipse."""
-_LEAST_CHANGE: Final = 14.0
-"""Mean difference from what is hidden that a cover must have, grey levels."""
-_SHIFT: Final = 18.0
-"""A cover is made lighter or darker until it differs by about so much, grey levels."""
-_MIDDLE: Final = 128.0
 
 Float32 = NDArray[np.float32]
 
@@ -66,27 +58,23 @@ class Figure:
     alpha: Float32
 
 
-def figure(crop: BgrImage, box: Box, ellipses: Ellipses, others: Sequence[Box] = ()) -> Figure:
+def figure(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box] = ()) -> Figure:
     """The cover of one face.
 
     Args:
         crop: h×w×3 uint8 BGR, the face and what is around it.
-        box: (4,) x0 y0 x1 y1 px of the crop; may reach outside.
         ellipses: where the cover lies, px of the crop.
         others: boxes of other faces, whose colours are not to be taken.
 
     >>> crop = np.full((60, 60, 3), 90, np.uint8)
     >>> crop[15:45, 15:45] = 200
-    >>> box = np.array([15, 15, 45, 45], np.float32)
     >>> around = np.array([12.0, 10, 48, 49])
-    >>> made = figure(crop, box, Ellipses(around, around))
+    >>> made = figure(crop, Ellipses(around, around))
     >>> made.pixels[30, 30].tolist(), float(made.alpha[30, 30]), float(made.alpha[0, 0])
     ([90, 90, 90], 1.0, 0.0)
     """
     height, width = crop.shape[:2]
     pixels = _painted(height, width, _slope(crop, ellipses, others))
-    rows, columns = middle_of_box(np.array(finite_box(box, height, width)), height, width)
-    pixels = _unlike(pixels, crop[rows, columns], rows, columns)
     return Figure(pixels, opacity(height, width, ellipses))
 
 
@@ -98,11 +86,6 @@ def opacity(height: int, width: int, ellipses: Ellipses) -> Float32:
     )
     fade = np.clip((away - 1) / _FEATHER, 0, 1)
     return np.asarray(1 - fade**2 * (3 - 2 * fade), np.float32)
-
-
-def differs_clearly(drawn: BgrImage, hidden: BgrImage) -> bool:
-    """Whether what is drawn is far enough from what it hides, both h×w×3 uint8, to be a cover."""
-    return cv2.norm(drawn, hidden, cv2.NORM_L1) >= _LEAST_CHANGE * drawn.size
 
 
 def _slope(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box]) -> Float32:
@@ -136,29 +119,6 @@ def _painted(height: int, width: int, slope: Float32) -> BgrImage:
     down = (_centres(height) / height - 0.5).astype(np.float32)[:, None, None]
     colour = slope[0] + across * slope[1] + down * slope[2]
     return np.asarray(np.clip(np.rint(colour), 0, 255), np.uint8)
-
-
-def _unlike(pixels: BgrImage, hidden: BgrImage, rows: slice, columns: slice) -> BgrImage:
-    """The pixels, lighter or darker where they look much like what they hide.
-
-    The nearer they come, the more they are shifted, so that frames do not jump.
-    """
-    drawn = pixels[rows, columns]
-    missing = _SHIFT - float(cv2.norm(drawn, hidden, cv2.NORM_L1)) / drawn.size
-    if missing <= 0:
-        return pixels
-    is_dark = float(drawn.mean(axis=(0, 1)) @ LUMA) < _MIDDLE
-    for sign in (1, -1) if is_dark else (-1, 1):
-        for amount in (missing, _SHIFT + _LEAST_CHANGE):
-            shifted = _lighter(pixels, sign * amount)
-            if differs_clearly(shifted[rows, columns], hidden):
-                return shifted
-    return pixels
-
-
-def _lighter(pixels: BgrImage, levels: float) -> BgrImage:
-    lighter = np.clip(np.rint(pixels + np.float32(levels)), 0, 255)
-    return np.asarray(lighter, np.uint8)
 
 
 def _distance(

@@ -1,8 +1,9 @@
 """Attack A12: on how many face-frames of a clip is the face bare or still recognisable.
 
 A detector that kveil does not use by default looks at every original frame; the same places
-of the anonymized frame are compared with what was there. A face is *bare* when hardly any
-pixel of it changed, and *recognisable* when an independent recogniser still matches it.
+of the anonymized frame are compared with what was there. A face is *bare* when its light
+hardly changed and its details are the same, and *recognisable* when an independent recogniser
+still matches it.
 """
 
 from __future__ import annotations
@@ -12,23 +13,21 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Face
+from evaluation.bare import central_difference, is_bare
 from evaluation.chains import LONGEST_GAP, ChainLinker, overlap
 from evaluation.clips import FramePair
 from evaluation.footage_floor import FootageFloor
 from evaluation.metrics.intervals import Proportion, clustered
 from evaluation.recognisers import Recogniser, refuse_equal_names
 
-__all__ = ["BARE_GREY_LEVELS", "Exposure", "FaceFinder", "Sighting", "measure_exposure"]
-__all__ += ["SIZE_EDGES_PX", "central_difference", "face_size_px", "size_label"]
+__all__ = ["Exposure", "FaceFinder", "Sighting", "measure_exposure"]
+__all__ += ["SIZE_EDGES_PX", "face_size_px", "size_label"]
 
 _PLAIN_GREY = 128
-BARE_GREY_LEVELS = 8.0
-"""Mean absolute change on the central half of the box below which a face is bare."""
 SIZE_EDGES_PX = (16, 24, 32, 48, 64, 96, 160)
 """Borders of the size classes of the report, px."""
 
@@ -55,7 +54,7 @@ class Sighting:
         size_px: geometric mean of the box's sides.
         change: mean absolute difference on the central half of the box, grey levels.
         cosines: similarity of before and after, by recogniser.
-        is_bare: the change is below `BARE_GREY_LEVELS`.
+        is_bare: see `evaluation.bare`.
         recognised_by: recognisers whose threshold the similarity exceeds.
 
     Sizes matter: see `evaluation.footage_floor` for what a match of a small face is worth.
@@ -158,31 +157,6 @@ def size_label(size_px: float) -> str:
     return f"{SIZE_EDGES_PX[-1]}+ px"
 
 
-def central_difference(
-    original: NDArray[np.uint8], anonymized: NDArray[np.uint8], box_px: NDArray[np.float32]
-) -> float:
-    """Mean absolute difference of two pictures on the central half of a box.
-
-    Args:
-        original: H×W×3 uint8.
-        anonymized: H×W×3 uint8.
-        box_px: (4,) xyxy; half of its width and height around its centre is compared.
-
-    Returns:
-        Grey levels, 0…255; at least one pixel is always compared.
-
-    >>> black, grey = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 50, np.uint8)
-    >>> central_difference(black, grey, np.array([0, 0, 8, 8], np.float32))
-    50.0
-    """
-    centre, half = (box_px[:2] + box_px[2:]) / 2, (box_px[2:] - box_px[:2]) / 4
-    limit = np.array([original.shape[1], original.shape[0]])
-    low = np.clip(np.floor(centre - half).astype(int), 0, limit - 1)
-    high = np.clip(np.ceil(centre + half).astype(int), low + 1, limit)
-    window = np.s_[low[1] : high[1], low[0] : high[0]]
-    return float(cv2.absdiff(original[window], anonymized[window]).mean())
-
-
 def measure_exposure(
     pairs: Iterable[FramePair],
     finder: FaceFinder,
@@ -243,7 +217,7 @@ def _sightings(
         own = {name: float(values[place]) for name, values in cosines.items()}
         judges = [judge for judge in recognisers if own[judge.name] > judge.threshold]
         matched = frozenset(judge.name for judge in judges)
-        bare = change < BARE_GREY_LEVELS
+        bare = is_bare(pair.original, pair.anonymized, face.box_px)
         size = face_size_px(face)
         seen.append(Sighting(pair.index, chain, face, size, change, own, bare, matched))
     return seen

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from engines.pictures import BgrImage
 from engines.types import Face
+from evaluation.bare import is_bare
 from evaluation.consensus import Consensus
 from evaluation.under_cover import is_under_cover
 from tracker.association import overlaps
@@ -37,8 +38,6 @@ _THIN_PX: Final = 5
 """Width up to which a changed place is a rim or noise, and no place of its own."""
 _ON_FACE: Final = 0.2
 """Share of a changed place on true faces from which it belongs to one."""
-_BARE: Final = 0.5
-"""Share of the central half of a face that must have changed, else it is bare."""
 _SAME_PLACE: Final = 0.1
 _SAME_FACE: Final = 0.3
 """Intersection over union from which two changed places, two finds, are one."""
@@ -132,19 +131,17 @@ class TouchMeter:
         for box in _spots(changed, near):
             self._follow(box, time_s)
         for face in true.faces:
-            self._judge(face, changed, anonymized, found_again)
+            self._judge(face, original, anonymized, found_again)
 
     def _judge(
-        self, face: Face, changed: Mask, anonymized: BgrImage, found_again: Sequence[Face]
+        self, face: Face, original: BgrImage, anonymized: BgrImage, found_again: Sequence[Face]
     ) -> None:
         size = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
-        rows, columns = _slices(_resized(face, 0.5), changed.shape)
-        middle = changed[rows, columns]
-        if size < self._least_px or not middle.size:
+        if size < self._least_px:
             return
         self.touch.faces += 1
-        is_bare = bool(middle.mean() < _BARE)
-        self.touch.bare += is_bare
+        is_left = is_bare(original, anonymized, face.box_px)
+        self.touch.bare += is_left
         if size < self._swap_px:
             return
         boxes = np.array([one.box_px for one in found_again], np.float64).reshape(-1, 4)
@@ -152,7 +149,7 @@ class TouchMeter:
         is_found = bool((overlaps(own, boxes) >= _SAME_FACE).any())
         # Detectors take a plain cover on shoulders for a head at times.
         is_swapped = is_found and not is_under_cover(anonymized, face)
-        self.touch.fates["bare" if is_bare else "swapped" if is_swapped else "covered"] += 1
+        self.touch.fates["bare" if is_left else "swapped" if is_swapped else "covered"] += 1
 
     def _follow(self, box: NDArray[np.float64], time_s: float) -> None:
         self._tracks = [one for one in self._tracks if time_s - one.last_s <= _REMEMBERED_S]

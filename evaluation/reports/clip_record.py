@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from evaluation.bare import BARE_GREY_LEVELS, BARE_LIKENESS
 from evaluation.clip_controls import ClipControls
-from evaluation.exposure import BARE_GREY_LEVELS, SIZE_EDGES_PX, Exposure, size_label
+from evaluation.exposure import SIZE_EDGES_PX, Exposure, size_label
 from evaluation.metrics.intervals import wilson
 from evaluation.recognisers import Recogniser, network_hash
 from evaluation.whole_tracks import link_tracks
@@ -26,6 +27,7 @@ def exposure_record(
     return {
         "finder": finder,
         "bare_below_grey_levels": BARE_GREY_LEVELS,
+        "bare_from_likeness": BARE_LIKENESS,
         "frames": exposure.frames,
         "face_frames": len(exposure.sightings),
         "chains": len({seen.chain for seen in exposure.sightings}),

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evaluation.bare import central_difference
 from evaluation.clip_controls import run_clip_controls
 from evaluation.clips import FramePair
 from evaluation.errors import RecogniserRejected
-from evaluation.exposure import central_difference, measure_exposure, size_label
+from evaluation.exposure import measure_exposure, size_label
 from evaluation.sheets import ContactSheet
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, painted_face
 

@@ -20,7 +20,7 @@ from config.settings import Settings
 from engines.compositor import Composite
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
-from evaluation.exposure import BARE_GREY_LEVELS, central_difference
+from evaluation.bare import is_bare
 from gallery.secrets import SecretRing
 from gallery.stores.local_redis import INSTALL, LocalRedis
 from stream.engine_set import EngineSet, open_engines
@@ -36,9 +36,6 @@ SIZE = (360, 640)
 FPS = 8
 MOST_LATE_S = 5.0
 _ATTEMPTS = 4
-_BARE = BARE_GREY_LEVELS / 2
-"""A face as the camera sends it differs by 3 grey levels at most. One surrogate in sixty, lit as
-the face it hides, differs by less than is called bare elsewhere, but by 7 at least."""
 
 
 class Witness:
@@ -63,8 +60,7 @@ class Witness:
             return
         shown = composite.picture.bgr()
         pairs = zip(self._originals, self._faces, strict=True)
-        least = min(central_difference(image, shown, face.box_px) for image, face in pairs)
-        self.bare += least < _BARE
+        self.bare += any(is_bare(image, shown, face.box_px) for image, face in pairs)
 
     def more(self, outcome: str, number: int = 10) -> bool:
         """Whether so many faces had this outcome since this was last reset."""

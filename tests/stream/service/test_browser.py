@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from config.service import Listen, ServiceSettings, Sources, StreamSpec, Webrtc
 from config.settings import Settings
-from evaluation.exposure import BARE_GREY_LEVELS, central_difference
+from evaluation.bare import BARE_GREY_LEVELS, central_difference
 from stream.engine_set import open_engines
 from stream.replacement import CoverEveryFace
 from stream.service.serving import Service
