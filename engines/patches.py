@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import cv2
@@ -41,9 +42,17 @@ _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
 _OPAQUE: Final = 1 - 1e-3
 _LEAST_CORNERS: Final = 3
-_LEAST_HIDDEN: Final = 0.85
+_LEAST_HIDDEN: Final = 0.7
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
+_BETWEEN: Final = np.array(
+    [
+        (1 - way) * np.eye(5)[one] + way * np.eye(5)[other]
+        for one, other in combinations(range(5), 2)
+        for way in np.linspace(0.0, 1.0, 5)
+    ]
+)
+"""Weights (50, 5) of the five landmarks that give them and places on the lines between them."""
 _CENTRAL_STEPS: Final = np.linspace(0.25, 0.75, 11)
 
 
@@ -242,9 +251,9 @@ def hides(face: Face, patch: Patch) -> bool:
         face: in frame pixels.
         patch: without defect, see `defect_of`.
 
-    All five landmarks, and at least `_LEAST_HIDDEN` of the central half of the box, are
-    under full alpha. The rest of that half may be hair or background: on a turned head the
-    box is not centred on the face.
+    All five landmarks, all that lies between them, and at least `_LEAST_HIDDEN` of the central
+    half of the box are under full alpha. The rest of that half may be hair or background: on a
+    turned head the box is not centred on the face.
     """
     if not (np.isfinite(face.box_px).all() and np.isfinite(face.landmarks_px).all()):
         return False
@@ -253,7 +262,8 @@ def hides(face: Face, patch: Patch) -> bool:
         return False
     x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)
     centre = np.stack([x, y], -1).reshape(-1, 2)
-    is_on_landmarks = bool(_is_opaque_at(face.landmarks_px, patch).all())
+    between = _BETWEEN @ face.landmarks_px.astype(np.float64)
+    is_on_landmarks = bool(_is_opaque_at(between, patch).all())
     return is_on_landmarks and float(_is_opaque_at(centre, patch).mean()) >= _LEAST_HIDDEN
 
 

@@ -36,7 +36,7 @@ _BRIGHTER: Final = (0.6, 1.0)
 """Between which shares less or more than the cheeks' brightness a place becomes no skin."""
 _HUE: Final = (18.0, 36.0)
 """Differences of colour from the cheeks', grey levels in that light, between which too."""
-_NEAR: Final = (0.02, 0.07)
+_NEAR: Final = (0.0, 0.03)
 """Distances from the identity outline between which hair comes to lie in front, shares of the
 side."""
 _SPOTS: Final = 0.02

@@ -33,6 +33,7 @@ from engines.stylegan.light import (
 )
 from engines.stylegan.masks import (
     alpha_from_outlines,
+    carried_along,
     identity_outlines,
     oval_from_points,
     share_outside,
@@ -209,7 +210,7 @@ class Swapper:
         points = self._shape.swapped(control.points, latents, pose, rest)
         theirs = self._outline.of_points(control.points)
         ours = widened_outlines(points[:, OVAL_SLICE, :2], theirs)
-        points[:, OVAL_SLICE, :2] = ours
+        points = carried_along(points, ours)
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))

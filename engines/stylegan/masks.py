@@ -26,6 +26,7 @@ from engines.stylegan.topology import (
 
 __all__ = [
     "alpha_from_outlines",
+    "carried_along",
     "identity_outlines",
     "oval_from_points",
     "share_outside",
@@ -50,6 +51,10 @@ _BEYOND: Final = 0.03
 """How far beyond the outline temples still go over, as a share of the side."""
 _DONOR_SHARE: Final = 0.5
 """How far a face that is wider than its subject's is drawn out towards its own outline."""
+_CARRIED: Final = 0.1
+"""How far within a face features go along with its outline, crop units."""
+_HELD: Final = 1.5
+"""What holds features where they are, in points of the outline. Larger moves them less."""
 _INSET: Final = (0.10, 0.0)
 """How far within the outline what must be hidden ends beside the eyes and at the chin, shares of
 the way to the middle of the face. Hair falls over cheeks beside the eyes."""
@@ -107,6 +112,29 @@ def widened_outlines(surrogates: Float32, subjects: Float32) -> Float32:
     return np.asarray(subjects + np.maximum(beyond, 0) * _DONOR_SHARE * ways, np.float32)
 
 
+def carried_along(points: Float32, outlines: Float32) -> Float32:
+    """Faces whose outline is drawn elsewhere, with their features drawn along near it.
+
+    Else the far eye of a turned head would end up on the rim of a subject's narrower one.
+
+    Args:
+        points: float32[N, POINTS, 3] of painted faces, crop units.
+        outlines: float32[N, M, 2], where their ovals are to be.
+
+    Returns:
+        float32[N, POINTS, 3]: the ovals are where they are to be, and other points go with them,
+        the nearer the more.
+    """
+    ovals = points[:, OVAL_SLICE, :2]
+    away = points[:, :, None, :2] - ovals[:, None]
+    weight = np.exp(np.square(away).sum(axis=3) / np.float32(-2 * _CARRIED**2))
+    total = weight.sum(axis=2, keepdims=True) + np.float32(_HELD)
+    moved = points.copy()
+    moved[..., :2] += weight @ (outlines - ovals) / total
+    moved[:, OVAL_SLICE, :2] = outlines
+    return moved
+
+
 def identity_outlines(points: Float32, outlines: Float32) -> Float32:
     """What must be hidden of faces: brows, eyes, nose, mouth, cheeks and chin.
 
@@ -118,7 +146,7 @@ def identity_outlines(points: Float32, outlines: Float32) -> Float32:
         float32[N, K, 2], points whose convex hull it is.
     """
     brows = np.concatenate([points[:, BROW_LEFT_SLICE], points[:, BROW_RIGHT_SLICE]], axis=1)
-    wide = _widened_brows(points)
+    wide = _within(_widened_brows(points), outlines)
     first, last = _CHEEKBONES
     jaws = outlines[:, first:last]
     middle = brows[..., :2].mean(axis=1, keepdims=True)
@@ -140,6 +168,25 @@ def _widened_brows(points: Float32) -> Float32:
         length = np.maximum(np.linalg.norm(away, axis=2, keepdims=True), _FAINT)
         reached.append(brow + away / length * np.float32(_BROW_REACH))
     return np.concatenate(reached, axis=1)
+
+
+def _within(points: Float32, outlines: Float32) -> Float32:
+    """Points float32[N, K, 2], those beyond an outline drawn in towards the middle onto it."""
+    centre = outlines.mean(axis=1)
+    moved = points.copy()
+    for row, (outline, middle) in enumerate(zip(outlines, centre, strict=True)):
+        away, rim = points[row] - middle, outline - middle
+        turns = np.arctan2(rim[:, 1], rim[:, 0])
+        order = np.argsort(turns)
+        reach = np.interp(
+            np.arctan2(away[:, 1], away[:, 0]),
+            turns[order],
+            np.linalg.norm(rim, axis=1)[order],
+            period=2 * np.pi,
+        )
+        length = np.maximum(np.linalg.norm(away, axis=1), _FAINT)
+        moved[row] = middle + away * np.minimum(1, reach / length)[:, None]
+    return moved
 
 
 def share_outside(outline: Float32) -> float:

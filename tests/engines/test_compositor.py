@@ -286,6 +286,15 @@ def with_hole_in_identity(patch: Patch) -> Patch:
     return dataclasses.replace(patch, identity=identities(1, 1.12)[0])
 
 
+def with_hole_between_eyes(patch: Patch) -> Patch:
+    """Its identity outline is elsewhere, so that only the face's landmarks tell."""
+    alpha = patch.alpha.copy()
+    size = len(alpha)
+    alpha[round(0.36 * size) : round(0.39 * size), round(0.45 * size) : round(0.55 * size)] = 0.5
+    away = np.array([[0.4, 0.6], [0.6, 0.6], [0.5, 0.7]], np.float32)
+    return dataclasses.replace(patch, alpha=alpha, identity=away)
+
+
 def without_identity(patch: Patch) -> Patch:
     return dataclasses.replace(patch, identity=identities(1)[0][:2])
 
@@ -311,6 +320,7 @@ def without_arrays(patch: Patch) -> Patch:
         (misshapen, "wrong shape"),
         (grey, "wrong shape"),
         (misplaced, "does not lie over"),
+        (with_hole_between_eyes, "does not lie over"),
         (sheared, "similarity"),
         (unplaced, "similarity"),
         (collapsed, "similarity"),

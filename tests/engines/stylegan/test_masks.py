@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from engines.patches import Patch, identity_mask_of
 from engines.stylegan.masks import (
     alpha_from_outlines,
+    carried_along,
     identity_outlines,
     oval_from_points,
     share_outside,
@@ -139,6 +141,28 @@ def test_wider_face_is_shown_in_part_and_a_narrower_one_hides_its_subject() -> N
     same, wide, narrow = (mask_of(points, 128, wider)[0] for wider in (1.0, 1.2, 0.8))
     assert np.abs(same - narrow).mean() < 1e-3
     assert wide.sum() > 1.02 * same.sum()
+
+
+def test_features_near_a_drawn_in_outline_go_along_and_the_nose_stays() -> None:
+    points = drawn_face()
+    narrow = points[None, OVAL_SLICE, :2].copy()
+    narrow[..., 0] = np.minimum(narrow[..., 0], MIDDLE + 0.2)
+    moved = carried_along(points[None], narrow)[0]
+    drawn_in = (points - moved)[:, 0]
+    assert drawn_in[EYE_RIGHT_SLICE].max() > 5 * np.abs(drawn_in[NOSE_BRIDGE_SLICE]).max()
+    assert np.abs(drawn_in[EYE_LEFT_SLICE]).max() < 0.1 * drawn_in[EYE_RIGHT_SLICE].max()
+    assert np.array_equal(moved[OVAL_SLICE, :2], narrow[0])
+    assert np.array_equal(moved[:, 2], points[:, 2])
+
+
+@pytest.mark.parametrize("yaw_deg", [-38, -20, 0, 20, 38])
+def test_room_around_brows_ends_at_the_silhouette(yaw_deg: float) -> None:
+    """Else a turned head would bulge beside its far brow."""
+    points = turned(drawn_face(), yaw_deg)
+    outline = np.ascontiguousarray(points[OVAL_SLICE, :2])
+    must = identity_outlines(points[None], outline[None])[0]
+    hull = cv2.convexHull(np.concatenate([outline, *(points[part, :2] for part in FEATURES)]))
+    assert min(cv2.pointPolygonTest(hull, one.tolist(), True) for one in must) > -2e-3
 
 
 def test_points_far_outside_are_drawn_without_error() -> None:
