@@ -1,8 +1,9 @@
-"""The muted cover: a plain ellipse over face and hairline in the colours around the head.
+"""The muted cover: a head out of focus, with no feature in it.
 
-Nothing of the face enters. What surrounds it is averaged in coarse cells, and one gentle slope
-of colour through them fills the ellipse: no features, no smear of what lies at its rim, and
-hardly a change from frame to frame. It is opaque over the whole face and ends softly beside it.
+Its rim has the colours around the head, spread inwards by normalised convolution, and its middle
+one colour, the mean of the face: three numbers, that light and skin tone decide. So it lies in its
+scene as a blurred head would, but nothing tells whose. It is opaque over the whole face and ends
+softly beside it.
 """
 
 from __future__ import annotations
@@ -16,20 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.pictures import BgrImage
+from engines.stylegan.drawing import spread
 from engines.types import Box
 
 __all__ = ["Ellipses", "Figure", "figure", "opacity"]
 
 _CELLS: Final = 24
-"""Of a side of the region, in which its colours are averaged; fewer follow the scene less."""
-_FEATHER: Final = 0.2
+"""Of a side of the region, in which colours are averaged; fewer follow the scene less."""
+_FEATHER: Final = 0.3
 """Share of an ellipse's half axes within which it ends; larger is softer."""
-_RING: Final = (1.1, 1.6)
+_RING: Final = (1.0, 1.5)
 """Distances from the middle, in half axes, between which the colours around a head are taken."""
-_MOST_SLOPE: Final = 24.0
-"""Most grey levels by which the colour differs from its mean, at the ends of an ellipse."""
+_SPREADS: Final = ((0.08, 1.0), (0.2, 0.1))
+"""Deviations of the blurs that spread colours inwards, shares of the side, and their weights:
+smaller ones follow the scene more, and smear what lies at the rim."""
+_WITHIN: Final = 0.7
+"""Distance from the middle, in half axes, within which a face's mean colour is taken."""
+_CORE: Final = (0.2, 1.05)
+"""Distances between which that colour goes over into those around the head."""
+_TONE: Final = 0.85
+"""Share of it in the middle."""
 
 Float32 = NDArray[np.float32]
+Places = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,12 @@ def figure(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box] = ()) -> Fi
     ([90, 90, 90], 1.0, 0.0)
     """
     height, width = crop.shape[:2]
-    pixels = _painted(height, width, _slope(crop, ellipses, others))
+    cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA).astype(np.float32)
+    places = (np.arange(_CELLS, dtype=np.float64) + 0.5) / _CELLS
+    rows, columns = places * height, places * width
+    toned = _toned(_around(cells, rows, columns, ellipses, others), cells, rows, columns, ellipses)
+    wide = cv2.resize(toned, (width, height), interpolation=cv2.INTER_CUBIC)
+    pixels = np.asarray(cv2.convertScaleAbs(np.maximum(wide, 0)), np.uint8)
     return Figure(pixels, opacity(height, width, ellipses))
 
 
@@ -84,16 +99,13 @@ def opacity(height: int, width: int, ellipses: Ellipses) -> Float32:
     away = np.minimum(
         _distance(rows, columns, ellipses.face), _distance(rows, columns, ellipses.head)
     )
-    fade = np.clip((away - 1) / _FEATHER, 0, 1)
-    return np.asarray(1 - fade**2 * (3 - 2 * fade), np.float32)
+    return np.asarray(1 - _rise((away - 1) / _FEATHER), np.float32)
 
 
-def _slope(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box]) -> Float32:
-    """(3, 3) float32: mean colour, and what is added to it across and down the whole crop."""
-    height, width = crop.shape[:2]
-    cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA).astype(np.float32)
-    places = (np.arange(_CELLS, dtype=np.float64) + 0.5) / _CELLS
-    rows, columns = places * height, places * width
+def _around(
+    cells: Float32, rows: Places, columns: Places, ellipses: Ellipses, others: Sequence[Box]
+) -> Float32:
+    """The colours around a head, spread over it: float32[_CELLS, _CELLS, 3] BGR."""
     away = _distance(rows, columns, ellipses.head)
     away = np.minimum(away, _distance(rows, columns, ellipses.face))
     is_around = (away >= _RING[0]) & (away <= _RING[1])
@@ -102,28 +114,29 @@ def _slope(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box]) -> Float32
         x0, y0, x1, y1 = (float(value) for value in other)
         is_free &= ~np.outer((rows > y0) & (rows < y1), (columns > x0) & (columns < x1))
     chosen = next((one for one in (is_free, is_around) if one.any()), np.ones_like(is_around))
-    down, across = np.nonzero(chosen)
-    middle = np.array([places[across].mean(), places[down].mean()])
-    terms = np.stack([np.ones(len(down)), places[across] - 0.5, places[down] - 0.5], axis=1)
-    terms[:, 1:] -= middle - 0.5
-    # A ridge keeps the slope small where the colours lie on one side of the head alone.
-    ridge = np.diag([0.0, 1.0, 1.0]) * 0.02 * len(down)
-    slope = np.linalg.solve(terms.T @ terms + ridge, terms.T @ cells[chosen])
-    slope[1:] = np.clip(slope[1:], -2 * _MOST_SLOPE, 2 * _MOST_SLOPE)
-    return slope.astype(np.float32)
+    return spread(cells, chosen.astype(np.float32), _SPREADS)
 
 
-def _painted(height: int, width: int, slope: Float32) -> BgrImage:
-    """The slope of colour over a whole crop, h×w×3 uint8 BGR."""
-    across = (_centres(width) / width - 0.5).astype(np.float32)[None, :, None]
-    down = (_centres(height) / height - 0.5).astype(np.float32)[:, None, None]
-    colour = slope[0] + across * slope[1] + down * slope[2]
-    return np.asarray(np.clip(np.rint(colour), 0, 255), np.uint8)
+def _toned(
+    around: Float32, cells: Float32, rows: Places, columns: Places, ellipses: Ellipses
+) -> Float32:
+    """The colours around a head, going over into the mean of what lies in its middle."""
+    away = _distance(rows, columns, ellipses.face)
+    inside = away < _WITHIN
+    if not inside.any():
+        return around
+    tone = cells[inside].mean(axis=0)
+    share = _TONE * (1 - _rise((away - _CORE[0]) / (_CORE[1] - _CORE[0])))
+    return np.asarray(around + share.astype(np.float32)[..., None] * (tone - around), np.float32)
 
 
-def _distance(
-    rows: NDArray[np.float64], columns: NDArray[np.float64], ellipse: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _rise(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """0 below 0, 1 above 1, smooth in between."""
+    share = np.clip(share, 0, 1)
+    return np.asarray(share**2 * (3 - 2 * share))
+
+
+def _distance(rows: Places, columns: Places, ellipse: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far places are from the middle of an ellipse, in its half axes: 1 on its line."""
     middle = (ellipse[:2] + ellipse[2:]) / 2
     half = np.maximum((ellipse[2:] - ellipse[:2]) / 2, 0.5)

@@ -18,7 +18,7 @@ _NEAR: Final = 18.0
 """Grey levels that a codec may move the solid cover's paint; larger takes blue faces for covers."""
 _SHARE: Final = 0.6
 _MOST_UNEVEN: Final = 3.0
-"""Deviation, grey levels, from an even slope of colour up to which a place is plain. No face in
+"""Deviation, grey levels, from a gentle dome of colour up to which a place is plain. No face in
 focus is; larger takes faces out of focus for covers."""
 
 Float32 = NDArray[np.float32]
@@ -50,9 +50,12 @@ def _is_solid(pixels: Float32) -> bool:
 
 
 def _is_plain(seen: Float32) -> bool:
-    """The paint is an even slope of colour."""
-    down, across = np.indices(seen.shape[:2]).reshape(2, -1).astype(np.float32)
-    terms = np.stack([np.ones_like(down), down, across], axis=1)
+    """The paint is a gentle dome of colour."""
+    height, width = seen.shape[:2]
+    down, across = np.indices((height, width)).reshape(2, -1).astype(np.float32)
+    down, across = down / height - 0.5, across / width - 0.5
+    products = [down**i * across**j for i in range(3) for j in range(3 - i)]
+    terms = np.stack(products, axis=1)
     pixels = seen.reshape(-1, 3)
     slope = np.linalg.lstsq(terms, pixels, rcond=None)[0]
     return float((pixels - terms @ slope).std()) <= _MOST_UNEVEN

@@ -1,4 +1,4 @@
-"""The muted cover is plain, opaque over the face, and takes nothing of it."""
+"""The muted cover is plain, opaque over the face, and takes nothing of it but its tone."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ pytestmark = pytest.mark.unit
 
 PARTS = np.array([[0.3, 0.4], [0.7, 0.4], [0.5, 0.6], [0.35, 0.78], [0.65, 0.78]], np.float32)
 SIZE = 160
+_MIDDLE = 0.6
+"""Share of a face's oval in which a cover has its tone."""
 FACES = st.tuples(st.floats(30, 90), st.floats(30, 90), st.floats(12, 60))
 
 
@@ -51,16 +53,19 @@ def within(face: Face, share: float = 0.95) -> NDArray[np.bool_]:
 
 @given(FACES, st.integers(0, 2**16))
 @settings(max_examples=40, deadline=None)
-def test_what_a_face_looks_like_does_not_enter(
+def test_nothing_of_a_face_enters_but_its_mean_colour(
     where: tuple[float, float, float], seed: int
 ) -> None:
     face = face_at(*where)
     first = np.full((SIZE, SIZE, 3), (90, 110, 130), np.uint8)
-    first[within(face)] = 240
+    first[within(face)] = 200
     second = first.copy()
-    lively = np.random.default_rng(seed).integers(200, 256, second.shape).astype(np.uint8)
+    lively = np.random.default_rng(seed).choice(np.array([150, 250], np.uint8), second.shape)
     second[within(face)] = lively[within(face)]
-    assert np.abs(covered(first, [face]).astype(int) - covered(second, [face])).max() == 0
+    middle = second[within(face, _MIDDLE)].mean(axis=0) - first[within(face, _MIDDLE)].mean(axis=0)
+    change = covered(second, [face]).astype(int) - covered(first, [face])
+    assert np.abs(change).max() <= np.abs(middle).max() + 4
+    assert np.ptp(change[within(face, _MIDDLE)], axis=0).max() <= 4
 
 
 @given(st.lists(FACES, min_size=1, max_size=4))
@@ -106,22 +111,24 @@ def test_a_dim_face_on_its_own_colour_is_hidden_and_no_blot_is_left(level: int) 
     assert np.abs(made[70:90, 70:90].astype(int) - level).max() <= 3
 
 
-def test_the_colours_are_those_around_the_head() -> None:
+def test_rim_has_the_colours_around_the_head_and_middle_the_faces_tone() -> None:
     image = np.full((SIZE, SIZE, 3), (40, 90, 140), np.uint8)
     image[within(face_at(60, 60, 40))] = (200, 210, 220)
-    assert (
-        np.abs(covered(image, [face_at(60, 60, 40)])[80, 80].astype(int) - (40, 90, 140)).max() < 3
-    )
+    made = covered(image, [face_at(60, 60, 40)]).astype(int)
+    assert np.abs(made[80, 80] - (200, 210, 220)).max() < 40
+    for row, column in ((80, 56), (80, 104), (52, 80), (106, 80)):
+        assert np.abs(made[row, column] - (40, 90, 140)).max() < 25
 
 
 def test_a_neighbours_face_gives_no_colour() -> None:
     faces = [face_at(40, 60, 30), face_at(74, 60, 30)]
-    image = np.full((SIZE, SIZE, 3), (40, 90, 140), np.uint8)
-    for face in faces:
-        image[within(face, 1.0)] = (220, 210, 200)
-    made = covered(image, faces)
-    for x in (55, 89):
-        assert np.abs(made[75, x].astype(int) - (40, 90, 140)).max() < 12
+    alone = np.full((SIZE, SIZE, 3), (40, 90, 140), np.uint8)
+    alone[within(faces[0], 1.0)] = (120, 130, 140)
+    beside = alone.copy()
+    beside[within(faces[1], 1.0)] = (250, 0, 250)
+    own = np.s_[58:92, 38:70]
+    change = covered(beside, faces).astype(int)[own] - covered(alone, faces)[own]
+    assert np.abs(change).max() <= 12
 
 
 @pytest.mark.parametrize("turns", range(4))
