@@ -86,8 +86,8 @@ class Cover(Section):
     margin: Annotated[float, Field(ge=1.0, le=3.0)] = 1.2
     """Size of the cover relative to the detected box; larger hides more hair and chin."""
     look: Literal["muted", "solid"] = "muted"
-    """What lies over faces that the swap cannot replace: a soft ellipse in the colours around the
-    head, or a colour that no scene has, which is told at a glance."""
+    """What lies over faces that the swap cannot replace: a head out of focus in the scene's colours
+    without any feature, or a colour that no scene has, which is told at a glance."""
 
 
 class Privacy(Section):

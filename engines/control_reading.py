@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,12 @@ from engines.face_look import (
     painted_points,
     painting_place,
 )
-from engines.focus import MOST_BLUR, edge_width, grey_of, slopes_of
 from engines.occlusion import MOST_HIDDEN, Occlusion, counted, is_told_apart
 from engines.stylegan.lids import drawn_together
-from engines.stylegan.masks import oval_from_points
 from engines.stylegan.shape import EYES_APART
-from engines.swapper import DOUBT_LIMIT, LANDMARK_SIZE, Control, Rendered, light_and_contrast
+from engines.swapper import LANDMARK_SIZE, Control, Rendered, light_and_contrast
 from engines.types import Face, Frame
+from engines.visible_doubt import visible_doubt
 
 __all__ = ["ControlReader", "Painter", "eyes_for_reading", "reading_eyes"]
 
@@ -43,14 +42,6 @@ _CLOSEST = 0.5
 """How far below the eyes a mouth is, in their distance, from which on they lie closer together in
 the crop than in the kveil crop, and by how much at most: the chin of a turned head, or a long face,
 would lie outside."""
-_LEAST_SIDE: Final = 32
-"""Side of the smallest crop in which focus is measured, px."""
-_SHARPEST: Final = 0.7
-"""Blur of a picture in focus, px: what its lens and its pixels leave."""
-_SOFT: Final = 2.0
-"""Blur that is taken for a face without a single edge, px."""
-_MOST_HIDDEN_ERROR: Final = 0.15
-"""Error of landmarks that blur hides at most, distances of the eyes."""
 Crops = NDArray[np.uint8]
 Float32 = NDArray[np.float32]
 
@@ -113,7 +104,7 @@ class ControlReader:
             for row, look in zip(off, read, strict=True):
                 looks[row] = look
         return [
-            self._lit(_as_seen(look, frame), frame)
+            self._lit(replace(look, doubt=visible_doubt(look, frame.picture)), frame)
             if _is_of(look, face)
             else replace(look, doubt=np.inf)
             for look, (frame, face) in zip(looks, wanted, strict=True)
@@ -155,26 +146,6 @@ class ControlReader:
                 looks, control.occlusion, control.points, maps, strict=True
             )
         ]
-
-
-def _as_seen(look: Look, frame: Frame) -> Look:
-    """The look with the doubt that counts: an error that the picture's blur hides is none.
-
-    A face far away or out of focus is read less exactly, and shows it less.
-    """
-    apart_px = float(np.hypot(*look.motion[2:]))
-    limit_px = DOUBT_LIMIT / EYES_APART * apart_px
-    if not np.isfinite(look.doubt) or limit_px >= MOST_BLUR or look.doubt <= DOUBT_LIMIT:
-        return look
-    size = max(round(apart_px / EYES_APART), _LEAST_SIDE)
-    crop = crop_from_picture(frame.picture, crop_with_eyes(look.motion, EYES, size), size)
-    points = look.shape * np.float32(EYES_APART)
-    points[:, :2] += EYES.mean(axis=0).astype(np.float32)
-    face = oval_from_points(points, size) > 0
-    width = edge_width(slopes_of(grey_of(crop)), face)
-    blur_px = _SOFT if np.isnan(width) else max(width, _SHARPEST)
-    hidden = min(blur_px / max(apart_px, 1.0), _MOST_HIDDEN_ERROR) * EYES_APART
-    return replace(look, doubt=look.doubt * DOUBT_LIMIT / max(hidden, DOUBT_LIMIT))
 
 
 def _with_lids(control: Control, maps: Sequence[Similarity]) -> Control:
