@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -35,6 +35,7 @@ __all__ = [
     "hides",
     "identity_mask_of",
     "placed_patch",
+    "reaching",
     "warped_patch",
 ]
 
@@ -45,6 +46,11 @@ _LEAST_CORNERS: Final = 3
 _LEAST_HIDDEN: Final = 0.7
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
+_MOST_BESIDE: Final = 0.06
+"""How far beside the identity outline a landmark may lie for the patch to be drawn out to it, as a
+share of the side."""
+_ROOM: Final = 0.012
+"""How far beyond it the patch then reaches."""
 _BETWEEN: Final = np.array(
     [
         (1 - way) * np.eye(5)[one] + way * np.eye(5)[other]
@@ -242,6 +248,37 @@ def _warped(patch: Patch, local: Similarity, height: int, width: int) -> NDArray
 def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
     reduced = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
     return np.asarray(reduced, np.float32)
+
+
+def reaching(face: Face, patch: Patch) -> Patch:
+    """The patch, drawn out to landmarks of the tracker that lie a little beside it.
+
+    On a turned head the far corner of the mouth is seen before its background, and may be found
+    beyond the outline. Landmarks farther off stay outside, and the face is covered.
+
+    Args:
+        face: in frame pixels.
+        patch: with an identity outline, placed by a similarity.
+    """
+    if patch.identity is None or not _is_outline(patch.identity):
+        return patch
+    if not np.isfinite(face.landmarks_px).all():
+        return patch
+    size = patch.alpha.shape[0]
+    points = moved(patch.crop_from_frame, face.landmarks_px)
+    hull = cv2.convexHull(np.ascontiguousarray(patch.identity * size, np.float32))
+    outside = [-cv2.pointPolygonTest(hull, (float(x), float(y)), True) / size for x, y in points]
+    if not -_ROOM < max(outside) <= _MOST_BESIDE:
+        return patch
+    middle = hull.mean(axis=(0, 1))
+    away = points - middle
+    length = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-6)
+    reached = (points + away / length * np.float32(_ROOM * size)) / np.float32(size)
+    identity = np.concatenate([patch.identity, reached.astype(np.float32)])
+    drawn = filled_hull(identity * size, (size, size)).astype(np.float32)
+    soft = cv2.GaussianBlur(drawn, (0, 0), _ROOM * size)
+    alpha = np.maximum(patch.alpha, np.where(drawn > 0, np.float32(1), soft))
+    return replace(patch, alpha=alpha.astype(np.float32), identity=identity)
 
 
 def hides(face: Face, patch: Patch) -> bool:

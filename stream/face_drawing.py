@@ -16,7 +16,7 @@ from engines.alignment import scale_of
 from engines.compositor import Patch
 from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, sized_patch
-from engines.patches import hides
+from engines.patches import hides, reaching
 from engines.rim import matched_at_rim
 from engines.swapper import DOUBT_LIMIT, Control
 from engines.temporal_consistency import TemporalConsistency
@@ -184,6 +184,7 @@ class FaceDrawer:
                 rendered.identity[row],
                 steady.occlusion if self.draws_foreground else None,
             )
+            patch = reaching(one.face, patch)
             if rendered.is_usable[row] and hides(one.face, patch):
                 drawn.patches[one.track] = _retouched(patch, frame, one.track, memory)
             else:
