@@ -4,8 +4,8 @@ Grain and focus say something of the camera and nothing of the person. Grain is 
 in the ring around the patch, never on the face. Focus is a matter of distance, and of movement:
 what is around a face may be out of focus where it is not, as in most portraits, and sharp where it
 is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
-number, and as those around it only where the face has no edges. It never becomes sharper than it
-was painted.
+number, and as those around it only where the face has no edges. Where it is softer than what it
+hides, its own fine details are strengthened, by one number again and never by half.
 """
 
 from __future__ import annotations
@@ -31,6 +31,13 @@ MOST_SIDE: Final = 384
 """Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
 _MOST_GRAIN: Final = 10.0
 _LEAST_PIXELS: Final = 64
+_MOST_CRISP: Final = 1.45
+"""How much stronger fine details become at most; more shows noise of the texture."""
+_SAME_CRISP: Final = 1.05
+_FINE_PX: Final = 1.5
+"""Deviation of the blur that takes fine details away: periods up to 8 px."""
+_FLAT: Final = 0.3
+"""Deviation of fine details, grey levels, below which there are none."""
 _SAME_FOCUS: Final = 0.3
 _SAME_GRAIN: Final = 0.5
 
@@ -49,22 +56,25 @@ class Retouch:
         blur: standard deviation of the blur to apply, px of the frame; NaN where neither the
             face nor its surroundings have an edge to tell their focus by.
         grain: standard deviation of the noise to add, grey levels.
+        crispness: how much stronger its fine details are to become, 1 or more.
     """
 
     blur: float
     grain: float
+    crispness: float = 1.0
 
     def followed_by(self, other: Retouch, share: float) -> Retouch:
         """A running mean with `share` of the new one; what is unknown changes nothing.
 
         >>> Retouch(1.0, 2.0).followed_by(Retouch(float("nan"), 4.0), 0.5)
-        Retouch(blur=1.0, grain=3.0)
+        Retouch(blur=1.0, grain=3.0, crispness=1.0)
         """
         blur = other.blur if np.isnan(self.blur) else self.blur
         if not np.isnan(other.blur):
             blur += share * (other.blur - blur)
         grain = self.grain + share * (other.grain - self.grain)
-        return Retouch(blur, grain)
+        crispness = self.crispness + share * (other.crispness - self.crispness)
+        return Retouch(blur, grain, crispness)
 
 
 def sized_patch(patch: Patch) -> Patch:
@@ -107,8 +117,13 @@ def retouch_of(picture: Picture, patch: Patch) -> Retouch:
     face, own = edge_width(slopes, hidden), edge_width(slopes_of(painted), hidden)
     wanted = edge_width(slopes, ring) if np.isnan(face) else face
     blur = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))  # NaN stays NaN
-    grain = float(np.sqrt(max(_grain(seen, ring) ** 2 - _grain(painted, hidden) ** 2, 0.0)))
-    return Retouch(blur, min(grain, _MOST_GRAIN))
+    noise = _grain(seen, ring), _grain(painted, hidden)
+    grain = float(np.sqrt(max(noise[0] ** 2 - noise[1] ** 2, 0.0)))
+    if blur > _SAME_FOCUS:
+        return Retouch(blur, min(grain, _MOST_GRAIN))
+    wanted, own = (_fineness(*one, hidden) for one in zip((seen, painted), noise, strict=True))
+    crispness = float(np.clip(wanted / own, 1.0, _MOST_CRISP)) if wanted and own else 1.0
+    return Retouch(blur, min(grain, _MOST_GRAIN), crispness)
 
 
 def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
@@ -123,10 +138,26 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         A patch with the alpha and the place of the old one.
     """
     pixels = _softened(patch.pixels, retouch.blur)
+    if retouch.crispness > _SAME_CRISP:
+        luma = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.float32)
+        pixels = pixels + (np.float32(retouch.crispness - 1) * _fine(luma))[..., None]
+        pixels = np.clip(pixels, 0, 255)
     if retouch.grain > _SAME_GRAIN:
         noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
         pixels = np.clip(pixels + noise[..., None], 0, 255)
     return replace(patch, pixels=pixels)
+
+
+def _fineness(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+    """Deviation of the fine details but for noise, grey levels; 0 where there are none."""
+    if not where.any():
+        return 0.0
+    square = float(_fine(luma)[where].var()) - noise**2
+    return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
+
+
+def _fine(luma: Float32) -> Float32:
+    return np.asarray(luma - cv2.GaussianBlur(luma, (0, 0), _FINE_PX), np.float32)
 
 
 def _softened(pixels: Float32, blur: float) -> Float32:

@@ -95,6 +95,23 @@ def test_face_without_edges_takes_the_focus_of_what_is_around_it() -> None:
     assert softer == pytest.approx(1.5, rel=0.3)
 
 
+def test_a_soft_patch_over_a_face_in_focus_becomes_crisper_within_bounds() -> None:
+    soft = patch_at()
+    soft.pixels[:] = cv2.GaussianBlur(soft.pixels, (0, 0), 1.0)
+    found = retouch_of(picture_from_bgr(scene()), soft)
+    assert 1.1 < found.crispness < 1.5
+    made = retouched(soft, Retouch(0.0, 0.0, found.crispness), (1, 2))
+    steps = [float(np.abs(np.diff(one.pixels, axis=0)).mean()) for one in (soft, made, patch_at())]
+    assert 1.05 * steps[0] < steps[1] < 1.1 * steps[2]
+
+
+@pytest.mark.parametrize("grain", [0.0, 6.0])
+def test_a_patch_as_sharp_as_its_face_stays_so_in_any_grain(grain: float) -> None:
+    """The planted fault: grain taken for details would be added twice."""
+    found = retouch_of(picture_from_bgr(scene(grain=grain)), patch_at())
+    assert found.crispness == pytest.approx(1.0, abs=0.05)
+
+
 def test_flat_surroundings_tell_nothing_of_the_focus() -> None:
     flat = np.full((256, 256, 3), 90, np.uint8)
     found = retouch_of(picture_from_bgr(flat), patch_at())
