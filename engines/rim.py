@@ -46,9 +46,9 @@ side."""
 _SURELY: Final = (0.5, 0.9)
 """Certainties between which a place of the rim begins to count as skin."""
 _MOST: Final = 60.0
-_UNEVEN: Final = 25.0
-"""Grey levels by which a painted face is changed at most, and by how much more in one place than
-in the middle of all."""
+_UNEVEN: Final = (-12.0, 25.0)
+"""Grey levels by which a painted face is changed at most, and by how much less and more in one
+place than in the middle of all. Less lets the shadow of hair and ears creep into cheeks."""
 _LEAST_RIM: Final = 12.0
 """Places of the rim, px of `_WORKED`, without which a face stays as it was painted."""
 
@@ -107,7 +107,7 @@ def _tone(difference: Float32, weight: Float32) -> Float32:
     if weight.sum() < _LEAST_RIM:
         return np.zeros_like(difference)
     typical = np.median(difference[weight > 0.5], axis=0) if (weight > 0.5).any() else 0.0
-    uneven = np.clip(difference - typical, -_UNEVEN, _UNEVEN)
+    uneven = np.clip(difference - typical, *_UNEVEN)
     tone = typical + spread(np.asarray(uneven, np.float32), weight, _SPREADS)
     return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
 

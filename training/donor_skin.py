@@ -23,7 +23,7 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 
-__all__ = ["bare_skin"]
+__all__ = ["away_from_features", "bare_skin", "within_outline"]
 
 _DARKER: Final = (0.22, 0.42)
 _BRIGHTER: Final = (0.35, 0.7)
@@ -58,10 +58,7 @@ def bare_skin(texture: UInt8, points: Float32) -> UInt8:
     """
     size = texture.shape[0]
     face = _hull(points[OVAL_SLICE], size)
-    parts = (EYE_LEFT_SLICE, EYE_RIGHT_SLICE, NOSE_BASE_SLICE, LIPS_OUTER_SLICE)
-    core = _grown(_hull(np.concatenate([points[one] for one in parts]), size), _CORE * size)
-    for brow in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE):
-        core |= _grown(_hull(points[brow], size), _BROW * size)
+    core = _features(points, size)
     rows = (np.arange(size)[:, None] + 0.5) / size
     nose = float(points[NOSE_BASE_SLICE, 1].max())
     inside = cv2.distanceTransform(face, cv2.DIST_L2, 3) / size
@@ -77,6 +74,27 @@ def bare_skin(texture: UInt8, points: Float32) -> UInt8:
     flat = cv2.GaussianBlur(mixed, (0, 0), sigmaX=_CHIN_BLUR * size, sigmaY=1.0)
     mixed += rise(np.asarray(rows, np.float32), *_CHIN)[..., None] * (flat - mixed)
     return np.asarray(np.clip(np.rint(mixed), 0, 255), np.uint8)
+
+
+def away_from_features(points: Float32, size: int) -> Float32:
+    """How far places lie from eyes, brows, nose and lips: float32[size, size], shares of it."""
+    free = np.asarray(_features(points, size) == 0, np.uint8)
+    return np.asarray(cv2.distanceTransform(free, cv2.DIST_L2, 5) / size, np.float32)
+
+
+def within_outline(points: Float32, size: int) -> Float32:
+    """How far places lie within the face's outline: float32[size, size], shares of it."""
+    face = _hull(points[OVAL_SLICE], size)
+    return np.asarray(cv2.distanceTransform(face, cv2.DIST_L2, 5) / size, np.float32)
+
+
+def _features(points: Float32, size: int) -> UInt8:
+    """Where eyes, nose, lips and brows are, and a little around them: 0 elsewhere."""
+    parts = (EYE_LEFT_SLICE, EYE_RIGHT_SLICE, NOSE_BASE_SLICE, LIPS_OUTER_SLICE)
+    core = _grown(_hull(np.concatenate([points[one] for one in parts]), size), _CORE * size)
+    for brow in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE):
+        core |= _grown(_hull(points[brow], size), _BROW * size)
+    return core
 
 
 def _skin(texture: UInt8, core: UInt8, rows: npt.NDArray[np.floating], points: Float32) -> Float32:

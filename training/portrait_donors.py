@@ -23,6 +23,7 @@ import numpy.typing as npt
 from engines.backends.openvino import OpenVino
 from engines.embedder import FaceEmbedder, embedder_from_pack
 from engines.stylegan.details import write_details
+from engines.stylegan.drawing import rise
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.light import (
     contrast_from_field,
@@ -39,7 +40,7 @@ from engines.stylegan.topology import MESH_POINTS, POINTS
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, load_texture_frame, owners
 from engines.swapper import Control, Swapper
 from training.axes import LATENT, axes
-from training.donor_skin import bare_skin
+from training.donor_skin import away_from_features, bare_skin, within_outline
 
 LIST: Final = Path(__file__).with_name("donor_portraits.csv")
 _CROP: Final = 384
@@ -56,6 +57,12 @@ _BROAD: Final = 0.03
 _MOST_GLOSS: Final = 0.22
 _MOST_SHADE: Final = 0.5
 """How much brighter and darker than even skin such patches may be, texture units."""
+_FAR: Final = (0.03, 0.14)
+"""Distances from the features between which skin becomes calm, shares of the side."""
+_RIM: Final = (0.0, 0.07)
+"""Distances within the outline between which skin becomes plain: ears and hair begin there."""
+_CALMED: Final = 0.7
+"""Share of gloss and shade that is taken away there. More would shave the sides of beards."""
 _BATCH: Final = 16
 
 Float32 = npt.NDArray[np.float32]
@@ -124,18 +131,33 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> 
     mean[:MESH_POINTS, :2] = frame.points[:MESH_POINTS]
     inside = softened(oval_from_points(mean, SOFT_SIZE), size)
     field = field_from_light(light_from_picture(skin, inside), inside)
-    bare = _evened((skin - field) / contrast_from_field(field))
+    bare = evened((skin - field) / contrast_from_field(field), frame.points)
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
 
 
-def _evened(texture: Float32) -> Float32:
-    """A texture float32[S, S, 3] without strong patches of gloss or shade.
+def evened(texture: Float32, points: Float32) -> Float32:
+    """A texture float32[S, S, 3] in even light, around 0, with its features and its beard.
 
-    A lamp's gloss on dark skin is far brighter than the skin, and would glow in another light.
+    A lamp's gloss on dark skin is far brighter than the skin, and would glow in another light. What
+    is brighter or darker on one side of a face alone is light or shade of the portrait, and so is
+    what lies far from the features: it would be a blotch on another head.
+
+    Args:
+        texture: RGB, of a face that is the same on both sides of its middle.
+        points: float32[>= MESH_POINTS, 2] of the texture frame, texture units.
     """
-    broad = cv2.GaussianBlur(texture, (0, 0), _BROAD * len(texture))
+    size = len(texture)
+    broad = cv2.GaussianBlur(texture, (0, 0), _BROAD * size)
     most = np.where(broad > 0, _MOST_GLOSS, _MOST_SHADE).astype(np.float32)
-    return np.asarray(texture + most * np.tanh(broad / most) - broad, np.float32)
+    bounded = most * np.tanh(broad / most)
+    mirrored = bounded[:, ::-1]
+    shared = np.sign(bounded) * np.minimum(np.abs(bounded), np.abs(mirrored))
+    shared[bounded * mirrored < 0] = 0
+    shared = cv2.GaussianBlur(shared, (0, 0), _BROAD * size / 2)
+    away = rise(away_from_features(points, size), *_FAR)[..., None]
+    even = texture + shared * (1 - _CALMED * away) - broad
+    inside = rise(within_outline(points, size), *_RIM)[..., None]
+    return np.asarray(even * inside, np.float32)
 
 
 def told_apart(latents: Float32) -> Float32:

@@ -230,7 +230,7 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
     rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (_EDGE * size)
     alpha = alpha * np.minimum(np.minimum.outer(rim, rim), 1.0)
     soft = cv2.GaussianBlur(must.astype(np.float32), (0, 0), 0.012 * size)
-    alpha = np.maximum(alpha, np.minimum(soft * 1.5, 1))
+    alpha = np.maximum(alpha, np.minimum(soft * 2, 1))
     return np.where(must > 0, 1.0, alpha).astype(np.float32)
 
 

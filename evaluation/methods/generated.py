@@ -16,7 +16,14 @@ from engines.embedder import FaceEmbedder, embedder_from_pack
 from engines.embedding_attributes import attributes_from_pack
 from engines.stylegan.attributes import AttributeModel, load_attributes
 from engines.stylegan.encoder import LatentEncoder
-from engines.stylegan.pack import Pack, bundled_pack, load_role, read_pack, swapper_from_pack
+from engines.stylegan.pack import (
+    Pack,
+    bundled_pack,
+    donor_latents,
+    load_role,
+    read_pack,
+    swapper_from_pack,
+)
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import Pose, ShapeModel, load_shape_model, points_from_canonical
 from engines.stylegan.sizes import LIGHT_SIZE
@@ -237,9 +244,11 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
 
 def pack_fingerprint(pack: Pack) -> str:
     """What a pack's latents depend on, 16 hexadecimal digits."""
-    names = ("donors.npz", "encoder.onnx", "generator.onnx", "shape.npz")
-    text = " ".join(pack.sha256[name] for name in names)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    networks = " ".join(
+        pack.sha256[name] for name in ("encoder.onnx", "generator.onnx", "shape.npz")
+    )
+    latents = donor_latents(pack).astype(np.float16).tobytes()
+    return hashlib.sha256(networks.encode() + latents).hexdigest()[:16]
 
 
 def _part(control: Control, rows: slice) -> Control:
