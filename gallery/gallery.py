@@ -11,6 +11,7 @@ threads.
 from __future__ import annotations
 
 import hmac
+import itertools
 import threading
 import time
 from collections import Counter
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from engines.types import Embedding, Surrogate
 from gallery.accounts import Release
-from gallery.assignments import Assignment, CoverCause, GalleryReport
+from gallery.assignments import NO_OFFER, Assignment, CoverCause, GalleryReport, Offer
 from gallery.buffer import Buffer
 from gallery.draws import draws_of, settled_place
 from gallery.errors import GalleryError, LedgerBroken, StoreUnavailable
@@ -92,6 +93,7 @@ class Gallery:
         self._guard = Guard(clock, settings.retry_s, self._roster.drop)
         self._covers: Counter[str] = Counter()
         self._order = 0
+        self._offers = itertools.count(1)
         self._swaps_below_k = 0
         self._swaps_in_doubt = 0
         self._redrawn = 0
@@ -188,39 +190,44 @@ class Gallery:
                 self._guard.run(lambda: self._reconsider(wearer, embedding, records_of(others)))
             return wearer.assignment
 
-    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
-        """Surrogates that the track may get, in their order; empty where there is no choice left.
+    def draws(self, stream: str, track: int) -> Offer:
+        """Surrogates that the track may get; none where there is no choice left.
 
         The first is the one that the track has been offered, the others are such as nobody in
-        view has.
+        view has. It takes the place of any earlier offer to the track.
         """
         with self._lock:
             wearer = self._presence.wearer(stream, track)
             if wearer is None or wearer.surrogate is None or not wearer.choices:
-                return ()
+                return NO_OFFER
             worn = worn_by(self._presence.others(stream, track, wearer.seen_s))
             first, *others = wearer.choices
             wearer.choices = (first, *self._all_unworn(others, worn))
+            number = next(self._offers)
+            wearer.assignment = replace(wearer.assignment, offer=number)
             offered, latents = wearer.surrogate, map(self._surrogates.latent, wearer.choices)
-            return tuple(Surrogate(offered.cluster, one, offered.k_real) for one in latents)
+            made = (Surrogate(offered.cluster, one, offered.k_real) for one in latents)
+            return Offer(number, tuple(made))
 
-    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+    def settle(self, stream: str, track: int, offer: int, choice: int | None) -> Assignment:
         """Let a track have one of its draws from now on, and its person wherever the scope reaches.
 
         Args:
             stream: name of the stream.
             track: number of the track within it.
-            choice: place in `draws`; None where all of them resemble the person.
+            offer: number of the offer that was tried on, see `Assignment` and `draws`.
+            choice: place in that offer; None where all of them resemble the person.
 
         Returns:
             The settled surrogate, which is another one where another worker was faster, or a
-            cause to cover the track.
+            cause to cover the track. Where the offer is not the track's last one, nothing changes:
+            what the track has now is given, and may have to be tried on.
         """
         with self._lock:
             wearer = self._presence.wearer(stream, track)
             if wearer is None:
                 return Assignment(None, "no_surrogate")
-            if wearer.surrogate is None or not wearer.choices:
+            if not wearer.choices or wearer.assignment.offer != offer:
                 return wearer.assignment
             self._redrawn += len(wearer.choices) if choice is None else choice
             others = self._presence.others(stream, track, wearer.seen_s)
@@ -425,6 +432,8 @@ class Gallery:
         if not wearer.choices or wearer.surrogate is None:
             return None
         face, offered = wearer.choices[choice], wearer.surrogate
+        if choice and not self._all_unworn([face], worn):
+            return "shared_face"  # somebody else got it while it was tried on
         if isinstance(face, Face) and self.settings.scope != "track":
             if wearer.window != self._roster.window:
                 return "broken_promise"
@@ -466,8 +475,8 @@ class Gallery:
         self._order += 1
         wearer.order, wearer.look = self._order, self._surrogates.look(face)
         surrogate = Surrogate(cluster, self._surrogates.latent(face), k_real)
-        is_settled = not wearer.choices
-        wearer.assignment = Assignment(surrogate, None, face.name, is_settled)
+        offer = next(self._offers) if wearer.choices else 0
+        wearer.assignment = Assignment(surrogate, None, face.name, offer)
 
     def _reconsider(
         self, wearer: Wearer, embedding: Embedding, others: Collection[tuple[str, int]]

@@ -103,6 +103,8 @@ class Fitting:
         if place is not None:
             return Fit(place)
         offered = draws()
+        if not offered:
+            return Fit(None, "no_surrogate")
         for start, end in ((1, 1 + _NEXT), (1 + _NEXT, len(offered))):
             if part := offered[start:end]:
                 found, cause = self._likeness(*at, part)
@@ -113,7 +115,7 @@ class Fitting:
                 if place is not None:
                     return Fit(place)
         least = int(likeness.argmin())
-        is_fit = float(likeness[least]) < self._thresholds.too_alike and least < len(offered)
+        is_fit = float(likeness[least]) < self._thresholds.too_alike
         return Fit(least if is_fit else None)
 
     def _likeness(

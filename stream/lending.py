@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.types import Embedding, Frame, Latent, Surrogate, Track
-from gallery.assignments import Assignment, GalleryReport
+from gallery.assignments import Assignment, GalleryReport, Offer
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
 from gallery.gallery import Gallery, open_gallery
@@ -59,10 +59,10 @@ class SharedGallery(Protocol):
     ) -> Assignment:
         """What a track shows; see `Gallery.assign`."""
 
-    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
+    def draws(self, stream: str, track: int) -> Offer:
         """Surrogates that a track may get; see `Gallery.draws`."""
 
-    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+    def settle(self, stream: str, track: int, offer: int, choice: int | None) -> Assignment:
         """Lets a track have one of them; see `Gallery.settle`."""
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
@@ -107,14 +107,21 @@ class GalleryLender:
         answer = self._gallery.assign(*at, embedding, own_bin, frame.time_s, tries_on=tries_on)
         if self._fitting is not None and answer.surrogate is not None and not answer.is_settled:
             first = answer.surrogate.latent
-            fit = self._fitting.choose(frame, track.face, embedding, self._draws_of(track), first)
+            number = answer.offer
+
+            def draws() -> list[Latent]:
+                nonlocal number
+                offer = self._gallery.draws(*at)
+                number = offer.number
+                return [one.latent for one in offer.surrogates]
+
+            fit = self._fitting.choose(frame, track.face, embedding, draws, first)
             if fit.cause:
                 return fit.cause
-            answer = self._gallery.settle(*at, fit.choice)
+            answer = self._gallery.settle(*at, number, fit.choice)
+            if not answer.is_settled:
+                return "no_surrogate"
         return answer.surrogate if answer.surrogate is not None else str(answer.cause)
-
-    def _draws_of(self, track: Track) -> Callable[[], Sequence[Latent]]:
-        return lambda: [one.latent for one in self._gallery.draws(self._stream, track.id)]
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far, by all streams of the gallery."""

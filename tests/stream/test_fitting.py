@@ -18,6 +18,7 @@ from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.swapper import Control, Swapper
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
+from gallery.assignments import NO_OFFER
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors
 from gallery.draws import DRAWS
 from gallery.gallery import Gallery
@@ -161,4 +162,14 @@ def test_face_that_cannot_be_painted_just_now_is_covered_and_nothing_settled() -
     answer = lender.lend(frame, TRACK, np.array([1, 0], np.float32))
     assert answer == "pose_or_occlusion"
     assert gallery.buffer.settled == {}
-    assert len(gallery.draws("door", 1)) == DRAWS
+    assert len(gallery.draws("door", 1).surrogates) == DRAWS
+
+
+def test_offer_that_the_gallery_took_back_is_covered_and_nothing_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Gallery, "draws", lambda *_: NO_OFFER)
+    given, embedder, lender = lent([0.9] * DRAWS)
+    assert given == "no_surrogate"
+    assert embedder.calls == [1]
+    assert lender.counts().redrawn == 0
