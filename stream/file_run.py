@@ -144,7 +144,7 @@ def _replacer(
         return CoverEveryFace()
     swap = engines.swap
     name = file_stream(gallery, job.source)
-    lender = GalleryLender(gallery, name, swap.attributes, swap.fitting(settings))
+    lender = GalleryLender(gallery, name, swap.attributes, swap.fitting())
     if job.kind == "image":
         swap = replace(swap, crew=None)  # one picture is drawn before others could begin
     return swap_by(swap, lender, settings)
