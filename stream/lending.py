@@ -16,8 +16,9 @@ from engines.types import Embedding, Frame, Latent, Surrogate, Track
 from gallery.assignments import Assignment, GalleryReport, Offer
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
-from gallery.gallery import Gallery, open_gallery
+from gallery.gallery import Gallery
 from gallery.ledger import Ledger
+from gallery.opening import open_gallery
 from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings, Thresholds
 from gallery.stores.memory import MemoryStore

@@ -17,7 +17,7 @@ from gallery.prompt_gallery import PromptGallery
 from gallery.simulation import NoiseMaker
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Window
-from tests.gallery.test_gallery import settings_of
+from tests.gallery.scenes import settings_of
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
