@@ -67,16 +67,18 @@ def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
     """
     size = patch.alpha.shape[0]
     crop = crop_from_picture(picture, patch.crop_from_frame, size)
-    seen = inside_of(picture, patch.crop_from_frame, size) > 0
-    head, painted = (_reduced(one.astype(np.float32)) for one in (crop, patch.pixels))
-    alpha, known = (_reduced(one.astype(np.float32)) for one in (patch.alpha, seen))
+    seen = inside_of(picture, patch.crop_from_frame, size)
+    head = _reduced(crop.astype(np.float32))
+    painted, alpha = (_reduced(one) for one in (patch.pixels, patch.alpha))
     skin = _skin_of(head, alpha)
-    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known
+    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32)
+    if not seen.all():
+        rim *= _reduced(seen.astype(np.float32))
     tone = _tone(head - painted, rim * rise(skin, *_SURELY))
-    wide = cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR)
-    pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
-    bare = np.asarray(cv2.resize(skin, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
-    return replace(patch, pixels=pixels, alpha=_behind_hair(patch, bare))
+    pixels = np.asarray(cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
+    pixels += patch.pixels
+    np.clip(pixels, 0, 255, out=pixels)
+    return replace(patch, pixels=pixels, alpha=_behind_hair(patch, skin))
 
 
 def _reduced(picture: Float32) -> Float32:
@@ -113,14 +115,20 @@ def _tone(difference: Float32, weight: Float32) -> Float32:
 
 
 def _behind_hair(patch: Patch, skin: Float32) -> Float32:
-    """Alpha without what is no skin; the identity outline stays opaque."""
-    size = patch.alpha.shape[0]
+    """Alpha without what is no skin; the identity outline stays opaque.
+
+    Args:
+        patch: of any size.
+        skin: float32[s, s] of the same crop, as coarse as it is worked on.
+    """
+    size, side = patch.alpha.shape[0], skin.shape[0]
     must = identity_mask_of(patch, size)
     away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / size
     near = 1 - rise(np.asarray(away, np.float32), *_NEAR)
-    spots = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * round(_SPOTS * size) + 1,) * 2)
+    spots = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * round(_SPOTS * side) + 1,) * 2)
     bare = cv2.morphologyEx(skin, cv2.MORPH_CLOSE, spots)
-    seen = cv2.GaussianBlur(bare, (0, 0), _SOFT * size)
+    soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * side)
+    seen = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
     alpha = patch.alpha * np.maximum(seen, near)
     alpha[must] = 1.0
     return np.asarray(alpha, np.float32)
