@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engines.alignment import crop_from_picture
 from engines.crop_regions import inside_of
 from engines.patches import Patch, identity_mask_of
-from engines.pictures import Picture
+from engines.pictures import BgrImage, Picture
 from engines.stylegan.drawing import LUMA, brightness, rise, spread
 
 __all__ = ["matched_at_rim"]
@@ -55,26 +55,28 @@ _LEAST_RIM: Final = 12.0
 Float32 = NDArray[np.float32]
 
 
-def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
+def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage | None = None) -> Patch:
     """The patch in the tone of the head around it, behind the hair on its forehead.
 
     Args:
         picture: the frame as it came.
         patch: painted, at any size.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture; cut where it is not given.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
     size = patch.alpha.shape[0]
-    crop = crop_from_picture(picture, patch.crop_from_frame, size)
+    crop = crop_from_picture(picture, patch.crop_from_frame, size) if head is None else head
     seen = inside_of(picture, patch.crop_from_frame, size)
-    head = _reduced(crop.astype(np.float32))
-    painted, alpha = (_reduced(one) for one in (patch.pixels, patch.alpha))
-    skin = _skin_of(head, alpha)
+    original, painted, alpha = (
+        _reduced(one) for one in (crop.astype(np.float32), patch.pixels, patch.alpha)
+    )
+    skin = _skin_of(original, alpha)
     rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32)
     if not seen.all():
         rim *= _reduced(seen.astype(np.float32))
-    tone = _tone(head - painted, rim * rise(skin, *_SURELY))
+    tone = _tone(original - painted, rim * rise(skin, *_SURELY))
     pixels = np.asarray(cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
     pixels += patch.pixels
     np.clip(pixels, 0, 255, out=pixels)

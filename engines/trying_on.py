@@ -142,8 +142,10 @@ def _crop_of(subject: Subject, rendered: Rendered, row: int) -> BgrImage | None:
     is_sound = bool(rendered.is_usable[row]) and bool(np.isfinite(patch.pixels).all())
     if not is_sound or not hides(subject.face, patch):
         return None
-    patch = matched_at_rim(subject.picture, sized_patch(patch))
-    patch = retouched(patch, retouch_of(subject.picture, patch), (row, look.index))
+    patch = sized_patch(patch)
+    head = crop_from_picture(subject.picture, patch.crop_from_frame, patch.alpha.shape[0])
+    patch = matched_at_rim(subject.picture, patch, head)
+    patch = retouched(patch, retouch_of(subject.picture, patch, head), (row, look.index))
     return _laid(subject, patch)
 
 
