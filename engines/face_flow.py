@@ -142,8 +142,9 @@ class FaceFlow:
 
 def _sampled(crop: Grey | Float32, places: Float32) -> Float32:
     """A crop [S, S] or [S, S, C] at places float32[K, N, 2] px of it: float32[K, N(, C)]."""
-    there = places - np.float32(0.5)  # OpenCV counts from a pixel's centre, a map from its corner
-    found = cv2.remap(crop, there, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    # OpenCV counts from a pixel's centre, a map from its corner.
+    x, y = cv2.split(places - np.float32(0.5))
+    found = cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(found, np.float32)
 
 
