@@ -143,7 +143,7 @@ class FaceFlow:
 def _sampled(crop: Grey | Float32, places: Float32) -> Float32:
     """A crop [S, S] or [S, S, C] at places float32[K, N, 2] px of it: float32[K, N(, C)]."""
     # OpenCV counts from a pixel's centre, a map from its corner.
-    x, y = (np.ascontiguousarray(places[..., axis]) - np.float32(0.5) for axis in range(2))
+    x, y = cv2.split(places - np.float32(0.5))
     found = cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(found, np.float32)
 

@@ -83,7 +83,7 @@ def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Si
         eyes: (2, 2) where the eyes shall lie, on one level, in units of the crop.
         size: side of the crop, px.
     """
-    x, y, a, b = (float(value) for value in motion)
+    x, y, a, b = motion.tolist()
     scale = size * float(eyes[1, 0] - eyes[0, 0]) / max(a * a + b * b, 1e-6)
     linear = np.array([[a, b], [-b, a]]) * scale
     shift = eyes.mean(axis=0) * size - linear @ np.array([x, y])

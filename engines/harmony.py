@@ -22,7 +22,7 @@ from engines.crop_regions import inside_of
 from engines.focus import edge_width, grey_of, slopes_of
 from engines.grain import grain
 from engines.patches import Patch, identity_mask_of
-from engines.pictures import Picture
+from engines.pictures import BgrImage, Picture
 
 __all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
 
@@ -100,17 +100,19 @@ def sized_patch(patch: Patch) -> Patch:
     return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
 
 
-def retouch_of(picture: Picture, patch: Patch) -> Retouch:
+def retouch_of(picture: Picture, patch: Patch, head: BgrImage | None = None) -> Retouch:
     """Compares a patch with the grain around it, and with the focus of what it hides.
 
     Args:
         picture: the frame as it came.
         patch: at the frame's scale, see `sized_patch`.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture; cut where it is not given.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
-    crop = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
+    size = patch.alpha.shape[0]
+    crop = crop_from_picture(picture, patch.crop_from_frame, size) if head is None else head
     hidden, ring = patch.alpha >= 1, _ring(picture, patch)
     seen, painted = (grey_of(one) for one in (crop, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
     slopes = slopes_of(seen)

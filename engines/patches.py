@@ -294,7 +294,7 @@ def hides(face: Face, patch: Patch) -> bool:
     """
     if not (np.isfinite(face.box_px).all() and np.isfinite(face.landmarks_px).all()):
         return False
-    x0, y0, x1, y1 = (float(value) for value in face.box_px)
+    x0, y0, x1, y1 = face.box_px.tolist()
     if x1 <= x0 or y1 <= y0:
         return False
     x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)

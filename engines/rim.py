@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engines.alignment import crop_from_picture
 from engines.crop_regions import inside_of
 from engines.patches import Patch, identity_mask_of
-from engines.pictures import Picture
+from engines.pictures import BgrImage, Picture
 from engines.stylegan.drawing import LUMA, brightness, rise, spread
 
 __all__ = ["matched_at_rim"]
@@ -55,28 +55,32 @@ _LEAST_RIM: Final = 12.0
 Float32 = NDArray[np.float32]
 
 
-def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
+def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage | None = None) -> Patch:
     """The patch in the tone of the head around it, behind the hair on its forehead.
 
     Args:
         picture: the frame as it came.
         patch: painted, at any size.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture; cut where it is not given.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
     size = patch.alpha.shape[0]
-    crop = crop_from_picture(picture, patch.crop_from_frame, size)
-    seen = inside_of(picture, patch.crop_from_frame, size) > 0
-    head, painted = (_reduced(one.astype(np.float32)) for one in (crop, patch.pixels))
-    alpha, known = (_reduced(one.astype(np.float32)) for one in (patch.alpha, seen))
-    skin = _skin_of(head, alpha)
-    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32) * known
-    tone = _tone(head - painted, rim * rise(skin, *_SURELY))
-    wide = cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR)
-    pixels = np.clip(patch.pixels + wide, 0, 255).astype(np.float32)
-    bare = np.asarray(cv2.resize(skin, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
-    return replace(patch, pixels=pixels, alpha=_behind_hair(patch, bare))
+    crop = crop_from_picture(picture, patch.crop_from_frame, size) if head is None else head
+    seen = inside_of(picture, patch.crop_from_frame, size)
+    original, painted, alpha = (
+        _reduced(one) for one in (crop.astype(np.float32), patch.pixels, patch.alpha)
+    )
+    skin = _skin_of(original, alpha)
+    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32)
+    if not seen.all():
+        rim *= _reduced(seen.astype(np.float32))
+    tone = _tone(original - painted, rim * rise(skin, *_SURELY))
+    pixels = np.asarray(cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
+    pixels += patch.pixels
+    np.clip(pixels, 0, 255, out=pixels)
+    return replace(patch, pixels=pixels, alpha=_behind_hair(patch, skin))
 
 
 def _reduced(picture: Float32) -> Float32:
@@ -113,14 +117,20 @@ def _tone(difference: Float32, weight: Float32) -> Float32:
 
 
 def _behind_hair(patch: Patch, skin: Float32) -> Float32:
-    """Alpha without what is no skin; the identity outline stays opaque."""
-    size = patch.alpha.shape[0]
+    """Alpha without what is no skin; the identity outline stays opaque.
+
+    Args:
+        patch: of any size.
+        skin: float32[s, s] of the same crop, as coarse as it is worked on.
+    """
+    size, side = patch.alpha.shape[0], skin.shape[0]
     must = identity_mask_of(patch, size)
     away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / size
     near = 1 - rise(np.asarray(away, np.float32), *_NEAR)
-    spots = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * round(_SPOTS * size) + 1,) * 2)
+    spots = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * round(_SPOTS * side) + 1,) * 2)
     bare = cv2.morphologyEx(skin, cv2.MORPH_CLOSE, spots)
-    seen = cv2.GaussianBlur(bare, (0, 0), _SOFT * size)
+    soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * side)
+    seen = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
     alpha = patch.alpha * np.maximum(seen, near)
     alpha[must] = 1.0
     return np.asarray(alpha, np.float32)

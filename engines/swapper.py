@@ -379,7 +379,9 @@ def _pixels(image: Float32, light: Float32, insides: Sequence[Float32]) -> Float
     made = np.empty((len(image), size, size, 3), np.float32)
     for planes, lamp, inside, picture in zip(image, light, insides, made, strict=True):
         lit = under_light(cv2.merge(planes[::-1]), lamp, inside)
-        np.clip((lit + 1) * np.float32(127.5), 0, 255, out=picture)
+        lit += 1
+        lit *= np.float32(127.5)
+        np.clip(lit, 0, 255, out=picture)
     return made
 
 

@@ -47,6 +47,9 @@ _ASTRAY: Final = 0.015
 """Distance, a share of the patch's side, from which a pixel's way there and back misses it: a
 hand passed before the face, or it turned away."""
 
+_MEAN: Final = np.full((1, 3), 1 / 3, np.float32)
+"""Weights of a mean over colours."""
+
 Float32 = NDArray[np.float32]
 
 
@@ -121,11 +124,16 @@ def _mixed(now: Float32, before: _Before) -> Float32:
     size = now.shape[0]
     lines = before.pixels - now
     lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
-    square = _sized(np.einsum("hwc,hwc->hw", lines, lines) / 3, _COARSE_SIDE)
+    square = np.asarray(cv2.transform(cv2.multiply(lines, lines), _MEAN), np.float32)
+    square = _sized(square, _COARSE_SIDE)
     differs = np.asarray(_blurred(square, _NEAR) / np.square(before.agreeing), np.float32)
     kept = np.float32(_KEPT) / (1 + differs)
-    lines *= (_sized(kept, size) * before.trust)[..., None]
-    return np.clip(now + lines, 0, 255, out=lines)
+    share = _sized(kept, size)
+    share *= before.trust
+    # Broadcasting along a last axis of three would take several times as long.
+    cv2.multiply(lines, cv2.merge([share] * 3), dst=lines)
+    cv2.add(lines, now, dst=lines)
+    return np.clip(lines, 0, 255, out=lines)
 
 
 def _blurred(values: Float32, share: float) -> Float32:

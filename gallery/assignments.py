@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from engines.types import Surrogate
 
-__all__ = ["Assignment", "CoverCause", "GalleryReport"]
+__all__ = ["NO_OFFER", "Assignment", "CoverCause", "GalleryReport", "Offer"]
 
 CoverCause = Literal[
     "no_embedding",
@@ -46,14 +46,14 @@ class Assignment:
         surrogate: the face; None where the track is covered.
         cause: why it is covered; None where it is not.
         face: opaque name of the surrogate, the same whenever it is the same face; "" for none.
-        is_settled: the surrogate stays; else it must be tried on, and `Gallery.settle` called,
-            before it is shown.
+        offer: number of the offer whose first surrogate this is: it must be tried on, and
+            `Gallery.settle` called, before it is shown. 0 where it stays.
     """
 
     surrogate: Surrogate | None
     cause: CoverCause | None
     face: str = ""
-    is_settled: bool = True
+    offer: int = 0
 
     def __post_init__(self) -> None:
         if (self.surrogate is None) == (self.cause is None):
@@ -63,6 +63,27 @@ class Assignment:
     def is_covered(self) -> bool:
         """No surrogate: put a solid cover over the face."""
         return self.surrogate is None
+
+    @property
+    def is_settled(self) -> bool:
+        """What the track wears stays, a cover until the next answer."""
+        return self.offer == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Surrogates that a track may get, until one of them is settled.
+
+    Attributes:
+        number: tells it from all other offers of the gallery; 0 where there is no choice.
+        surrogates: the draws, in their order.
+    """
+
+    number: int
+    surrogates: tuple[Surrogate, ...]
+
+
+NO_OFFER: Final = Offer(0, ())
 
 
 @dataclass(frozen=True, slots=True)

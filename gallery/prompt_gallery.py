@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from engines.types import Embedding, Surrogate
-from gallery.assignments import Assignment, GalleryReport
+from engines.types import Embedding
+from gallery.assignments import NO_OFFER, Assignment, GalleryReport, Offer
 from gallery.gallery import Gallery
 
 __all__ = ["PromptGallery"]
@@ -109,14 +109,14 @@ class PromptGallery:
         self._wait(asked)
         return self._known(stream, track, time_s) or _COVERED
 
-    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
+    def draws(self, stream: str, track: int) -> Offer:
         """Surrogates that the track may get; none while the store is held up."""
-        found: list[tuple[Surrogate, ...]] = []
+        found: list[Offer] = []
         question = _Question(lambda: self._gallery.draws(stream, track), found.append)
         self._wait(self._ask(("draws", stream, track), question))
-        return found[0] if found else ()
+        return found[0] if found else NO_OFFER
 
-    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+    def settle(self, stream: str, track: int, offer: int, choice: int | None) -> Assignment:
         """Lets the track have one of its draws; see `Gallery.settle`.
 
         While the store is held up it is covered for `store_unavailable`, and asked about again.
@@ -128,7 +128,7 @@ class PromptGallery:
             found.append(answer)
             self._settled(view, track, answer)
 
-        question = _Question(lambda: self._gallery.settle(stream, track, choice), learn)
+        question = _Question(lambda: self._gallery.settle(stream, track, offer, choice), learn)
         self._wait(self._ask(("settle", stream, track), question))
         return found[0] if found else _COVERED
 

@@ -363,9 +363,9 @@ class Crowd:
 
     def _tried_on(self, track: int, stream: str) -> Assignment:
         """Takes any draw, or none at all: as if the others resembled the human."""
-        draws = self._gallery.draws(stream, track)
-        choice = None if track % 13 == 0 else track // 2 % len(draws)
-        return self._gallery.settle(stream, track, choice)
+        offer = self._gallery.draws(stream, track)
+        choice = None if track % 13 == 0 else track // 2 % len(offer.surrogates)
+        return self._gallery.settle(stream, track, offer.number, choice)
 
     def _is_worn_in_view(self, stream: str, face: str) -> bool:
         seen = [truth for truth in self._tracks.values() if truth.stream == stream]

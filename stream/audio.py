@@ -16,7 +16,7 @@ from av.packet import Packet
 from av.stream import Discard, Stream
 
 from stream.containers import Container, can_copy, has_unnamed_channels
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.inspection import has_decoder
 from stream.metadata import PICTURE_TRACKS, is_bare_sound, passing_tags
 from stream.sound_passage import Copied, Passage, Transcoded

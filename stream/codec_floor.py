@@ -18,7 +18,8 @@ import av
 import numpy as np
 
 from stream.containers import Container, container_of
-from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
+from stream.encoder_options import EncodeSettings
+from stream.encoders import EncoderChoice, choose_encoder
 from stream.errors import reading, writing
 from stream.file_source import FileSource
 from stream.inspection import chosen_video, opened_input

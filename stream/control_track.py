@@ -119,7 +119,7 @@ class ControlTrack:
 
     def knows(self, index: int) -> bool:
         """Whether a frame was looked at."""
-        return any(look.index == index for look in self._looks)
+        return index in [look.index for look in self._looks]
 
     def hide(self) -> None:
         """Told that the face is covered after all; a swap then waits as after a doubt."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,16 +71,14 @@ class SwapEngines:
     attributes: AttributeReader | None = None
     crew: FaceCrew | None = None
 
-    def fitting(self, settings: Settings, painter: Painter | None = None) -> Fitting:
-        """Tries surrogates on as the settings have them drawn.
+    def fitting(self, painter: Painter | None = None, step_s: float = math.inf) -> Fitting:
+        """Tries surrogates on.
 
         Args:
-            settings: of the stream.
             painter: paints in this process; the engines' own where None.
+            step_s: see `Fitting`.
         """
-        draws_foreground = settings.privacy.foreground == "drawn"
-        at = (painter or self.painter, self.embedder, self.thresholds)
-        return Fitting(*at, draws_foreground=draws_foreground)
+        return Fitting(painter or self.painter, self.embedder, self.thresholds, step_s)
 
 
 @dataclass(frozen=True, slots=True)

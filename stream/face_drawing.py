@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from engines.alignment import scale_of
+from engines.alignment import crop_from_picture, scale_of
 from engines.compositor import Patch
 from engines.control_reading import ControlReader, Painter
 from engines.harmony import Retouch, retouch_of, retouched, sized_patch
@@ -220,10 +220,11 @@ def _retouched(patch: Patch, frame: Frame, track: int, memory: FaceMemory) -> Pa
         return patch  # for the compositor to refuse
     patch = sized_patch(patch)
     patch = memory.painted.steadied(patch, frame.index, memory.control.flow)
-    patch = matched_at_rim(frame.picture, patch)
+    head = crop_from_picture(frame.picture, patch.crop_from_frame, patch.alpha.shape[0])
+    patch = matched_at_rim(frame.picture, patch, head)
     if memory.retouch is None or frame.index - memory.compared_frame >= _COMPARE_FRAMES:
         memory.compared_frame = frame.index
         known = memory.retouch
-        found = retouch_of(frame.picture, patch)
+        found = retouch_of(frame.picture, patch, head)
         memory.retouch = known.followed_by(found, _COMPARED_SHARE) if known else found
     return retouched(patch, memory.retouch, (track, frame.index))

@@ -16,7 +16,7 @@ from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
 from stream.detection_setup import file_schedule, finder_for, tracker_for
 from stream.digests import file_digest
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.engine_set import EngineSet
 from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
@@ -144,7 +144,7 @@ def _replacer(
         return CoverEveryFace()
     swap = engines.swap
     name = file_stream(gallery, job.source)
-    lender = GalleryLender(gallery, name, swap.attributes, swap.fitting(settings))
+    lender = GalleryLender(gallery, name, swap.attributes, swap.fitting())
     if job.kind == "image":
         swap = replace(swap, crew=None)  # one picture is drawn before others could begin
     return swap_by(swap, lender, settings)

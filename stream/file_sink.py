@@ -6,7 +6,8 @@ from pathlib import Path
 
 from engines.compositor import Composite
 from stream.containers import container_of
-from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
+from stream.encoder_options import EncodeSettings
+from stream.encoders import EncoderChoice, choose_encoder
 from stream.errors import OutputNotWritable, writing
 from stream.output_file import OutputFile, shaped_for
 from stream.probe import MediaProbe

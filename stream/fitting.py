@@ -2,34 +2,35 @@
 
 A surrogate is painted over the subject's own picture as it will be shown, and the embedder compares
 the result with the subject. Nothing of the comparison reaches what is painted: it only passes over
-draws, which keyed randomness had dealt.
+draws, which keyed randomness had dealt. A file waits until the choice is known; a live stream
+compares a draw or a few in each frame and covers the person meanwhile.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, crop_from_picture, inverse_of, kveil_from_landmarks
 from engines.control_reading import ControlReader, Painter
 from engines.embedder import PersonThresholds
-from engines.face_look import Look
-from engines.patches import Patch, warped_patch
-from engines.pictures import picture_from_bgr
+from engines.trying_on import Subject, subject_from_frame, tried_on
 from engines.types import Embedding, Face, Frame, Latent
-from stream.face_drawing import UNFIT, FaceDrawer, FaceMemory, Wearing
+from stream.face_drawing import UNFIT
 from stream.track_embedding import Embedder
 
-__all__ = ["Fit", "Fitting", "first_unlike"]
+__all__ = ["TRYING_ON", "Fit", "Fitting", "Trial", "first_unlike"]
 
-_SIZE: Final = 128
-"""Side of the crops that are compared, px: what the embedder takes."""
+TRYING_ON: Final = "trying_on"
+"""Why a person is covered whose surrogate is not chosen yet."""
 _NEXT: Final = 4
-"""Draws that are painted at once where the first one resembles; all others follow together."""
+"""Draws that are painted at once where the first one resembles and all may be painted in one
+frame; all others follow together."""
 
 Float32 = NDArray[np.float32]
 
@@ -48,6 +49,24 @@ class Fit:
     cause: str = ""
 
 
+@dataclass(slots=True)
+class Trial:
+    """One person on whom draws are tried.
+
+    Attributes:
+        subject: the person's face.
+        embedding: (D,) float32 unit vector of the person.
+        offered: latents of the draws, as far as they were asked for.
+        likeness: cosines of those that were tried on, in their order; infinite where one could
+            not be painted.
+    """
+
+    subject: Subject
+    embedding: Embedding
+    offered: Sequence[Latent]
+    likeness: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
+
+
 class Fitting:
     """Compares people with surrogates painted over them.
 
@@ -55,7 +74,10 @@ class Fitting:
         painter: control and generator, as they draw what is shown.
         embedder: tells people apart.
         thresholds: cosines from which a surrogate resembles its subject, and too much.
-        draws_foreground: what is in front of a face is drawn again, as it will be.
+        step_s: time of a step after which no further draw is begun; at least one is tried on.
+            When it grows, people are shown sooner and frames are later. By default all draws are
+            tried on in one step.
+        clock: seconds, never going back.
     """
 
     def __init__(
@@ -63,84 +85,93 @@ class Fitting:
         painter: Painter,
         embedder: Embedder,
         thresholds: PersonThresholds,
-        *,
-        draws_foreground: bool = False,
+        step_s: float = math.inf,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._painter = painter
         self._reader = ControlReader(painter)
         self._embedder = embedder
         self._thresholds = thresholds
-        self._draws_foreground = draws_foreground
+        self._step_s = step_s
+        self._clock = clock
 
-    def choose(
-        self,
-        frame: Frame,
-        face: Face,
-        embedding: Embedding,
-        draws: Callable[[], Sequence[Latent]],
-        first: Latent,
-    ) -> Fit:
-        """The first draw that does not resemble the subject; else the one that does least.
+    @property
+    def is_spread(self) -> bool:
+        """Whether people are tried on over several frames."""
+        return math.isfinite(self._step_s)
 
-        The first one is painted alone, others only where it resembles, in two batches.
+    def begin(self, frame: Frame, face: Face, embedding: Embedding, first: Latent) -> Trial | Fit:
+        """Reads a face that surrogates shall be tried on.
 
         Args:
-            frame: shows the subject.
+            frame: shows the subject; not needed any more afterwards.
             face: where.
             embedding: (D,) float32 unit vector of the subject.
-            draws: gives the latents of all draws, the first one's included.
             first: latent of the first draw.
+
+        Returns:
+            The trial, or a fit without choice where the face cannot be painted just now.
 
         Raises:
             EngineFault: a network failed.
         """
         (look,) = self._reader.looks([(frame, face)])
-        at = (frame, face, look, embedding)
-        likeness, cause = self._likeness(*at, [first])
-        if cause:
-            return Fit(None, cause)
-        place = first_unlike(likeness, self._thresholds.alike)
+        subject = subject_from_frame(frame.picture, face, look)
+        if subject is None:
+            return Fit(None, UNFIT)
+        return Trial(subject, embedding, [first])
+
+    def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
+        """Tries further draws on, in their order; None while it is open which one is chosen.
+
+        It is the first draw that does not resemble the subject; else the one that does least.
+
+        Args:
+            trial: of `begin`; goes on.
+            draws: gives the latents of all draws, the first one's included; called once, where
+                the first one resembles.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        end_s = self._clock() + self._step_s
+        while (fit := self._compared(trial, draws)) is None and self._clock() < end_s:
+            pass
+        return fit
+
+    def _compared(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
+        """Tries the next draws on that are painted together."""
+        part = trial.offered[len(trial.likeness) :][: self._most_at_once(trial)]
+        found = self._likeness(trial, part)
+        if not len(trial.likeness) and np.isinf(found).all():
+            return Fit(None, UNFIT)
+        trial.likeness = np.concatenate([trial.likeness, found])
+        place = first_unlike(trial.likeness, self._thresholds.alike)
         if place is not None:
             return Fit(place)
-        offered = draws()
-        for start, end in ((1, 1 + _NEXT), (1 + _NEXT, len(offered))):
-            if part := offered[start:end]:
-                found, cause = self._likeness(*at, part)
-                if cause:
-                    return Fit(None, cause)
-                likeness = np.concatenate([likeness, found])
-                place = first_unlike(likeness, self._thresholds.alike)
-                if place is not None:
-                    return Fit(place)
-        least = int(likeness.argmin())
-        is_fit = float(likeness[least]) < self._thresholds.too_alike and least < len(offered)
+        if len(trial.likeness) == 1:
+            trial.offered = draws()
+            if not trial.offered:
+                return Fit(None, "no_surrogate")
+        if len(trial.likeness) < len(trial.offered):
+            return None
+        least = int(trial.likeness.argmin())
+        is_fit = float(trial.likeness[least]) < self._thresholds.too_alike
         return Fit(least if is_fit else None)
 
-    def _likeness(
-        self,
-        frame: Frame,
-        face: Face,
-        look: Look,
-        embedding: Embedding,
-        latents: Sequence[Latent],
-    ) -> tuple[Float32, str]:
-        """Cosines (N,) float32, infinite where nothing could be painted, and why not."""
-        drawer = FaceDrawer(self._painter, draws_foreground=self._draws_foreground)
-        for name in range(len(latents)):  # the face is read once, whoever is painted on it
-            memory = FaceMemory()
-            memory.control.add(look, frame.picture)
-            drawer.take_over(name, memory)
-        drawn = drawer.draw(frame, [Wearing(n, face, one) for n, one in enumerate(latents)])
+    def _most_at_once(self, trial: Trial) -> int:
+        if self.is_spread:
+            return 1
+        return _NEXT if len(trial.likeness) == 1 else len(trial.offered)
+
+    def _likeness(self, trial: Trial, latents: Sequence[Latent]) -> Float32:
+        """Cosines (N,) float32, infinite where a face could not be painted."""
+        subjects = [trial.subject] * len(latents)
+        crops, rows = tried_on(self._painter, subjects, np.stack(latents))
         found = np.full(len(latents), np.inf, np.float32)
-        patches = {n: one for n, one in drawn.patches.items() if isinstance(one, Patch)}
-        if not patches:
-            return found, next(iter(drawn.causes.values()), UNFIT)
-        crop_from_frame = kveil_from_landmarks(face.landmarks_px, _SIZE)
-        crop = crop_from_picture(frame.picture, crop_from_frame, _SIZE)
-        rows = sorted(patches)
-        crops = [_laid(crop, patches[row], crop_from_frame) for row in rows]
-        found[rows] = self._embedder.embed(np.stack(crops)) @ embedding
-        return found, ""
+        if len(rows):
+            found[rows] = self._embedder.embed(crops) @ trial.embedding
+        return found
 
 
 def first_unlike(likeness: Float32, alike: float) -> int | None:
@@ -151,14 +182,3 @@ def first_unlike(likeness: Float32, alike: float) -> int | None:
     """
     places = np.flatnonzero(likeness < alike)
     return int(places[0]) if len(places) else None
-
-
-def _laid(crop: NDArray[np.uint8], patch: Patch, crop_from_frame: Similarity) -> NDArray[np.uint8]:
-    """A crop uint8 S×S×3 BGR with a patch over it."""
-    frame_from_crop = np.vstack([inverse_of(crop_from_frame), [0, 0, 1]])
-    place = (patch.crop_from_frame.astype(np.float64) @ frame_from_crop).astype(np.float32)
-    picture = picture_from_bgr(crop.copy())
-    placed = warped_patch(picture, replace(patch, crop_from_frame=place))
-    if placed is not None:
-        picture.lay(placed.top, placed.left, placed.layer)
-    return picture.bgr()

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from engines.compositor import Composite
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.errors import OutputNotWritable, UsageRefused, writing
 from stream.file_sink import checked_composite
 from stream.image_source import ImageSource, counted
 from stream.partial_file import PartialFile, made_folder
-from stream.stills import IMAGE_ENDINGS, Beside, encoded_still, lost_in
+from stream.still_writing import encoded_still, lost_in
+from stream.stills import IMAGE_ENDINGS, Beside
 
 __all__ = ["ImageSink"]
 

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from config.settings import Settings
 from engines.embedder import PersonThresholds
 from engines.types import Embedding, Frame, Latent, Surrogate, Track
-from gallery.assignments import Assignment, GalleryReport
+from gallery.assignments import Assignment, GalleryReport, Offer
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
-from gallery.gallery import Gallery, open_gallery
+from gallery.gallery import Gallery
 from gallery.ledger import Ledger
+from gallery.opening import open_gallery
 from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings, Thresholds
 from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker
 from stream.file_names import text_of
-from stream.fitting import Fitting
+from stream.fitting import TRYING_ON, Fit, Fitting, Trial
 from stream.report import ClusterCounts
+from stream.unseen_tracks import forget_unseen
 
 __all__ = [
     "BinReader",
@@ -59,10 +62,10 @@ class SharedGallery(Protocol):
     ) -> Assignment:
         """What a track shows; see `Gallery.assign`."""
 
-    def draws(self, stream: str, track: int) -> tuple[Surrogate, ...]:
+    def draws(self, stream: str, track: int) -> Offer:
         """Surrogates that a track may get; see `Gallery.draws`."""
 
-    def settle(self, stream: str, track: int, choice: int | None) -> Assignment:
+    def settle(self, stream: str, track: int, offer: int, choice: int | None) -> Assignment:
         """Lets a track have one of them; see `Gallery.settle`."""
 
     def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
@@ -72,6 +75,23 @@ class SharedGallery(Protocol):
         """Counts and k so far."""
 
 
+@dataclass(slots=True)
+class _Tried:
+    """A track on which surrogates are tried.
+
+    Attributes:
+        fitting: tries them on.
+        trial: how far it is.
+        offer: number of the gallery's offer that they are from.
+        seen_frame: index of the last frame that the track was in view.
+    """
+
+    fitting: Fitting
+    trial: Trial
+    offer: int
+    seen_frame: int
+
+
 class GalleryLender:
     """Asks the gallery in the name of one stream.
 
@@ -79,7 +99,8 @@ class GalleryLender:
         gallery: shared by all streams.
         stream: name of this one.
         attributes: reads bins off the embeddings of new tracks; None for no bins.
-        fitting: tries surrogates on before they are given; None gives them untried.
+        fitting: tries surrogates on before they are given, in one call of `lend` or in several;
+            None gives them untried.
     """
 
     def __init__(
@@ -93,28 +114,63 @@ class GalleryLender:
         self._stream = stream
         self._attributes = attributes
         self._fitting = fitting
+        self._trials: dict[int, _Tried] = {}
 
     def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
         """Tells the gallery who is in view; gives the tracks whose face another one wears."""
         numbers = [track.id for track in tracks]
+        for number in self._trials.keys() & set(numbers):
+            self._trials[number].seen_frame = frame.index
+        forget_unseen(self._trials, frame.index)
         return self._gallery.visible(self._stream, numbers, frame.time_s)
 
     def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
-        """The track's surrogate, or why it has none."""
-        own_bin = self._attributes.bin_of(embedding) if self._attributes else None
-        at = (self._stream, track.id)
-        tries_on = self._fitting is not None
-        answer = self._gallery.assign(*at, embedding, own_bin, frame.time_s, tries_on=tries_on)
-        if self._fitting is not None and answer.surrogate is not None and not answer.is_settled:
-            first = answer.surrogate.latent
-            fit = self._fitting.choose(frame, track.face, embedding, self._draws_of(track), first)
-            if fit.cause:
-                return fit.cause
-            answer = self._gallery.settle(*at, fit.choice)
-        return answer.surrogate if answer.surrogate is not None else str(answer.cause)
+        """The track's surrogate, or why it has none.
 
-    def _draws_of(self, track: Track) -> Callable[[], Sequence[Latent]]:
-        return lambda: [one.latent for one in self._gallery.draws(self._stream, track.id)]
+        Where it is `TRYING_ON`, the next frame's call goes on, whatever embedding it brings.
+
+        Raises:
+            EngineFault: a network failed; the next call begins anew.
+        """
+        tried = self._trials.pop(track.id, None)
+        if tried is None:
+            begun = self._begin(frame, track, embedding)
+            if not isinstance(begun, _Tried):
+                return begun
+            tried = begun
+            if tried.fitting.is_spread:
+                self._trials[track.id] = tried
+                return TRYING_ON
+        tried.seen_frame = frame.index
+        return self._go_on(track, tried)
+
+    def _begin(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str | _Tried:
+        """What the gallery gives; a trial where that must be tried on."""
+        own_bin = self._attributes.bin_of(embedding) if self._attributes else None
+        at, tries_on = (self._stream, track.id), self._fitting is not None
+        answer = self._gallery.assign(*at, embedding, own_bin, frame.time_s, tries_on=tries_on)
+        if answer.surrogate is None or answer.is_settled or self._fitting is None:
+            return _given(answer)
+        first = answer.surrogate.latent
+        trial = self._fitting.begin(frame, track.face, embedding, first)
+        if isinstance(trial, Fit):
+            return trial.cause
+        return _Tried(self._fitting, trial, answer.offer, frame.index)
+
+    def _go_on(self, track: Track, tried: _Tried) -> Surrogate | str:
+        """One step of a trial, and what comes of it."""
+        at = (self._stream, track.id)
+
+        def draws() -> list[Latent]:
+            offer = self._gallery.draws(*at)
+            tried.offer = offer.number
+            return [one.latent for one in offer.surrogates]
+
+        fit = tried.fitting.step(tried.trial, draws)
+        if fit is None:
+            self._trials[track.id] = tried
+            return TRYING_ON
+        return fit.cause or _given(self._gallery.settle(*at, tried.offer, fit.choice))
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far, by all streams of the gallery."""
@@ -131,6 +187,13 @@ class GalleryLender:
             redrawn=known.redrawn,
             store_failures=known.store_failures,
         )
+
+
+def _given(answer: Assignment) -> Surrogate | str:
+    """What a track may show of an answer: nothing that has not been tried on."""
+    if answer.surrogate is None:
+        return str(answer.cause)
+    return answer.surrogate if answer.is_settled else "no_surrogate"
 
 
 def file_stream(gallery: Gallery, path: Path) -> str:

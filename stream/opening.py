@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.errors import UsageRefused
 from stream.file_sink import FileSink
 from stream.file_source import MAX_PIXELS, FileSource

@@ -14,7 +14,8 @@ from av.video.stream import VideoStream
 
 from stream.audio import SideTracks
 from stream.containers import Container, muxer_options
-from stream.encoders import EncoderChoice, EncodeSettings
+from stream.encoder_options import EncodeSettings
+from stream.encoders import EncoderChoice
 from stream.errors import writing
 from stream.inspection import opened_input
 from stream.lost_samples import lost_samples

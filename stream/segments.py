@@ -27,7 +27,8 @@ from av.video.stream import VideoStream
 from engines.compositor import Composite
 from stream.containers import container_of
 from stream.digests import file_digest
-from stream.encoders import EncoderChoice, EncodeSettings, choose_encoder
+from stream.encoder_options import EncodeSettings
+from stream.encoders import EncoderChoice, choose_encoder
 from stream.errors import OutputNotWritable, writing
 from stream.file_names import name_beside
 from stream.file_sink import checked_composite, clock_notes

@@ -18,6 +18,7 @@ def swap_by(
     source: SurrogateSource,
     settings: Settings,
     painter: Painter | None = None,
+    asks_per_frame: int | None = None,
 ) -> SwapEveryFace:
     """The replacer of one stream.
 
@@ -26,6 +27,7 @@ def swap_by(
         source: lends the surrogates.
         settings: of the stream.
         painter: paints in this process; the engines' own where None.
+        asks_per_frame: see `SwapEveryFace`.
     """
     return SwapEveryFace(
         painter or engines.painter,
@@ -34,4 +36,5 @@ def swap_by(
         settings.privacy,
         settings.cover.margin,
         elsewhere=None if engines.crew is None else partial(CrewDrawing, engines.crew),
+        asks_per_frame=asks_per_frame,
     )

@@ -23,6 +23,7 @@ from gallery.errors import EmbeddingsRejected
 from gallery.people import SharpestMean
 from stream.control_track import REACH_S
 from stream.face_drawing import UNFIT, FaceDrawer, FaceDrawing, Wearing
+from stream.fitting import TRYING_ON
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
 from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
@@ -38,6 +39,9 @@ _SMALL_AGAIN = 1.2
 _ASK_AGAIN_FRAMES = 25
 _ASK_SOON_FRAMES = 5
 """The same where the face could not be painted just then, and so not be tried on."""
+_NO_SURROGATE = "no_surrogate"
+_KNOWN = (UNFIT, TRYING_ON)
+"""Why people wait who need not be described again when they are asked for."""
 _ASK_LATE_FRAMES = 250
 """The same where every draw resembled the person: trying a dozen on is dear."""
 _DEFAULT_PRIVACY = Privacy()
@@ -62,7 +66,7 @@ class _Person:
 
     seen: SharpestMean
     latent: Latent | None = None
-    cause: str = "no_surrogate"
+    cause: str = _NO_SURROGATE
     asked_frame: int = -_ASK_LATE_FRAMES
     seen_frame: int = 0
     is_small: bool = False
@@ -80,6 +84,9 @@ class SwapEveryFace:
             its box.
         elsewhere: draws with the help of other processes, given what draws in this one; without
             it all are drawn here.
+        asks_per_frame: people that a surrogate is asked for in one frame, others wait under their
+            covers; None for all. When it grows, a crowd is shown sooner, and the frames in which
+            people come are later.
     """
 
     def __init__(
@@ -90,11 +97,13 @@ class SwapEveryFace:
         privacy: Privacy = _DEFAULT_PRIVACY,
         margin: float = DEFAULT_MARGIN,
         elsewhere: Callable[[FaceDrawer], FaceDrawing] | None = None,
+        asks_per_frame: int | None = None,
     ) -> None:
         self._size = painter.size
         self._embedder = TrackEmbedder(embedder, painter.size)
         self._source = source
         self._margin = margin
+        self._asks_per_frame = asks_per_frame
         drawer = FaceDrawer(painter, draws_foreground=privacy.foreground == "drawn")
         self._drawing: FaceDrawing = elsewhere(drawer) if elsewhere else drawer
         self._watch = WearerWatch(embedder, painter.size)
@@ -196,6 +205,7 @@ class SwapEveryFace:
 
     def _dress(self, frame: Frame, tracks: Sequence[Track]) -> None:
         """Asks for the surrogates of tracks that have none, now and then again."""
+        due: list[tuple[Track, _Person]] = []
         for track in tracks:
             person = self._people.get(track.id)
             if person is None:
@@ -203,35 +213,44 @@ class SwapEveryFace:
             person.seen_frame = frame.index
             is_due = frame.index - person.asked_frame >= _pause(person.cause)
             if person.latent is None and is_due:
-                person.asked_frame = frame.index
-                one = kveil_from_landmarks(track.face.landmarks_px, self._size)
-                crop = crop_from_picture(frame.picture, one, self._size)
-                self._ask(frame, track, crop, person)
+                due.append((track, person))
+        due.sort(key=lambda one: (one[1].cause != TRYING_ON, one[1].asked_frame))
+        for track, person in due[: self._asks_per_frame]:
+            self._ask(frame, track, person)
 
-    def _ask(self, frame: Frame, track: Track, crop: NDArray[np.uint8], person: _Person) -> None:
+    def _ask(self, frame: Frame, track: Track, person: _Person) -> None:
+        person.asked_frame = frame.index
+        before, person.cause = person.cause, _NO_SURROGATE  # where this fails
         try:
-            if person.cause == UNFIT and len(person.seen):  # who it is is known by now
+            if before in _KNOWN and len(person.seen):  # who it is is known by now
                 embedding = person.seen.embedding()
             else:
-                embedding = self._embedder.embed(track.id, crop, person.seen)
+                embedding = self._embedder.embed(track.id, self._crop(frame, track), person.seen)
         except EmbeddingsRejected:
             person.cause = "unusable_embedding"
             return
         answer = self._source.lend(frame, track, embedding)
         if isinstance(answer, Surrogate):
             person.latent = answer.latent
-            self._watch.lent(frame, self._tracks[track.id], embedding)
         else:
             person.cause = answer
+        is_told = isinstance(answer, Surrogate) or answer == TRYING_ON
+        if is_told and before != TRYING_ON:
+            self._watch.lent(frame, self._tracks[track.id], embedding)
+
+    def _crop(self, frame: Frame, track: Track) -> NDArray[np.uint8]:
+        one = kveil_from_landmarks(track.face.landmarks_px, self._size)
+        return crop_from_picture(frame.picture, one, self._size)
 
 
 def _pause(cause: str) -> int:
     """Frames after which a surrogate is asked for again.
 
-    >>> _pause("too_alike") > _pause("below_k") > _pause("pose_or_occlusion")
+    >>> _pause("too_alike") > _pause("below_k") > _pause("pose_or_occlusion") > _pause("trying_on")
     True
     """
-    return {UNFIT: _ASK_SOON_FRAMES, "too_alike": _ASK_LATE_FRAMES}.get(cause, _ASK_AGAIN_FRAMES)
+    pauses = {TRYING_ON: 1, UNFIT: _ASK_SOON_FRAMES, "too_alike": _ASK_LATE_FRAMES}
+    return pauses.get(cause, _ASK_AGAIN_FRAMES)
 
 
 def _cause_by_track(track: Track) -> str:

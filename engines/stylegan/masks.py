@@ -6,6 +6,8 @@ rim runs over skin: outwards beyond jaw and cheeks, and inwards over forehead an
 hairline and ears stay as they are.
 """
 
+import math
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -218,20 +220,29 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
     face = cv2.bitwise_or(_filled(outline, size), must)
     away = cv2.distanceTransform(1 - face, cv2.DIST_L2, 3) / size
     within = cv2.distanceTransform(face, cv2.DIST_L2, 3) / size
-    below = np.clip(1 - (away - _GROWTH) / FEATHER, 0, 1)
-    rows = ((np.arange(size) + 0.5) / size).astype(np.float32)
+    alpha = np.asarray((_GROWTH - away) * np.float32(1 / FEATHER) + np.float32(1), np.float32)
+    np.clip(alpha, 0, 1, out=alpha)
     eyes = float(np.mean([points[part, 1].mean() for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]))
     brow, top = float(identity[:, 1].min()), float(outline[:, 1].min())
+    above = slice(0, min(max(math.ceil(eyes * size), 0), size))
+    rows = ((np.arange(size)[above] + 0.5) / size).astype(np.float32)
     up = (brow - rows) / max(brow - top, _FAINT)
-    side = rise(np.asarray(within - away + _BEYOND, np.float32), 0.0, _TEMPLE)
-    above = (1 - rise(up.astype(np.float32), *_FOREHEAD))[:, None] * side
-    share = rise((eyes - rows).astype(np.float32), 0.0, max(eyes - brow, 0.02))[:, None]
-    alpha = np.maximum(below * (1 - share) + above * share, 0)
-    rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (_EDGE * size)
-    alpha = alpha * np.minimum(np.minimum.outer(rim, rim), 1.0)
+    share = rise((eyes - rows).astype(np.float32), 0.0, max(eyes - brow, 0.02))
+    side = rise(np.asarray(within[above] - away[above] + _BEYOND, np.float32), 0.0, _TEMPLE)
+    alpha[above] *= (1 - share)[:, None]
+    alpha[above] += ((1 - rise(up.astype(np.float32), *_FOREHEAD)) * share)[:, None] * side
+    alpha *= _edges(size)
     soft = cv2.GaussianBlur(must.astype(np.float32), (0, 0), 0.012 * size)
-    alpha = np.maximum(alpha, np.minimum(soft * 2, 1))
-    return np.where(must > 0, 1.0, alpha).astype(np.float32)
+    np.maximum(alpha, np.minimum(soft * np.float32(2), 1), out=alpha)
+    alpha[must > 0] = 1.0
+    return alpha
+
+
+@lru_cache(maxsize=8)
+def _edges(size: int) -> Float32:
+    """1 within a patch, falling to 0 along its edges: float32[size, size], shared."""
+    rim = np.minimum(np.arange(size) + 0.5, size - np.arange(size) - 0.5) / (_EDGE * size)
+    return np.asarray(np.minimum(np.minimum.outer(rim, rim), 1.0), np.float32)
 
 
 def _filled(outline: Float32, size: int) -> npt.NDArray[np.uint8]:

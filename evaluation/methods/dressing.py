@@ -22,7 +22,7 @@ from engines.swapper import Control, Rendered
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces
 
-__all__ = ["covered", "dressed"]
+__all__ = ["covered", "dressed", "face_about"]
 
 _BATCH: Final = 8
 _HEAD: Final = np.array([[-1.0, -1.1], [1.0, 1.6]], np.float32)
@@ -57,7 +57,7 @@ def covered(faces: Faces) -> NDArray[np.uint8]:
     made = []
     for row, image in enumerate(faces.images):
         frame = Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), row, "")
-        track = Track(0, _face(faces.points[row]), TrackState.DETECTED, 0)
+        track = Track(0, face_about(faces.points[row]), TrackState.DETECTED, 0)
         made.append(compose(frame, [track], {}).picture.bgr())
     return np.stack(made)
 
@@ -72,7 +72,7 @@ def _dressed(
         Frame(picture_from_bgr(image.copy()), 0, Fraction(1, 25), row, "")
         for row, image in enumerate(faces.images)
     ]
-    found = [_face(points) for points in faces.points]
+    found = [face_about(points) for points in faces.points]
     looks = reader.looks(list(zip(frames, found, strict=True)))
     rendered = swapper.paint(
         Control(
@@ -107,7 +107,7 @@ def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
     return retouched(patch, retouch_of(frame.picture, patch), (0, frame.index))
 
 
-def _face(points: NDArray[np.float32]) -> Face:
+def face_about(points: NDArray[np.float32]) -> Face:
     """A face with a box about its landmarks, (5, 2) px."""
     distance = float(np.linalg.norm(points[1] - points[0]))
     corners = points[:2].mean(axis=0) + _HEAD * distance

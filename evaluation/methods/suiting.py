@@ -1,24 +1,29 @@
 """Who gets whose face, as the product decides it: a donor of the person's bin, tried on first.
 
 The gallery deals donors within bins of what the untouched head shows anyway, and a donor who
-happens to resemble the person is passed over; see `stream.fitting` and `gallery.draws`. The attacks
-judge the same choice.
+happens to resemble the person is passed over; see `engines.trying_on` and `gallery.draws`. The
+attacks judge the same choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.attribute_bins import AttributeReader
+from engines.control_reading import ControlReader
 from engines.embedder import FaceEmbedder, PersonThresholds
+from engines.pictures import picture_from_bgr
 from engines.swapper import Swapper
+from engines.trying_on import Subject, subject_from_frame, tried_on
+from engines.types import Frame
 from evaluation.faces import Faces, crop_window
-from evaluation.methods.dressing import dressed
+from evaluation.methods.dressing import face_about
 from gallery.dealing import dealt
 from gallery.donors import DonorPopulation
 from gallery.draws import DRAWS
@@ -28,6 +33,7 @@ __all__ = ["COVERED", "Suiting"]
 
 COVERED: Final = -1
 """Choice of a person whom every draw resembles."""
+_BATCH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class Suiting:
     def choices(self, faces: Faces, secret: bytes) -> NDArray[np.int64]:
         """A donor's row for each of N people, or `COVERED`.
 
+        Whoever cannot be painted gets the first one, since a cover hides it.
+
         Args:
             faces: one picture of each.
             secret: of the releaser; orders the donors of each bin.
@@ -58,7 +66,7 @@ class Suiting:
         Raises:
             EngineFault: a network failed.
         """
-        own = self._told(faces.images)
+        own, subjects = self._told(faces.images), self._subjects(faces)
         pools = [self._pool(one) for one in own]
         places = _places_within(pools)
         chosen = np.full(len(faces), COVERED, np.int64)
@@ -67,14 +75,47 @@ class Suiting:
         for draw in range(DRAWS):
             decks = self._decks(pools, draw, secret)
             rows = np.array([_card(decks[pools[one].tobytes()], places[one]) for one in left])
-            made = dressed(self.swapper, faces.take(left), self.population.latents[rows])
-            likeness = (self._told(made) * own[left]).sum(axis=1)
+            tried = [subjects[one] for one in left]
+            likeness = self._likeness(tried, own[left], self.population.latents[rows])
             better = likeness < least[left]
             chosen[left[better]], least[left[better]] = rows[better], likeness[better]
             left = left[likeness >= self.thresholds.alike]
             if not len(left):
                 break
         return chosen
+
+    def _subjects(self, faces: Faces) -> list[Subject | None]:
+        """The faces as surrogates are tried on them; None where one cannot be followed."""
+        reader, found = ControlReader(self.swapper), []
+        for start in range(0, len(faces), _BATCH):
+            part = faces.take(list(range(start, min(start + _BATCH, len(faces)))))
+            shown = [
+                (Frame(picture_from_bgr(image), 0, Fraction(1, 25), row), face_about(points))
+                for row, (image, points) in enumerate(zip(part.images, part.points, strict=True))
+            ]
+            looks = zip(shown, reader.looks(shown), strict=True)
+            found += [
+                subject_from_frame(frame.picture, face, look) for (frame, face), look in looks
+            ]
+        return found
+
+    def _likeness(
+        self,
+        subjects: Sequence[Subject | None],
+        own: NDArray[np.float32],
+        latents: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Cosines float32[N] of people with surrogates on; -inf of those who cannot be painted."""
+        likeness = np.full(len(subjects), -np.inf, np.float32)
+        able = [row for row, one in enumerate(subjects) if one is not None]
+        for start in range(0, len(able), _BATCH):
+            rows = np.array(able[start : start + _BATCH])
+            tried = [one for row in rows if (one := subjects[row]) is not None]
+            crops, painted = tried_on(self.swapper, tried, latents[rows])
+            if len(painted):
+                rows = rows[painted]
+                likeness[rows] = (self.embedder.embed(crops) * own[rows]).sum(axis=1)
+        return likeness
 
     def _told(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         rows, columns = crop_window()

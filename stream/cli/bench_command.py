@@ -80,11 +80,13 @@ def bench(
 def _faces(as_service: bool) -> None:
     from config.loading import load_settings
     from stream.allocator import keep_memory_flat
+    from stream.face_calls import measure_face_calls
     from stream.face_cost import cost_table, measure_faces
 
     if as_service:
         keep_memory_flat()
     typer.echo(cost_table(measure_faces(load_settings())))
+    typer.echo(measure_face_calls(load_settings()).told())
 
 
 def _crowd() -> None:

@@ -17,9 +17,10 @@ from stream.cli.log_lines import say_logs
 from stream.cli.stream_end import account_of, raise_failure
 from stream.engine_set import open_engines
 from stream.interruption import held_back
-from stream.live.assembly import Assembly, RunningStream
+from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.replacers import open_replacers
+from stream.live.running_stream import RunningStream
 from stream.live.turns import Turns
 from stream.methods import method_cover
 from stream.service.url_guard import OpenGate

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from stream.errors import InputUnreadable
-from stream.live.assembly import RECORDING, RunningStream
+from stream.live.assembly import RECORDING
 from stream.live.errors import SinkLost
 from stream.live.live_stream import StreamStatus
 from stream.live.recording import recording_folder
+from stream.live.running_stream import RunningStream
 
 __all__ = ["account_of", "raise_failure"]
 

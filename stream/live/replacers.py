@@ -27,6 +27,9 @@ from stream.track_embedding import FacesAhead
 __all__ = ["RunLender", "RunReplacer", "open_replacers"]
 
 _TRACKS_OF_A_RUN: Final = 1 << 32
+_STEP_S: Final = 0.02
+"""Time in a frame after which no further surrogate is tried on; larger shows newcomers sooner, and
+makes the frames later in which they come."""
 
 
 class RunLender:
@@ -171,10 +174,10 @@ def open_replacers(
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         run = runs.begin(stream)
-        lent = GalleryLender(gallery, stream, swap.attributes, swap.fitting(chosen, painter))
-        lender = RunLender(lent, run)
+        fitting = swap.fitting(painter, _STEP_S)
+        lender = RunLender(GalleryLender(gallery, stream, swap.attributes, fitting), run)
         end = partial(runs.end, stream, run)
-        return RunReplacer(swap_by(swap, lender, chosen, painter), end)
+        return RunReplacer(swap_by(swap, lender, chosen, painter, asks_per_frame=1), end)
 
     try:
         yield make

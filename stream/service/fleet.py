@@ -12,7 +12,7 @@ import structlog
 from config.errors import ConfigError
 from config.service import StreamSpec
 from engines.errors import KveilError
-from stream.live.assembly import RunningStream
+from stream.live.running_stream import RunningStream
 from stream.service.errors import StreamConflict, StreamUnknown
 
 __all__ = ["Fleet", "Member"]

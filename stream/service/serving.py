@@ -18,10 +18,11 @@ from config.service import ServiceSettings, StreamSpec, Webrtc
 from config.service_loading import load_service
 from stream.engine_set import EngineSet
 from stream.live.address import Address
-from stream.live.assembly import Assembly, ReplacerMaker, RunningStream
+from stream.live.assembly import Assembly, ReplacerMaker
 from stream.live.clock import SystemClock
 from stream.live.h264_offers import SENT_MODES
 from stream.live.rtc_sessions import RtcSessions, limit_ice_addresses
+from stream.live.running_stream import RunningStream
 from stream.live.turns import Turns
 from stream.service.allowances import StreamGate
 from stream.service.app import create_app

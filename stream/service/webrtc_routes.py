@@ -12,9 +12,9 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Path, Request, Response
 
 from config.service import NAME_PATTERN
-from stream.live.assembly import RunningStream
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.rtc_sessions import RtcSession
+from stream.live.running_stream import RunningStream
 from stream.live.whep import codec_of_offer, send_sound_to, send_to
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import StreamConflict, StreamUnknown

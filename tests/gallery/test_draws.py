@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engines.types import Surrogate
+from gallery.assignments import NO_OFFER, Assignment
 from gallery.buffer import Buffer
 from gallery.donors import DonorPopulation
 from gallery.draws import DRAWS, draws_of, settled_place
@@ -18,7 +19,7 @@ from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings, Scope
 from gallery.simulation import THRESHOLDS, NoiseMaker, look
 from gallery.stores.memory import MemoryStore
-from gallery.surrogates import DonorMaker, Face, LoneFace
+from gallery.surrogates import DonorMaker, Face, LoneFace, Surrogates
 
 pytestmark = pytest.mark.unit
 
@@ -53,6 +54,14 @@ def given(gallery: Gallery, track: int, human: int = 2, stream: str = "door") ->
     return answer.surrogate
 
 
+def settled(
+    gallery: Gallery, track: int, choice: int | None, stream: str = "door"
+) -> tuple[Assignment, tuple[Surrogate, ...]]:
+    """What a track gets that takes one of its draws, and these."""
+    offer = gallery.draws(stream, track)
+    return gallery.settle(stream, track, offer.number, choice), offer.surrogates
+
+
 def test_draws_of_a_place_differ_in_the_draw_alone() -> None:
     draws = draws_of(FACE)
     assert [one.draw for one in draws] == list(range(DRAWS))
@@ -72,14 +81,13 @@ def test_place_in_the_log_tells_domains_apart_and_no_cluster_or_draw() -> None:
 def test_draw_that_is_taken_is_given_again_to_the_person_who_returns() -> None:
     gallery = gallery_of()
     first = offered(gallery, 1)
-    draws = gallery.draws("door", 1)
+    taken, draws = settled(gallery, 1, 4)
     assert np.array_equal(draws[0].latent, first.latent)
     assert len({one.latent.tobytes() for one in draws}) == DRAWS
-    settled = gallery.settle("door", 1, 4)
-    assert settled.surrogate is not None
-    assert settled.is_settled
-    assert np.array_equal(settled.surrogate.latent, draws[4].latent)
-    assert gallery.draws("door", 1) == ()
+    assert taken.surrogate is not None
+    assert taken.is_settled
+    assert np.array_equal(taken.surrogate.latent, draws[4].latent)
+    assert gallery.draws("door", 1) == NO_OFFER
     assert np.array_equal(given(gallery, 2).latent, draws[4].latent)
     assert gallery.report().redrawn == 4
     assert gallery.report().violations == 0
@@ -87,25 +95,27 @@ def test_draw_that_is_taken_is_given_again_to_the_person_who_returns() -> None:
 
 def test_first_draw_is_settled_as_well() -> None:
     gallery = gallery_of()
-    first = offered(gallery, 1)
-    gallery.settle("door", 1, 0)
-    assert np.array_equal(given(gallery, 2).latent, first.latent)
+    gallery.visible("door", [1], 1.0)
+    first = gallery.assign("door", 1, look(2), None, 1.0, tries_on=True)
+    assert first.surrogate is not None
+    assert gallery.settle("door", 1, first.offer, 0).face == first.face
+    assert np.array_equal(given(gallery, 2).latent, first.surrogate.latent)
     assert gallery.report().redrawn == 0
 
 
 def test_scopes_are_settled_apart() -> None:
     gallery = gallery_of("camera")
     offered(gallery, 1, stream="door")
-    gallery.settle("door", 1, 1)
+    settled(gallery, 1, 1)
     offered(gallery, 2, stream="hall")
-    gallery.settle("hall", 2, 0)
+    settled(gallery, 2, 0, "hall")
     assert given(gallery, 3, stream="door").k_real == 1
 
 
 def test_track_of_its_own_scope_keeps_its_draw_and_leaves_no_entry() -> None:
     gallery = gallery_of("track")
     offered(gallery, 1)
-    gallery.settle("door", 1, 2)
+    settled(gallery, 1, 2)
     assert gallery.buffer.settled == {}
     kept = given(gallery, 1)
     assert not np.array_equal(offered(gallery, 2).latent, kept.latent)
@@ -114,8 +124,7 @@ def test_track_of_its_own_scope_keeps_its_draw_and_leaves_no_entry() -> None:
 def test_person_whom_every_draw_resembles_is_covered_and_asked_again_later() -> None:
     gallery = gallery_of()
     offered(gallery, 1)
-    gallery.draws("door", 1)
-    answer = gallery.settle("door", 1, None)
+    answer, _ = settled(gallery, 1, None)
     assert (answer.surrogate, answer.cause) == (None, "too_alike")
     report = gallery.report()
     assert (report.redrawn, report.covers, report.swaps_below_k) == (DRAWS, {"too_alike": 1}, 0)
@@ -128,11 +137,9 @@ def test_draws_leave_out_what_somebody_in_view_has() -> None:
     gallery.visible("door", [1, 2], 0.0)
     for track in (1, 2):
         gallery.assign("door", track, look(10 * track), None, 0.0, tries_on=True)
-        mains = [one.latent @ DONORS.population.latents[0, 0] for one in gallery.draws("door", 2)]
-        assert len(mains) in {0, DRAWS - 1, DRAWS}
-    gallery.settle("door", 2, 1)
-    worn = gallery.draws("door", 1)
-    gallery.settle("door", 1, len(worn) - 1)
+        assert len(gallery.draws("door", 2).surrogates) in {0, DRAWS - 1, DRAWS}
+    settled(gallery, 2, 1)
+    settled(gallery, 1, -1)
     assert gallery.visible("door", [1, 2], 0.1) == frozenset()
 
 
@@ -141,8 +148,8 @@ def test_worker_that_tried_on_as_well_takes_what_the_faster_one_settled() -> Non
     here, there = gallery_of(store=store, ring=ring), gallery_of(store=store, ring=ring)
     offered(here, 1)
     offered(there, 1)
-    mine = here.settle("door", 1, 3)
-    theirs = there.settle("door", 1, 5)
+    mine, _ = settled(here, 1, 3)
+    theirs, _ = settled(there, 1, 5)
     assert mine.surrogate is not None
     assert theirs.surrogate is not None
     assert np.array_equal(mine.surrogate.latent, theirs.surrogate.latent)
@@ -154,10 +161,10 @@ def test_store_that_is_lost_before_settling_covers() -> None:
     gallery = gallery_of(store=store)
     offered(gallery, 1)
     store.forget()
-    answer = gallery.settle("door", 1, 0)
+    answer, _ = settled(gallery, 1, 0)
     assert answer.cause == "broken_promise"
     offered(gallery, 1)
-    assert gallery.settle("door", 1, 0).surrogate is not None
+    assert settled(gallery, 1, 0)[0].surrogate is not None
 
 
 def test_caller_that_tries_nothing_on_gets_the_first_draw_settled() -> None:
@@ -176,16 +183,44 @@ def test_face_of_no_cluster_is_drawn_again_for_its_track_alone() -> None:
     assert not answer.is_settled
     assert answer.surrogate is not None
     assert gallery.report().swaps_in_doubt == 1
-    settled = gallery.settle("door", 9, 2 if len(gallery.draws("door", 9)) > 2 else 0)
-    assert settled.surrogate is not None
-    assert not np.array_equal(settled.surrogate.latent, answer.surrogate.latent)
+    taken, _ = settled(gallery, 9, 2)
+    assert taken.surrogate is not None
+    assert not np.array_equal(taken.surrogate.latent, answer.surrogate.latent)
     assert len(gallery.buffer.settled) == 3
 
 
 def test_track_that_is_not_known_gets_nothing() -> None:
     gallery = gallery_of()
-    assert gallery.draws("door", 1) == ()
-    assert gallery.settle("door", 1, 0).cause == "no_surrogate"
+    assert gallery.draws("door", 1) == NO_OFFER
+    assert gallery.settle("door", 1, 1, 0).cause == "no_surrogate"
+
+
+def test_choice_from_an_earlier_offer_changes_nothing() -> None:
+    gallery = gallery_of()
+    offered(gallery, 1)
+    old, new = gallery.draws("door", 1), gallery.draws("door", 1)
+    for choice in (3, None):
+        answer = gallery.settle("door", 1, old.number, choice)
+        assert not answer.is_settled
+        assert gallery.report().redrawn == 0
+    assert gallery.buffer.settled == {}
+    taken = gallery.settle("door", 1, new.number, 3)
+    assert taken.is_settled
+    assert gallery.settle("door", 1, new.number, 4) is taken
+
+
+def test_draw_that_somebody_else_got_while_it_was_tried_on_is_not_given_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gallery = gallery_of()
+    gallery.visible("door", [1, 2], 0.0)
+    offers = []
+    for track in (1, 2):
+        gallery.assign("door", track, look(10 * track), None, 0.0, tries_on=True)
+        offers.append(gallery.draws("door", track))
+    monkeypatch.setattr(Surrogates, "look", lambda *_: "everybody's")
+    assert gallery.settle("door", 1, offers[0].number, 0).is_settled
+    assert gallery.settle("door", 2, offers[1].number, 1).cause == "shared_face"
 
 
 def test_window_that_holds_too_many_settled_surrogates_ends(

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from gallery.accounts import Release
 from gallery.errors import GalleryError, LedgerBroken, StoreUnavailable
-from gallery.gallery import open_gallery
 from gallery.gallery_commands import gallery_app
 from gallery.ledger import Ledger
+from gallery.opening import open_gallery
 from gallery.secrets import SecretRing
 from gallery.settings import GallerySettings
 from gallery.simulation import THRESHOLDS, NoiseMaker, look

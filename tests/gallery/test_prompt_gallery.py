@@ -17,7 +17,7 @@ from gallery.prompt_gallery import PromptGallery
 from gallery.simulation import NoiseMaker
 from gallery.stores.memory import MemoryStore
 from gallery.stores.store import Window
-from tests.gallery.test_gallery import settings_of
+from tests.gallery.scenes import settings_of
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
@@ -97,6 +97,25 @@ def test_stalled_store_stops_no_stream_and_covers_newcomers() -> None:
         store.is_free.set()
         assert until(lambda: look(gallery, "door", [1, 2])[2].startswith(before[0][1][:1]))
         assert "store_unavailable" not in str(look(gallery, "yard", [1, 3]))
+
+
+def test_choice_that_waited_for_the_store_is_not_taken_from_a_later_offer() -> None:
+    store = StallingStore()
+    with prompt_gallery(store) as gallery:
+        look(gallery, "door", [])
+        tried = gallery.assign("door", 1, person(1), None, 1.0, tries_on=True)
+        assert tried.offer
+        store.is_free.clear()
+        for _ in range(2):  # the second one waits behind the question for another surrogate
+            assert gallery.settle("door", 1, tried.offer, 0).cause == "store_unavailable"
+            again = gallery.assign("door", 1, person(1), None, 1.0, tries_on=True)
+            assert again.face == tried.face
+        store.forget()
+        store.is_free.set()
+        assert until(lambda: not gallery._waiting)
+        offered = gallery.assign("door", 1, person(1), None, 1.0, tries_on=True)
+        assert offered.face != tried.face
+        assert not offered.is_settled, "it was never tried on"
 
 
 def test_track_that_comes_back_during_a_stall_is_hidden_until_it_is_judged() -> None:

@@ -17,7 +17,7 @@ from av.stream import Stream
 
 from stream import audio
 from stream.containers import can_copy, container_of
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.metadata import is_bare_sound
 from stream.sound_passage import Transcoded
 from tests.clips import Clip, click_time_s, made_clip

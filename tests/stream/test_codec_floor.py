@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stream.codec_floor import CodecFloor, codec_floor, main
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from tests.clips import Clip, made_clip
 
 pytestmark = pytest.mark.unit

@@ -11,7 +11,9 @@ import pytest
 from engines.pictures import Layout
 from stream import encoders
 from stream.containers import container_of, video_endings
-from stream.encoders import EncodeSettings, choose_encoder, encodes, hardware_encoders
+from stream.encoder_options import EncodeSettings
+from stream.encoder_proof import encodes, passes_test_encode
+from stream.encoders import choose_encoder, hardware_encoders
 from stream.errors import OutputNotWritable
 from stream.media import StreamShape
 from stream.probe import MediaProbe
@@ -102,7 +104,7 @@ def test_hardware_is_used_only_after_its_test_encode(monkeypatch: pytest.MonkeyP
         asked.append(name)
         return name == "h264_nvenc"
 
-    monkeypatch.setattr(encoders, "_passes_test_encode", passes)
+    monkeypatch.setattr(encoders, "passes_test_encode", passes)
     choice = choose_encoder(probe(), container_of(Path("a.mp4")), EncodeSettings())
     assert asked == ["h264_nvenc"]
     assert choice.is_hardware
@@ -115,8 +117,8 @@ def test_hardware_is_used_only_after_its_test_encode(monkeypatch: pytest.MonkeyP
 
 def test_test_encode_decodes_what_was_coded() -> None:
     options = (("preset", "ultrafast"),)
-    assert encoders._passes_test_encode("libx264", "yuv420p", 96, 64, options)
-    assert not encoders._passes_test_encode("libx264", "yuv420p", 97, 64, options)
+    assert passes_test_encode("libx264", "yuv420p", 96, 64, options)
+    assert not passes_test_encode("libx264", "yuv420p", 97, 64, options)
 
 
 def test_lost_depth_is_told() -> None:

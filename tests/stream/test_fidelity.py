@@ -9,7 +9,7 @@ import av
 import pytest
 
 from engines.compositor import compose
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
 from stream.light import MasteringLight

@@ -15,7 +15,7 @@ import pytest
 from engines.compositor import Composite, compose
 from engines.pictures import Picture
 from engines.types import Frame
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.errors import OutputExists, OutputNotWritable, StreamError, UsageRefused
 from stream.file_sink import FileSink
 from stream.file_source import FileSource

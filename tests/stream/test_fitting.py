@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import NoReturn, TypedDict, Unpack
 
+import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.backends.openvino import OpenVino
+from engines.compositor import compose
+from engines.control_reading import ControlReader
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
+from engines.errors import EngineFault
 from engines.pictures import picture_from_bgr
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.swapper import Control, Swapper
+from engines.trying_on import subject_from_frame, tried_on
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
+from gallery.assignments import NO_OFFER
 from gallery.donors import DonorPopulation, DonorRecipe, read_donors
 from gallery.draws import DRAWS
 from gallery.gallery import Gallery
 from gallery.settings import GallerySettings
 from gallery.surrogates import DonorMaker
-from stream.fitting import Fitting
+from stream.bench_scenes import coded_picture, moved_face
+from stream.face_drawing import FaceDrawer, Wearing
+from stream.fitting import TRYING_ON, Fitting
 from stream.lending import GalleryLender
 
 pytestmark = pytest.mark.unit
@@ -88,6 +98,38 @@ def test_donor_equal_to_the_subject_is_drawn_again_and_counted() -> None:
     assert np.array_equal(again.surrogate.latent, given.latent)
 
 
+WHO = np.array([1, 0], np.float32)
+
+
+@pytest.mark.parametrize("enlarged", [0.4, 1.0, 2.0])
+def test_surrogate_tried_on_small_is_as_alike_as_one_that_is_shown(enlarged: float) -> None:
+    swapper, embedder, _ = bundled()
+    others = read_donors(read_pack(bundled_pack()).path("donors.npz")).latents[90:95]
+    bgr = cv2.resize(stranger().picture.bgr(), None, fx=enlarged, fy=enlarged)
+    picture = coded_picture(np.asarray(bgr, np.uint8))
+    face = moved_face(FACE, enlarged, np.zeros(2))
+    frame = Frame(picture, 0, Fraction(1, 25), 0)
+    (look,) = ControlReader(swapper).looks([(frame, face)])
+    small = subject_from_frame(picture, face, look)
+    assert small is not None
+    place = kveil_from_landmarks(face.landmarks_px, 128)
+    crops, rows = tried_on(swapper, [small] * 5, others)
+    assert len(rows) == 5
+    drawn = FaceDrawer(swapper, draws_foreground=True).draw(
+        frame, [Wearing(number, face, one) for number, one in enumerate(others)]
+    )
+    shown = []
+    for number in range(5):
+        fresh = replace(frame, picture=picture.copy())
+        track = replace(TRACK, id=number, face=face)
+        composite = compose(fresh, [track], {number: drawn.patches[number]})
+        assert composite.outcomes[0].result == "swapped"
+        shown.append(crop_from_picture(composite.picture, place, 128))
+    own = embedder.embed(crop_from_picture(picture, place, 128)[None])[0]
+    tried, full = embedder.embed(crops) @ own, embedder.embed(np.stack(shown)) @ own
+    assert np.abs(tried - full).max() < 0.06
+
+
 LIMITS = PersonThresholds(0.9, 0.8, alike=0.4, too_alike=0.5)
 
 
@@ -104,13 +146,24 @@ class CountingEmbedder:
         return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
 
 
+@lru_cache(maxsize=1)
+def stranger() -> Frame:
+    return subject(read_donors(read_pack(bundled_pack()).path("donors.npz")).latents[99])
+
+
+def lender_of(
+    embedder: CountingEmbedder, gallery: Gallery | None = None, **how: Unpack[How]
+) -> GalleryLender:
+    fitting = Fitting(bundled()[0], embedder, LIMITS, **how)
+    return GalleryLender(gallery or gallery_of(), "door", None, fitting)
+
+
 def lent(likeness: Sequence[float]) -> tuple[Surrogate | str, CountingEmbedder, GalleryLender]:
     """What somebody gets whom the draws resemble that much, at 0.4."""
     embedder = CountingEmbedder(likeness)
-    lender = GalleryLender(gallery_of(), "door", None, Fitting(bundled()[0], embedder, LIMITS))
-    frame = subject(read_donors(read_pack(bundled_pack()).path("donors.npz")).latents[99])
-    lender.see(frame, [TRACK])
-    return lender.lend(frame, TRACK, np.array([1, 0], np.float32)), embedder, lender
+    lender = lender_of(embedder)
+    lender.see(stranger(), [TRACK])
+    return lender.lend(stranger(), TRACK, WHO), embedder, lender
 
 
 def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
@@ -152,13 +205,162 @@ def test_subject_whom_all_draws_resemble_is_covered() -> None:
 
 def test_face_that_cannot_be_painted_just_now_is_covered_and_nothing_settled() -> None:
     gallery = gallery_of()
-    lender = GalleryLender(
-        gallery, "door", None, Fitting(bundled()[0], CountingEmbedder([]), LIMITS)
-    )
+    lender = lender_of(CountingEmbedder([]), gallery)
     noise = np.random.default_rng(0).integers(0, 255, (384, 384, 3)).astype(np.uint8)
     frame = Frame(picture_from_bgr(noise), 0, Fraction(1, 25), 0)
     lender.see(frame, [TRACK])
-    answer = lender.lend(frame, TRACK, np.array([1, 0], np.float32))
+    answer = lender.lend(frame, TRACK, WHO)
     assert answer == "pose_or_occlusion"
     assert gallery.buffer.settled == {}
-    assert len(gallery.draws("door", 1)) == DRAWS
+    assert len(gallery.draws("door", 1).surrogates) == DRAWS
+
+
+def test_offer_that_the_gallery_took_back_is_covered_and_nothing_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Gallery, "draws", lambda *_: NO_OFFER)
+    given, embedder, lender = lent([0.9] * DRAWS)
+    assert given == "no_surrogate"
+    assert embedder.calls == [1]
+    assert lender.counts().redrawn == 0
+
+
+class How(TypedDict, total=False):
+    """How a fitting goes on."""
+
+    step_s: float
+    clock: Callable[[], float]
+
+
+class SlowEmbedder(CountingEmbedder):
+    """Takes a second for each crop, by a clock of its own."""
+
+    def __init__(self, likeness: Sequence[float]) -> None:
+        super().__init__(likeness)
+        self.now_s = 0.0
+
+    def embed(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        self.now_s += len(crops)
+        return super().embed(crops)
+
+    def clock(self) -> float:
+        return self.now_s
+
+
+def spread(
+    embedder: SlowEmbedder, gallery: Gallery | None = None, step_s: float = 0.5
+) -> GalleryLender:
+    return lender_of(embedder, gallery, step_s=step_s, clock=embedder.clock)
+
+
+def at(index: int) -> Frame:
+    return replace(stranger(), index=index, pts=index)
+
+
+def answers(lender: GalleryLender, embedder: SlowEmbedder) -> tuple[list[Surrogate | str], float]:
+    """What a live track gets from frame to frame, and the longest that a frame waited."""
+    given, longest_s = [], 0.0
+    for index in range(DRAWS + 3):
+        lender.see(at(index), [TRACK])
+        before_s = embedder.now_s
+        given.append(lender.lend(at(index), TRACK, WHO))
+        longest_s = max(longest_s, embedder.now_s - before_s)
+        if given[-1] != TRYING_ON:
+            break
+    return given, longest_s
+
+
+SITUATIONS = (
+    [0.39],
+    [0.4, 0.9, 0.5, 0.1],
+    [0.4] * 8 + [0.39],
+    [0.48, 0.45, 0.41, *[0.49] * (DRAWS - 3)],
+    [0.7] * DRAWS,
+)
+
+
+@pytest.mark.parametrize("likeness", SITUATIONS)
+def test_live_no_frame_waits_for_more_than_one_step_and_the_choice_is_a_files(
+    likeness: list[float],
+) -> None:
+    galleries = gallery_of(), gallery_of()
+    files = lender_of(CountingEmbedder(likeness + [0.9] * (DRAWS - len(likeness))), galleries[0])
+    files.see(stranger(), [TRACK])
+    at_once = files.lend(stranger(), TRACK, WHO)
+    embedder = SlowEmbedder(likeness)
+    given, longest_s = answers(spread(embedder, galleries[1]), embedder)
+    assert longest_s == 1.0, "a draw in a frame"
+    assert given[:-1] == [TRYING_ON] * len(likeness), "covered until it is settled"
+    assert isinstance(given[-1], str) == isinstance(at_once, str)
+    live, recorded = ([*one.buffer.settled.values(), one.report().redrawn] for one in galleries)
+    assert live == recorded
+
+
+def test_quick_painter_tries_several_on_in_a_frame() -> None:
+    embedder = SlowEmbedder([0.4] * 5 + [0.1])
+    given, longest_s = answers(spread(embedder, step_s=2.5), embedder)
+    assert [one == TRYING_ON for one in given] == [True, True, False]
+    assert longest_s == 3.0
+
+
+def test_picture_that_is_covered_meanwhile_is_not_what_is_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[NDArray[np.uint8]] = []
+    embedder = SlowEmbedder([0.9] * DRAWS)
+    embed = embedder.embed
+
+    def noting(crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+        seen.extend(crops)
+        return embed(crops)
+
+    monkeypatch.setattr(embedder, "embed", noting)
+    lender = spread(embedder)
+    frame = replace(stranger(), picture=stranger().picture.copy())
+    lender.see(frame, [TRACK])
+    lender.lend(frame, TRACK, WHO)
+    height, width = frame.picture.height, frame.picture.width
+    frame.picture.blend(
+        0, 0, np.zeros((height, width, 3), np.float32), np.ones((height, width), np.float32)
+    )
+    lender.lend(frame, TRACK, WHO)
+    assert seen[0][:16].max() > 100, "what is around the face is as it was"
+
+
+def test_fault_while_trying_on_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = SlowEmbedder([0.4, 0.39])
+    gallery = gallery_of()
+    lender = spread(embedder, gallery)
+    lender.see(at(0), [TRACK])
+    assert lender.lend(at(0), TRACK, WHO) == TRYING_ON
+    with monkeypatch.context() as broken:
+        broken.setattr(embedder, "embed", fault)
+        with pytest.raises(EngineFault):
+            lender.lend(at(1), TRACK, WHO)
+    assert gallery.buffer.settled == {}
+    given, _ = answers(lender, embedder)
+    assert [one == TRYING_ON for one in given] == [True, True, False]
+
+
+def fault(_: object) -> NoReturn:
+    raise EngineFault("planted")
+
+
+def test_person_out_of_view_for_long_is_forgotten() -> None:
+    lender = spread(SlowEmbedder([0.9] * DRAWS))
+    lender.see(at(0), [TRACK])
+    lender.lend(at(0), TRACK, WHO)
+    lender.see(at(90), [])
+    assert lender._trials
+    lender.see(at(190), [])
+    assert not lender._trials
+
+
+def test_stream_that_began_anew_while_somebody_was_tried_on_settles_nothing() -> None:
+    gallery = gallery_of()
+    lender = spread(SlowEmbedder([0.1]), gallery)
+    lender.see(at(0), [TRACK])
+    assert lender.lend(at(0), TRACK, WHO) == TRYING_ON
+    gallery.end("door")
+    assert lender.lend(at(1), TRACK, WHO) == "no_surrogate"
+    assert gallery.buffer.settled == {}

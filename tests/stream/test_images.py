@@ -15,7 +15,7 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, PngImagePlugin
 
 from engines.compositor import compose
 from stream import stills
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.errors import (
     InputUnreadable,
     OutputExists,
@@ -27,7 +27,8 @@ from stream.image_source import ImageSource, folder_listing
 from stream.marking import XMP_MARK
 from stream.metadata import bare_profile
 from stream.opening import RecordedSource, open_sink, open_source
-from stream.stills import decoded_still, encoded_still
+from stream.still_writing import encoded_still
+from stream.stills import decoded_still
 from tests.clips import Clip, made_clip, number_in, written_number
 
 pytestmark = pytest.mark.unit

@@ -10,7 +10,7 @@ import pytest
 from av.video.stream import VideoStream
 
 from engines.compositor import compose
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.file_source import FileSource
 from stream.matroska import is_whole_matroska
 from stream.opening import open_sink

@@ -164,9 +164,7 @@ def lent_in_files(gallery: Gallery, *paths: Path) -> list[bytes]:
     """What the same person wears on the first track of each file."""
     engines = cast(
         "EngineSet",
-        SimpleNamespace(
-            swap=SimpleNamespace(attributes=None, crew=None, fitting=lambda chosen: None)
-        ),
+        SimpleNamespace(swap=SimpleNamespace(attributes=None, crew=None, fitting=lambda: None)),
     )
     latents = []
     for path in paths:

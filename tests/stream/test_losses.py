@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from engines.compositor import compose
 from stream.cli.main import app
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.errors import UsageRefused
 from stream.file_sink import FileSink
 from stream.file_source import FileSource

@@ -12,13 +12,14 @@ from engines.compositor import compose, compose_slate
 from engines.marking import MarkStyle, mark
 from engines.pictures import Picture
 from stream.containers import container_of, video_endings
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
 from stream.live.live_encoder import EncoderOptions, LiveEncoder
 from stream.live.timeline import Timeline
 from stream.marking import CONTAINER_MARK, XMP_MARK, mark_in_bitstream, sei_nal
-from stream.stills import IMAGE_ENDINGS, Beside, encoded_still
+from stream.still_writing import encoded_still
+from stream.stills import IMAGE_ENDINGS, Beside
 from tests.clips import Clip, made_clip
 
 pytestmark = pytest.mark.unit

@@ -20,7 +20,7 @@ from engines.detectors.loading import detector_from_model
 from engines.pictures import Picture
 from engines.types import Face, Frame, Track, TrackState
 from stream import stills
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.image_sink import ImageSink
 from stream.image_source import ImageSource
 from stream.opacity import CutOut, searchable

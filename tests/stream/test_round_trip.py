@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from engines.compositor import compose, compose_unknown
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
 from stream.segments import SegmentSink

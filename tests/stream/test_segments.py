@@ -9,7 +9,7 @@ import pytest
 
 from engines.compositor import Composite, compose
 from stream.digests import file_digest
-from stream.encoders import EncodeSettings
+from stream.encoder_options import EncodeSettings
 from stream.errors import OutputNotWritable
 from stream.file_source import FileSource
 from stream.segment_files import JsonValue

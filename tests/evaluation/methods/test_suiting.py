@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,6 +23,8 @@ from gallery.draws import DRAWS
 pytestmark = pytest.mark.unit
 
 SECRET = b"s" * 32
+UNPAINTABLE = 1
+"""Grey of a donor with whom nobody can be painted."""
 COUNT = 40
 LOOKS = np.array(["female", "male"])[np.arange(COUNT) % 2]
 POPULATION = DonorPopulation(
@@ -54,11 +57,17 @@ class Looks:
 def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting:
     """A chooser whose painted faces are of the grey that `shown` has at the donor's number."""
 
-    def painted(_: object, faces: Faces, latents: NDArray[np.float32]) -> NDArray[np.uint8]:
+    def painted(
+        _: object, subjects: Sequence[object], latents: NDArray[np.float32]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
         grey = shown[latents[:, 0, 0].astype(int)]
-        return np.broadcast_to(grey[:, None, None, None], faces.images.shape).copy()
+        crops = np.broadcast_to(grey[:, None, None, None], (len(subjects), 8, 8, 3)).copy()
+        rows = np.flatnonzero(grey != UNPAINTABLE)
+        return crops[rows], rows
 
-    monkeypatch.setattr(suiting, "dressed", painted)
+    monkeypatch.setattr(suiting, "ControlReader", lambda _: SimpleNamespace(looks=list))
+    monkeypatch.setattr(suiting, "subject_from_frame", lambda _, face, look: (face, look))
+    monkeypatch.setattr(suiting, "tried_on", painted)
     return Suiting(
         cast(Swapper, SimpleNamespace()),
         POPULATION,
@@ -87,6 +96,13 @@ def test_a_donor_that_resembles_the_person_is_passed_over(monkeypatch: pytest.Mo
     rows = suited(monkeypatch, shown).choices(people(*[10] * 8), SECRET)
     assert all(row == COVERED or shown[row] == 180 for row in rows)
     assert sum(row != COVERED for row in rows) >= 6
+
+
+def test_a_person_who_cannot_be_painted_gets_a_donor_under_the_cover(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chooser = suited(monkeypatch, np.full(COUNT, UNPAINTABLE, np.uint8))
+    assert LOOKS[chooser.choices(people(10), SECRET)[0]] == "male"
 
 
 def test_a_person_whom_all_draws_resemble_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:

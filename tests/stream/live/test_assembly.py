@@ -9,8 +9,9 @@ import pytest
 from config.service import Access, Live, ServiceSettings, Sources, StreamSpec
 from config.settings import Settings
 from stream.errors import UsageRefused
-from stream.live.assembly import Assembly, RunningStream
+from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
+from stream.live.running_stream import RunningStream
 from stream.live.soak import PatternSource
 from stream.live.turns import Turns
 from stream.replacement import CoverEveryFace, FaceReplacer

@@ -15,10 +15,11 @@ import pytest
 from config.service import Live, Recording, ServiceSettings, StreamSpec
 from engines.compositor import Composite
 from stream.live.address import Address
-from stream.live.assembly import Assembly, RunningStream
+from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.encoder_share import EncoderShares, SharedEncoding
 from stream.live.live_encoder import EncodedPicture, EncoderOptions, LiveEncoder
+from stream.live.running_stream import RunningStream
 from stream.live.turns import Turns
 from stream.live.viewer_encoder import Viewer
 from stream.replacement import CoverEveryFace

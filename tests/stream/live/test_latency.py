@@ -23,10 +23,11 @@ from engines.types import Frame
 from stream.allocator import keep_memory_flat
 from stream.engine_set import open_engines
 from stream.live.address import address_from_text
-from stream.live.assembly import Assembly, RunningStream
+from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.network_source import NetworkSource
 from stream.live.replacers import open_replacers
+from stream.live.running_stream import RunningStream
 from stream.live.turns import Turns
 from stream.media import Source, StreamShape
 from stream.service.url_guard import OpenGate

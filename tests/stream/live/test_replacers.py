@@ -71,10 +71,12 @@ def gallery() -> Gallery:
 @pytest.fixture
 def make(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplacerMaker]:
     monkeypatch.setattr("stream.live.replacers.gallery_from_settings", lambda *_: gallery)
-    monkeypatch.setattr("stream.live.replacers.swap_by", lambda _, lender, *__: AsksAlone(lender))
+    monkeypatch.setattr(
+        "stream.live.replacers.swap_by", lambda _, lender, *__, **___: AsksAlone(lender)
+    )
     parts = SimpleNamespace(
         donors=None, thresholds=None, painter=None, attributes=None,
-        fitting=lambda chosen, painter: None,
+        fitting=lambda painter, step_s: None,
     )  # fmt: skip
     engines = cast("EngineSet", SimpleNamespace(swap=parts))
     with open_replacers(engines, Settings()) as made:

@@ -24,9 +24,10 @@ from evaluation.bare import is_bare
 from gallery.secrets import SecretRing
 from gallery.stores.local_redis import INSTALL, LocalRedis
 from stream.engine_set import EngineSet, open_engines
-from stream.live.assembly import Assembly, RunningStream
+from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.replacers import RunLender, open_replacers
+from stream.live.running_stream import RunningStream
 from stream.live.turns import Turns
 from stream.report import ClusterCounts
 from stream.service.url_guard import OpenGate

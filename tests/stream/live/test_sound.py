@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from config.service import Live, Recording, ServiceSettings, StreamSpec
 from config.settings import Settings
 from engines.types import Frame
-from stream.live.assembly import Assembly, RunningStream
+from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.errors import SourceLost
 from stream.live.network_source import NetworkSource
+from stream.live.running_stream import RunningStream
 from stream.live.sound import Hear, Sound
 from stream.live.turns import Turns
 from stream.replacement import CoverEveryFace

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from config.service import ServiceSettings, Sources, StreamSpec
 from config.service_loading import load_service
-from stream.live.assembly import RunningStream
 from stream.live.live_stream import LiveStream
+from stream.live.running_stream import RunningStream
 from stream.service.errors import StreamConflict
 from stream.service.fleet import Member
 from stream.service.serving import Service

@@ -1,0 +1,99 @@
+"""Proof that an encoder works here: it opens, or what it codes can be decoded."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+import av
+from av.codec.context import CodecContext
+from av.video.codeccontext import VideoCodecContext
+
+__all__ = ["encodes", "known_formats", "passes_test_encode"]
+
+os.environ.setdefault("SVT_LOG", "1")
+
+_TEST_PICTURES: Final = 5
+_TEST_RATE: Final = Fraction(25)
+
+
+@lru_cache(maxsize=64)
+def known_formats(name: str) -> tuple[str, ...]:
+    """Pixel formats that an encoder takes; none where it is not built in."""
+    try:
+        codec = av.Codec(name, "w")
+    except (ValueError, av.FFmpegError):
+        return ()
+    return tuple(form.name for form in codec.video_formats or ())
+
+
+@lru_cache(maxsize=256)
+def encodes(
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction = _TEST_RATE,
+) -> bool:
+    """Whether an encoder opens for pictures of this size, format and rate a second.
+
+    >>> encodes("libx264", "yuv420p", 64, 48, ()), encodes("libx264", "yuv420p", 33, 48, ())
+    (True, False)
+    """
+    try:
+        _opened(name, pixel_format, width, height, options, rate)
+    except (av.FFmpegError, ValueError):
+        return False
+    return True
+
+
+def _opened(
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction,
+) -> VideoCodecContext:
+    context = CodecContext.create(name, "w")
+    assert isinstance(context, VideoCodecContext)
+    context.width, context.height, context.pix_fmt = width, height, pixel_format
+    context.time_base, context.framerate = 1 / rate, rate
+    context.options = dict(options)
+    context.thread_count = 1
+    context.open()
+    return context
+
+
+@lru_cache(maxsize=64)
+def passes_test_encode(
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction = _TEST_RATE,
+) -> bool:
+    """Whether pictures coded by it here and now can be decoded again, all of them."""
+    try:
+        context = _opened(name, pixel_format, width, height, options, rate)
+        decoder = CodecContext.create(context.codec.canonical_name, "r")
+        assert isinstance(decoder, VideoCodecContext)
+        decoder.extradata = context.extradata
+        packets = []
+        for pts in range(_TEST_PICTURES):
+            frame = av.VideoFrame(width, height, pixel_format)
+            for plane in frame.planes:
+                plane.update(bytes([96 + pts]) * plane.buffer_size)
+            frame.pts, frame.time_base = pts, 1 / rate
+            packets += context.encode(frame)
+        packets += context.encode(None)
+        pictures = [image for packet in packets for image in decoder.decode(packet)]
+        pictures += decoder.decode(None)
+    except (av.FFmpegError, ValueError, NotImplementedError):
+        return False
+    sizes = {(image.width, image.height) for image in pictures}
+    return len(pictures) == _TEST_PICTURES and sizes == {(width, height)}
