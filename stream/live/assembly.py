@@ -57,8 +57,6 @@ _LOG = structlog.get_logger("kveil.assembly")
 _NEVER_S = 1e9
 _MOST_HUNG = 4
 """Searches that may hang before no more are begun."""
-_MOST_WAITING = 64
-"""Requests for parts that may wait at once, per stream."""
 
 
 class RunningStream:
@@ -132,7 +130,6 @@ class RunningStream:
                     self._encoder_options,
                     self._clock,
                     self.live.counters,
-                    _MOST_WAITING,
                     is_marked=self._is_marked,
                     shares=self._shares,
                 )
