@@ -14,6 +14,7 @@ from av.stream import Stream
 from av.video.stream import VideoStream
 
 from engines.pictures import Layout
+from stream.decoder_bounds import MAX_PIXELS, decoder_bound, unseen_at_opening
 from stream.errors import InputUnreadable, UsageRefused, reading
 from stream.inputs import opened_file
 from stream.light import light_of
@@ -31,13 +32,19 @@ _FORMATS: Final = (
     "ivf,obu,av1,h264,hevc,vvc,m4v,mjpeg,mjpeg_2000,gif,apng,yuv4mpegpipe,dv,rm,swf,wtv"
 )
 _OPTIONS: Final = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
+_LATE_TRACKS: Final = (b"FLV", b"\x00\x00\x01\xba")
+"""How files begin whose tracks become known after the opening: FLV and MPEG programs."""
 _BOTTOM_FIRST: Final = (3, 4)
 """FFmpeg's AV_FIELD_BB and AV_FIELD_TB: coded and shown, or only shown, bottom field first."""
 _FALLBACK_RATE: Final = Fraction(25)
 
 
-def opened_input(path: Path) -> InputContainer:
+def opened_input(path: Path, max_pixels: int = MAX_PIXELS) -> InputContainer:
     """Opens a local media file, and nothing that it may point to.
+
+    Args:
+        path: the file.
+        max_pixels: larger pictures are not decoded to find out what the file holds.
 
     Raises:
         InputUnreadable: missing, empty, a folder, no rights, or not a media file.
@@ -47,10 +54,16 @@ def opened_input(path: Path) -> InputContainer:
         if path.is_dir():
             raise InputUnreadable(f"cannot read {path.name}: it is a folder; name a file")
         with opened_file(path) as file:
-            if not file.read(1):
+            start = file.read(4)
+            if not start:
                 raise InputUnreadable(f"cannot read {path.name}: the file is empty")
+        hidden = unseen_at_opening() if start.startswith(_LATE_TRACKS) else {}
         return av.open(
-            f"file:{path.absolute()}", "r", container_options=_OPTIONS, metadata_errors="replace"
+            f"file:{path.absolute()}",
+            "r",
+            options=decoder_bound(max_pixels),
+            container_options=_OPTIONS | hidden,
+            metadata_errors="replace",
         )
 
 
@@ -138,7 +151,7 @@ def probe_of(
         bit_depth=bit_depth,
         shape=StreamShape(height, width, rate, time_base, _frame_count(stream, rate, seconds)),
         colour=colour_tags(image),
-        sample_aspect=stream.sample_aspect_ratio or Fraction(1),
+        sample_aspect=_sample_aspect(stream),
         display_matrix=matrix,
         turns=turns,
         has_timestamps=has_timestamps,
@@ -165,6 +178,12 @@ def has_decoder(track: Stream) -> bool:
     """Whether the track's coding is known; where not, the library leaves its context out."""
     context: CodecContext | None = track.codec_context
     return context is not None
+
+
+def _sample_aspect(stream: VideoStream) -> Fraction:
+    """Pixel shape by the container, else by the decoder."""
+    told = stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio
+    return told or Fraction(1)
 
 
 def _sound_rate(rate: Fraction | None) -> Fraction | None:
