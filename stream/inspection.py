@@ -34,6 +34,8 @@ _FORMATS: Final = (
 _OPTIONS: Final = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
 _LATE_TRACKS: Final = (b"FLV", b"\x00\x00\x01\xba")
 """How files begin whose tracks become known after the opening: FLV and MPEG programs."""
+_PACKET_BYTES: Final = 188
+_SYNC_BYTE: Final = 0x47
 _BOTTOM_FIRST: Final = (3, 4)
 """FFmpeg's AV_FIELD_BB and AV_FIELD_TB: coded and shown, or only shown, bottom field first."""
 _FALLBACK_RATE: Final = Fraction(25)
@@ -54,17 +56,25 @@ def opened_input(path: Path, max_pixels: int = MAX_PIXELS) -> InputContainer:
         if path.is_dir():
             raise InputUnreadable(f"cannot read {path.name}: it is a folder; name a file")
         with opened_file(path) as file:
-            start = file.read(4)
+            start = file.read(5 * _PACKET_BYTES)
             if not start:
                 raise InputUnreadable(f"cannot read {path.name}: the file is empty")
         hidden = unseen_at_opening() if start.startswith(_LATE_TRACKS) else {}
         return av.open(
             f"file:{path.absolute()}",
             "r",
+            format=_told_format(start),
             options=decoder_bound(max_pixels),
             container_options=_OPTIONS | hidden,
             metadata_errors="replace",
         )
+
+
+def _told_format(start: bytes) -> str | None:
+    """The format where the library guesses wrong: short MPEG-TS looks like an MPEG program."""
+    marks = start[::_PACKET_BYTES]
+    is_ts = len(marks) > 1 and set(marks) == {_SYNC_BYTE}
+    return "mpegts" if is_ts else None
 
 
 def chosen_video(container: InputContainer, name: str, wanted: int | None = None) -> VideoStream:
