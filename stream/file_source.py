@@ -191,7 +191,9 @@ class FileSource:
         if probe.container.startswith("mov") and self._stream.frames:
             is_short = self._decoding.packets < self._stream.frames
         else:
-            is_short = clock.end_s < (probe.duration_s or 0.0) - _END_MARGIN_S
+            # Matroska tells the time of the end, which is more where a recording starts late.
+            start_s = max(0.0, clock.start_s) if probe.container.startswith("matroska") else 0.0
+            is_short = start_s + clock.end_s < (probe.duration_s or 0.0) - _END_MARGIN_S
         warnings = []
         if report.damaged:
             warnings.append(f"{report.damaged} damaged frames are covered as a whole")
@@ -272,6 +274,11 @@ class _Clock:
             return last + 1
         self.shift, self.shift_before = wanted - given, self.shift
         return wanted
+
+    @property
+    def start_s(self) -> float:
+        """Time of the first frame in the file, seconds."""
+        return float(self.first * self.probe.shape.time_base)
 
     @property
     def end_s(self) -> float:

@@ -22,6 +22,7 @@ from stream.matroska import seconds_of_tag
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
+from stream.stills import IMAGE_ENDINGS
 
 __all__ = ["chosen_video", "has_decoder", "opened_input", "probe_of", "upright_format"]
 
@@ -60,14 +61,20 @@ def opened_input(path: Path, max_pixels: int = MAX_PIXELS) -> InputContainer:
             if not start:
                 raise InputUnreadable(f"cannot read {path.name}: the file is empty")
         hidden = unseen_at_opening() if start.startswith(_LATE_TRACKS) else {}
-        return av.open(
-            f"file:{path.absolute()}",
-            "r",
-            format=_told_format(start),
-            options=decoder_bound(max_pixels),
-            container_options=_OPTIONS | hidden,
-            metadata_errors="replace",
-        )
+        try:
+            return av.open(
+                f"file:{path.absolute()}",
+                "r",
+                format=_told_format(start),
+                options=decoder_bound(max_pixels),
+                container_options=_OPTIONS | hidden,
+                metadata_errors="replace",
+            )
+        except av.ArgumentError:  # of a format that is not let in
+            raise InputUnreadable(
+                f"cannot read {path.name}: it is no video of a kind that is read, and of pictures "
+                f"only {' '.join(sorted(IMAGE_ENDINGS))} are; convert it first"
+            ) from None
 
 
 def _told_format(start: bytes) -> str | None:
@@ -172,6 +179,7 @@ def probe_of(
         lost=_lost_tracks(container, stream),
         fields=_fields(stream, image),
         light=light_of(image),
+        has_opacity=_has_opacity(stream, image),
     )
 
 
@@ -188,6 +196,13 @@ def has_decoder(track: Stream) -> bool:
     """Whether the track's coding is known; where not, the library leaves its context out."""
     context: CodecContext | None = track.codec_context
     return context is not None
+
+
+def _has_opacity(stream: VideoStream, image: av.VideoFrame) -> bool:
+    """Whether pictures may be transparent; in GIF that says only what has not changed."""
+    tags = {name.lower(): value for name, value in stream.metadata.items()}
+    is_told = any(part.is_alpha for part in image.format.components)
+    return tags.get("alpha_mode") == "1" or (is_told and _codec_name(stream) != "gif")
 
 
 def _sample_aspect(stream: VideoStream) -> Fraction:
