@@ -140,6 +140,9 @@ class Webrtc(Section):
     """Addresses of this machine to offer; all but loopback if empty."""
     max_viewers: Annotated[int, Field(ge=0, le=1000)] = 16
     """Most viewers of one stream; more are told to come back later."""
+    max_viewers_per_token: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Most viewers of one stream by one token, or by one address where no token is asked for, so
+    that nobody takes every place; 0 for half of `max_viewers`."""
     max_publishers: Annotated[int, Field(ge=0, le=100)] = 8
     """Most browsers that publish at once."""
     stun: tuple[Annotated[str, Field(pattern=r"^stuns?:[A-Za-z0-9.:\[\]-]{1,255}$")], ...] = ()
@@ -152,6 +155,11 @@ class Webrtc(Section):
     """Password at the TURN server."""
     idle_s: Seconds = 20.0
     """A session that has not connected, or lost its connection, is ended after this time."""
+
+    @property
+    def viewers_per_token(self) -> int:
+        """Places of one stream that one token may hold."""
+        return self.max_viewers_per_token or (self.max_viewers + 1) // 2
 
 
 class Live(Section):

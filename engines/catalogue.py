@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from engines.errors import ModelMissing, ModelRejected
+from engines.json_reading import value_from_json
 from engines.stylegan.pack import MANIFEST, Pack, bundled_pack, read_pack
 
 __all__ = [
@@ -152,7 +152,7 @@ def networks_of(listed: Listed) -> list[str]:
 def _listed(folder: Path, origin: Origin) -> Listed:
     try:
         pack = read_pack(folder)
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = value_from_json((folder / MANIFEST).read_text(encoding="utf-8"))
     except (ModelMissing, ModelRejected) as fault:
         return Listed(folder.name, "damaged", origin, "unknown", Pack(folder, "", {}), str(fault))
     kind, licence = content.get("kind", "pack"), content.get("licence", "unknown")

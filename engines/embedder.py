@@ -5,7 +5,6 @@ It never takes part in making a surrogate, and no privacy figure is judged by it
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,9 +16,10 @@ from numpy.typing import NDArray
 from engines.backends.backend import Backend, Session
 from engines.backends.guarded import Guarded
 from engines.errors import EngineFault, ModelRejected
+from engines.json_reading import value_from_json
 from engines.stylegan.pack import bundled_pack, read_pack
 
-__all__ = ["FaceEmbedder", "PersonThresholds", "embedder_from_pack"]
+__all__ = ["FaceEmbedder", "PersonThresholds", "embedder_from_pack", "thresholds_from_file"]
 
 _SIZE: Final = 128
 _LEAST_LENGTH: Final = 1e-6
@@ -91,13 +91,22 @@ def embedder_from_pack(
     """
     pack = read_pack(folder or bundled_pack() / "embedder")
     session = backend.load(pack.path("embedder.onnx"))
-    content = json.loads(pack.path("thresholds.json").read_text(encoding="utf-8"))
+    thresholds = thresholds_from_file(pack.path("thresholds.json"))
+    return FaceEmbedder(Guarded(session, deadline_s)), thresholds
+
+
+def thresholds_from_file(path: Path) -> PersonThresholds:
+    """The thresholds that were measured for an embedder.
+
+    Raises:
+        ModelRejected: the file is damaged.
+    """
     try:
+        content = value_from_json(path.read_text(encoding="utf-8"))
         numbers = (float(content[name]) for name in ("match", "doubt", "alike", "too_alike"))
-        thresholds = PersonThresholds(*numbers)
+        return PersonThresholds(*numbers)
     except (KeyError, TypeError, ValueError):
         raise ModelRejected("the embedder's thresholds are damaged; reinstall kveil") from None
-    return FaceEmbedder(Guarded(session, deadline_s)), thresholds
 
 
 def _fed(crop: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -20,6 +20,7 @@ __all__ = [
     "KveilError",
     "ModelMissing",
     "ModelRejected",
+    "import_failure",
 ]
 
 
@@ -33,6 +34,19 @@ class KveilError(Exception):
 
     exit_code: ClassVar[int] = 2
     retryable: bool = False
+
+
+def import_failure(name: str, advice: str, fault: ImportError) -> str:
+    """Why a library cannot be used: it is not there, or something keeps it from being loaded.
+
+    >>> import_failure("OpenVINO", "pip install openvino", ModuleNotFoundError("no module"))
+    'OpenVINO is absent; pip install openvino'
+    >>> import_failure("OpenVINO", "", ImportError("a.so: cannot map: Cannot allocate memory"))
+    'OpenVINO is installed but does not load (a.so: cannot map: Cannot allocate memory)'
+    """
+    if isinstance(fault, ModuleNotFoundError):
+        return f"{name} is absent; {advice}"
+    return f"{name} is installed but does not load ({' '.join(str(fault).split())})"
 
 
 class EngineError(KveilError):

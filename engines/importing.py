@@ -24,6 +24,7 @@ from engines.catalogue import CENTERFACE, models_folder
 from engines.detectors.drawn_faces import drawn_scene
 from engines.detectors.loading import detector_from_model, layout_of
 from engines.errors import EngineFault, ModelMissing, ModelRejected
+from engines.json_reading import value_from_json
 from engines.stylegan.imports.checkpoints import generator_from_file
 from engines.stylegan.imports.onnx_graphs import mapping_onnx, synthesis_onnx
 from engines.stylegan.imports.reference import mapped
@@ -227,7 +228,7 @@ def _digest(path: Path) -> str:
 def _source(folder: Path) -> tuple[str, str, str] | None:
     """Hash and format of the file that an earlier import took, and the licence it was given."""
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = value_from_json((folder / MANIFEST).read_text(encoding="utf-8"))
         source = content["source"]
         if source["revision"] != _REVISION:
             return None

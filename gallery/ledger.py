@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from engines.durable import sync_folder, sync_handle
+from engines.json_reading import value_from_json
 from gallery.accounts import Accounts, Release
 from gallery.errors import LedgerBroken
 from gallery.settings import BelowK
@@ -232,14 +233,13 @@ def check_folder(folder: Path) -> LedgerCheck:
         name = folder.resolve().name
         raise LedgerBroken(f"no {_FILES} in {name}; give the folder of gallery.ledger")
     lines = list(_lines(folder))
-    kinds = {(line["k"], line["below_k"]) for line in lines if line["kind"] == "window"}
+    kinds = {_policy(line) for line in lines if line["kind"] == "window"}
     if len(kinds) > 1:
         shown = ", ".join(sorted(f"k={k} {below_k}" for k, below_k in kinds))
         raise LedgerBroken(
             f"the folder mixes releases made with {shown}; keep a folder per setting, check each"
         )
-    k, below_k = next(iter(kinds), (0, "swap"))
-    accounts = Accounts(_int(k), "cover" if below_k == "cover" else "swap")
+    accounts = Accounts(*next(iter(kinds), (0, "swap")))
     _take_all(lines, accounts)
     return _checked(accounts, _suspected(lines))
 
@@ -265,7 +265,7 @@ def _lines(folder: Path) -> Iterator[dict[str, object]]:
         raw = path.read_bytes()
         for number, line in enumerate(raw[: raw.rfind(b"\n") + 1].splitlines(), 1):
             try:
-                value = json.loads(line)
+                value = value_from_json(line)
                 if not isinstance(value, dict) or not isinstance(value["kind"], str):
                     raise ValueError("not a ledger line")
             except (ValueError, KeyError) as error:
@@ -303,6 +303,17 @@ def _take(line: dict[str, object], accounts: Accounts) -> None:
             accounts.add_period(window, _ints(line["people"]))
     except (KeyError, TypeError) as error:
         raise LedgerBroken(f"a ledger line lacks what it must hold: {error}") from None
+
+
+def _policy(line: dict[str, object]) -> tuple[int, BelowK]:
+    """The k that was promised by the window of a line, and what happens below it."""
+    try:
+        k, below_k = _int(line["k"]), line["below_k"]
+        if below_k not in ("swap", "cover"):
+            raise TypeError("no policy that is known")
+    except (KeyError, TypeError) as error:
+        raise LedgerBroken(f"a ledger line lacks what it must hold: {error}") from None
+    return k, "cover" if below_k == "cover" else "swap"
 
 
 def _int(value: object) -> int:

@@ -18,6 +18,7 @@ from av.container import Flags, InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from stream.decoder_bounds import decoder_bound
 from stream.field_pairs import FieldPairs
 
 __all__ = ["Decoded", "Decoding"]
@@ -121,7 +122,7 @@ class Decoding:
     def _set_up(self) -> None:
         context = self.stream.codec_context
         context.thread_type = "AUTO"
-        context.options = {"max_pixels": str(self.max_pixels), "flags": "+output_corrupt"}
+        context.options = decoder_bound(self.max_pixels) | {"flags": "+output_corrupt"}
         if self._coding in _UNTIMED:
             self.container.flags &= ~cast("int", Flags.gen_pts.value)
         if self._coding == "h264":

@@ -183,14 +183,17 @@ def _is_damage(error: Exception) -> bool:
     import av
     from PIL import UnidentifiedImageError
 
-    return isinstance(error, av.InvalidDataError | UnidentifiedImageError)
+    return isinstance(error, av.InvalidDataError | av.error.EOFError | UnidentifiedImageError)
 
 
 def _advice(error: Exception) -> str:
+    import av
+
     code = error.errno if isinstance(error, OSError) else None
     if code in _ADVICE:
         return _ADVICE[code]
     if isinstance(error, MemoryError):
         return _ADVICE[errno.ENOMEM]
-    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    # The libraries' own texts name paths.
+    text = (error.strerror if isinstance(error, OSError | av.FFmpegError) else None) or str(error)
     return " ".join(text.split()) or type(error).__name__

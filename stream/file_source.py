@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from engines.types import Frame
+from stream.decoder_bounds import MAX_PIXELS
 from stream.decoding import Decoded, Decoding
 from stream.errors import InputUnreadable, reading
 from stream.inspection import chosen_video, opened_input, probe_of
@@ -24,10 +25,7 @@ from stream.planes import fitted, neutral_picture, picture_from_frame
 from stream.probe import MediaProbe, SourceReport
 from stream.side_data import lost_beside
 
-__all__ = ["MAX_PIXELS", "FileSource"]
-
-MAX_PIXELS: Final = 1 << 27
-"""Largest picture that is decoded, px; 16K UHD (15360 × 8640) passes."""
+__all__ = ["FileSource"]
 
 _END_MARGIN_S: Final = 1.0
 _WOBBLE_FRAMES: Final = 4
@@ -64,10 +62,12 @@ class FileSource:
         self._lock = threading.Lock()
         self._is_closed = False
         self._is_running = False
-        self._container = opened_input(path)
+        self._container = opened_input(path, max_pixels)
         try:
             with reading(path.name):
                 self._stream = chosen_video(self._container, path.name, video_track)
+                context = self._stream.codec_context
+                _check_size(path.name, context.height, context.width, max_pixels)
                 self._decoding = Decoding(self._container, self._stream, max_pixels)
                 self._decoded = self._decoding.frames()
                 first = next(self._decoded, None)
@@ -76,6 +76,7 @@ class FileSource:
                     f"cannot read {path.name}: not one frame could be decoded; "
                     "check that the file is complete and its codec is supported"
                 )
+            _check_size(path.name, first.image.height, first.image.width, max_pixels)
             self._first: Decoded | None = first
             self._probe = probe_of(
                 path,
@@ -190,7 +191,9 @@ class FileSource:
         if probe.container.startswith("mov") and self._stream.frames:
             is_short = self._decoding.packets < self._stream.frames
         else:
-            is_short = clock.end_s < (probe.duration_s or 0.0) - _END_MARGIN_S
+            # Matroska tells the time of the end, which is more where a recording starts late.
+            start_s = max(0.0, clock.start_s) if probe.container.startswith("matroska") else 0.0
+            is_short = start_s + clock.end_s < (probe.duration_s or 0.0) - _END_MARGIN_S
         warnings = []
         if report.damaged:
             warnings.append(f"{report.damaged} damaged frames are covered as a whole")
@@ -205,6 +208,14 @@ class FileSource:
         if self._decoding.read_errors:
             warnings.append(f"{self._decoding.read_errors} stretches could not be read")
         self._report = replace(report, is_truncated=is_short, warnings=tuple(warnings))
+
+
+def _check_size(name: str, height: int, width: int, max_pixels: int) -> None:
+    if height * width > max_pixels:
+        raise InputUnreadable(
+            f"cannot read {name}: it has pictures of {width}×{height}; "
+            f"{max_pixels} px are the most (limits.max_pixels)"
+        )
 
 
 @dataclass(slots=True)
@@ -263,6 +274,11 @@ class _Clock:
             return last + 1
         self.shift, self.shift_before = wanted - given, self.shift
         return wanted
+
+    @property
+    def start_s(self) -> float:
+        """Time of the first frame in the file, seconds."""
+        return float(self.first * self.probe.shape.time_base)
 
     @property
     def end_s(self) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
 from engines.detectors.detector import Detector, PreparedDetector
 from engines.detectors.multiscale import DetectionPlan, detect_picture, sizes_searched
+from engines.detectors.tones import Tones
 from engines.errors import EngineFault
 from engines.types import Face, Frame
 from stream.finding_memory import FindingMemory, faces_from_json, json_from_faces
@@ -108,15 +109,15 @@ class FaceFinder:
         under_way = [self._pool.submit(detector.prepare, *size) for size in sorted(sizes)]
         wait(under_way, self._deadline_s)
 
-    def begin(self, frame: Frame, scale: Scale) -> Search:
-        """Starts a search; `skip` starts none."""
+    def begin(self, frame: Frame, scale: Scale, tones: Sequence[Tones]) -> Search:
+        """Starts a search, in further tones too; `skip` starts none."""
         kept = self._memory.recalled(frame.index) if self._memory else None
         if kept is not None:
             return Done(faces_from_json(kept))
         if scale == "skip" or frame.is_damaged:
             return Done(None)
         plans = self._plans(frame.picture.height, frame.picture.width)
-        return self._pool.submit(self._search, frame, plans[scale])
+        return self._pool.submit(self._search, frame, plans[scale], tones)
 
     def least_px(self, frame: Frame, scale: Scale) -> float:
         """Size in the frame of a face that a search hardly sees; 0 for a thorough one."""
@@ -168,6 +169,8 @@ class FaceFinder:
             ) from None
         return Findings(None, "detector_fault")
 
-    def _search(self, frame: Frame, plan: DetectionPlan) -> tuple[Face, ...]:
+    def _search(
+        self, frame: Frame, plan: DetectionPlan, tones: Sequence[Tones]
+    ) -> tuple[Face, ...]:
         with self._clock.measure("detect"):
-            return detect_picture(self._detector, frame.picture, plan, self._min_score)
+            return detect_picture(self._detector, frame.picture, plan, self._min_score, tones)

@@ -10,11 +10,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.detectors.tones import SteadyTones, Tones, steady_tones
 from engines.types import Frame
 from stream.finding import FaceFinder, Findings, Scale, Search
 from tracker.schedule import DetectionSchedule, MovingFace
 
-__all__ = ["NEAR_SHARE", "FrameSearch", "SearchInTurn", "Searched"]
+__all__ = ["NEAR_SHARE", "FrameSearch", "SearchInTurn", "Searched", "tones_after"]
 
 NEAR_SHARE = 0.06
 """Faces from this share of the frame's long side are large: they are found at a third less."""
@@ -33,6 +34,15 @@ class Searched:
     frame: Frame
     thumbnail: NDArray[np.uint8]
     findings: Findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Searching:
+    frame: Frame
+    thumbnail: NDArray[np.uint8]
+    tones: tuple[Tones, ...]
+    scale: Scale
+    search: Search
 
 
 class FrameSearch(Protocol):
@@ -73,20 +83,25 @@ class SearchInTurn:
         self._finder = finder
         self._schedule = schedule
         self._moving = moving
-        self._searching: deque[tuple[Frame, NDArray[np.uint8], Scale, Search]] = deque()
+        self._searching: deque[_Searching] = deque()
+        self._tones: SteadyTones | None = None
 
     def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
         """Begins the frame's search and waits for that of an earlier one."""
+        self._tones = tones_after(frame, self._tones)
+        tones = self._tones.tones
         scale = self._scale(frame, thumbnail)
-        self._searching.append((frame, thumbnail, scale, self._finder.begin(frame, scale)))
+        search = self._finder.begin(frame, scale, tones)
+        self._searching.append(_Searching(frame, thumbnail, tones, scale, search))
         if len(self._searching) > self._finder.workers:
             yield self._next()
 
     def flush(self) -> Iterator[Searched]:
         """Waits for the searches under way; the last frame is searched thoroughly."""
-        if self._searching and self._searching[-1][2] != "full":
-            frame, thumbnail, _, _ = self._searching.pop()
-            self._searching.append((frame, thumbnail, "full", self._finder.begin(frame, "full")))
+        if self._searching and self._searching[-1].scale != "full":
+            last = self._searching.pop()
+            search = self._finder.begin(last.frame, "full", last.tones)
+            self._searching.append(replace(last, scale="full", search=search))
         while self._searching:
             yield self._next()
 
@@ -104,9 +119,16 @@ class SearchInTurn:
         return scale
 
     def _next(self) -> Searched:
-        frame, thumbnail, scale, search = self._searching.popleft()
-        findings = self._finder.collect(frame, search)
-        findings = replace(findings, least_px=self._finder.least_px(frame, scale))
+        first = self._searching.popleft()
+        findings = self._finder.collect(first.frame, first.search)
+        least_px = self._finder.least_px(first.frame, first.scale)
         if findings.failure:
             self._schedule.fail()
-        return Searched(frame, thumbnail, findings)
+        return Searched(first.frame, first.thumbnail, replace(findings, least_px=least_px))
+
+
+def tones_after(frame: Frame, before: SteadyTones | None) -> SteadyTones:
+    """In which tones the next frame is searched; one that is damaged changes nothing."""
+    if frame.is_damaged:
+        return before or SteadyTones(time_s=frame.time_s)
+    return steady_tones(frame.picture, frame.time_s, before)

@@ -12,8 +12,8 @@ from typing import Final
 
 from engines.types import Frame
 from stream.containers import video_endings
+from stream.decoder_bounds import MAX_PIXELS
 from stream.errors import InputUnreadable, reading
-from stream.file_source import MAX_PIXELS
 from stream.media import StreamShape
 from stream.probe import ColourTags, MediaProbe, SourceReport
 from stream.stills import IMAGE_ENDINGS, Beside, Still, decoded_still

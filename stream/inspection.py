@@ -14,6 +14,7 @@ from av.stream import Stream
 from av.video.stream import VideoStream
 
 from engines.pictures import Layout
+from stream.decoder_bounds import MAX_PIXELS, decoder_bound, unseen_at_opening
 from stream.errors import InputUnreadable, UsageRefused, reading
 from stream.inputs import opened_file
 from stream.light import light_of
@@ -21,6 +22,7 @@ from stream.matroska import seconds_of_tag
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
+from stream.stills import IMAGE_ENDINGS
 
 __all__ = ["chosen_video", "has_decoder", "opened_input", "probe_of", "upright_format"]
 
@@ -31,13 +33,21 @@ _FORMATS: Final = (
     "ivf,obu,av1,h264,hevc,vvc,m4v,mjpeg,mjpeg_2000,gif,apng,yuv4mpegpipe,dv,rm,swf,wtv"
 )
 _OPTIONS: Final = {"protocol_whitelist": "file", "format_whitelist": _FORMATS}
+_LATE_TRACKS: Final = (b"FLV", b"\x00\x00\x01\xba")
+"""How files begin whose tracks become known after the opening: FLV and MPEG programs."""
+_PACKET_BYTES: Final = 188
+_SYNC_BYTE: Final = 0x47
 _BOTTOM_FIRST: Final = (3, 4)
 """FFmpeg's AV_FIELD_BB and AV_FIELD_TB: coded and shown, or only shown, bottom field first."""
 _FALLBACK_RATE: Final = Fraction(25)
 
 
-def opened_input(path: Path) -> InputContainer:
+def opened_input(path: Path, max_pixels: int = MAX_PIXELS) -> InputContainer:
     """Opens a local media file, and nothing that it may point to.
+
+    Args:
+        path: the file.
+        max_pixels: larger pictures are not decoded to find out what the file holds.
 
     Raises:
         InputUnreadable: missing, empty, a folder, no rights, or not a media file.
@@ -47,11 +57,31 @@ def opened_input(path: Path) -> InputContainer:
         if path.is_dir():
             raise InputUnreadable(f"cannot read {path.name}: it is a folder; name a file")
         with opened_file(path) as file:
-            if not file.read(1):
+            start = file.read(5 * _PACKET_BYTES)
+            if not start:
                 raise InputUnreadable(f"cannot read {path.name}: the file is empty")
-        return av.open(
-            f"file:{path.absolute()}", "r", container_options=_OPTIONS, metadata_errors="replace"
-        )
+        hidden = unseen_at_opening() if start.startswith(_LATE_TRACKS) else {}
+        try:
+            return av.open(
+                f"file:{path.absolute()}",
+                "r",
+                format=_told_format(start),
+                options=decoder_bound(max_pixels),
+                container_options=_OPTIONS | hidden,
+                metadata_errors="replace",
+            )
+        except av.ArgumentError:  # of a format that is not let in
+            raise InputUnreadable(
+                f"cannot read {path.name}: it is no video of a kind that is read, and of pictures "
+                f"only {' '.join(sorted(IMAGE_ENDINGS))} are; convert it first"
+            ) from None
+
+
+def _told_format(start: bytes) -> str | None:
+    """The format where the library guesses wrong: short MPEG-TS looks like an MPEG program."""
+    marks = start[::_PACKET_BYTES]
+    is_ts = len(marks) > 1 and set(marks) == {_SYNC_BYTE}
+    return "mpegts" if is_ts else None
 
 
 def chosen_video(container: InputContainer, name: str, wanted: int | None = None) -> VideoStream:
@@ -138,7 +168,7 @@ def probe_of(
         bit_depth=bit_depth,
         shape=StreamShape(height, width, rate, time_base, _frame_count(stream, rate, seconds)),
         colour=colour_tags(image),
-        sample_aspect=stream.sample_aspect_ratio or Fraction(1),
+        sample_aspect=_sample_aspect(stream),
         display_matrix=matrix,
         turns=turns,
         has_timestamps=has_timestamps,
@@ -149,6 +179,7 @@ def probe_of(
         lost=_lost_tracks(container, stream),
         fields=_fields(stream, image),
         light=light_of(image),
+        has_opacity=_has_opacity(stream, image),
     )
 
 
@@ -165,6 +196,19 @@ def has_decoder(track: Stream) -> bool:
     """Whether the track's coding is known; where not, the library leaves its context out."""
     context: CodecContext | None = track.codec_context
     return context is not None
+
+
+def _has_opacity(stream: VideoStream, image: av.VideoFrame) -> bool:
+    """Whether pictures may be transparent; in GIF that says only what has not changed."""
+    tags = {name.lower(): value for name, value in stream.metadata.items()}
+    is_told = any(part.is_alpha for part in image.format.components)
+    return tags.get("alpha_mode") == "1" or (is_told and _codec_name(stream) != "gif")
+
+
+def _sample_aspect(stream: VideoStream) -> Fraction:
+    """Pixel shape by the container, else by the decoder."""
+    told = stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio
+    return told or Fraction(1)
 
 
 def _sound_rate(rate: Fraction | None) -> Fraction | None:

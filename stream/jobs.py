@@ -15,7 +15,11 @@ from stream.stills import IMAGE_ENDINGS
 
 __all__ = ["Job", "left_aside", "plan_jobs"]
 
-_READ_ONLY: Final = frozenset({".mpg", ".mpeg", ".wmv", ".ogv", ".mxf", ".y4m", ".obu"})
+_READ_ONLY: Final = frozenset(
+    {".mpg", ".mpeg", ".mpe", ".m1v", ".m2v", ".vob", ".mod", ".tod", ".wmv", ".asf", ".wtv"}
+    | {".ogv", ".ogm", ".mxf", ".y4m", ".obu", ".dv", ".rm", ".rmvb", ".nut", ".apng", ".swf"}
+    | {".3g2", ".f4v", ".divx", ".m2t", ".tp", ".trp"}
+)
 """Endings of videos that can be read and not written; in a folder they become the other one."""
 _WRITTEN: Final = ".mkv"
 _MEDIA: Final = IMAGE_ENDINGS | video_endings() | _READ_ONLY

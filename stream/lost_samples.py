@@ -26,7 +26,7 @@ def lost_samples(probe: MediaProbe, choice: EncoderChoice) -> tuple[str, ...]:
     """Bits, colours and coding that are not the input's, one line each."""
     if choice.pixel_format == "pal8":
         return () if probe.codec == "gif" else ("256 colours are kept of each picture",)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ("opacity is left out",) if probe.has_opacity else ()
     layout, depth = picture_format(choice.pixel_format)
     if _CHROMA[layout] < _CHROMA[probe.layout]:
         notes += (f"colours come as {_NAMES[layout]} instead of {_NAMES[probe.layout]}",)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from stream.decoder_bounds import MAX_PIXELS
 from stream.encoder_options import EncodeSettings
 from stream.errors import UsageRefused
 from stream.file_sink import FileSink
-from stream.file_source import MAX_PIXELS, FileSource
+from stream.file_source import FileSource
 from stream.image_sink import ImageSink
 from stream.image_source import ImageSource
 from stream.media import Sink, Source

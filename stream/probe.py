@@ -94,6 +94,7 @@ class MediaProbe:
         light: how it was mastered for high dynamic range, None where untold.
         track: number of the video track among all tracks of the file.
         lost: what is missed in any output, one line each.
+        has_opacity: pictures may be transparent in places, which is left out.
     """
 
     path: Path
@@ -116,6 +117,7 @@ class MediaProbe:
     light: MasteringLight | None = None
     track: int = 0
     lost: tuple[str, ...] = ()
+    has_opacity: bool = False
 
     @property
     def coded_size(self) -> tuple[int, int]:

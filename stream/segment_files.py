@@ -13,6 +13,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from engines.durable import sync_file, sync_folder
+from engines.json_reading import value_from_json
 from stream.digests import file_digest
 from stream.partial_file import partial_name
 
@@ -108,7 +109,7 @@ class SegmentReader:
             file.seek(-_LENGTH_BYTES, os.SEEK_END)
             length = int.from_bytes(file.read(_LENGTH_BYTES), "big")
             file.seek(-_LENGTH_BYTES - length, os.SEEK_END)
-            trailer = json.loads(file.read(length))
+            trailer = value_from_json(file.read(length))
         self._rows: list[tuple[int, int, int, bool]] = [tuple(r) for r in trailer["packets"]]
         self.records: dict[str, JsonValue] = trailer["records"]
 
@@ -184,7 +185,7 @@ class Journal:
 
 def _known_segments(folder: Path, fingerprint: str) -> tuple[SegmentEntry, ...]:
     try:
-        content = json.loads((folder / "journal.json").read_text("utf-8"))
+        content = value_from_json((folder / "journal.json").read_text("utf-8"))
         if content["schema"] != _SCHEMA or content["fingerprint"] != fingerprint:
             return ()
         entries = [SegmentEntry(**entry) for entry in content["segments"]]

@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.detectors.tones import tones_of
+from engines.detectors.tones import SteadyTones, Tones
 from engines.pictures import Picture
 from engines.types import Face, Frame
 from stream.finding import FaceFinder, Findings, Scale, Search
-from stream.frame_search import NEAR_SHARE, Searched
+from stream.frame_search import NEAR_SHARE, Searched, tones_after
 from tracker.passing import SKETCH_PX, passing_change
 from tracker.spans import Agreement, KeySchedule, agreement
 
@@ -27,6 +27,7 @@ class _Held:
     frame: Frame
     thumbnail: NDArray[np.uint8]
     sketch: NDArray[np.float32]
+    tones: tuple[Tones, ...]
     search: Search | None = None
     scale: Scale = "skip"
 
@@ -71,10 +72,12 @@ class SpanSearch:
         self._last: Sequence[Face] | None = None
         self._last_sketch: NDArray[np.float32] | None = None
         self._in_view: list[Face] = []
+        self._tones: SteadyTones | None = None
 
     def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
         """Takes the next frame; a key begins its search."""
-        held = _Held(frame, thumbnail, _sketch(frame.picture))
+        self._tones = tones_after(frame, self._tones)
+        held = _Held(frame, thumbnail, _sketch(frame.picture), self._tones.tones)
         small_px = self._finder.least_px(frame, "coarse")
         has_small = any(_size_px(face) < small_px for face in self._in_view)
         choice = self._schedule.decide(frame.time_s, thumbnail, has_small=has_small)
@@ -113,7 +116,7 @@ class SpanSearch:
             yield from self._released(self._spans.popleft())
 
     def _begin(self, held: _Held, scale: Scale) -> None:
-        held.scale, held.search = scale, self._finder.begin(held.frame, scale)
+        held.scale, held.search = scale, self._finder.begin(held.frame, scale, held.tones)
 
     def _collected(self, held: _Held) -> Findings:
         assert held.search is not None
@@ -164,7 +167,7 @@ class SpanSearch:
         before, after = self._last_sketch, span.key.sketch
         if not span.between:
             return []
-        if before is None or tones_of(span.key.frame.picture):
+        if before is None or any(held.tones for held in (*span.between, span.key)):
             return [True] * len(span.between)
         least = self._schedule.settings.passing_change
         return [passing_change(held.sketch, before, after) >= least for held in span.between]

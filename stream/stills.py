@@ -9,6 +9,7 @@ is gone. Of colour profiles stay the colours, which would change without, see
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,9 @@ _GRAY_16: Final = ("I;16", "I;16L", "I;16B", "I;16N", "I", "F")
 """Modes of one channel of more than 8 bits."""
 _WHITE: Final = 65535
 _SCALED: Final = "values beyond 16 bits: scaled to 0…65535"
+_JPEG_END: Final = b"\xff\xd9"
+_CLIP_START: Final = re.compile(rb"\0\0\0[\x08-\x80]ftyp")
+"""How MP4 begins, which motion photos of phones have behind the end of the JPEG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def _decoded(path: Path, data: bytes, max_pixels: int) -> Still:
 def _still(image: Image.Image, data: bytes) -> Still:
     """The still of a loaded picture, whose file is `data`."""
     dropped = _found(image)
-    lost: tuple[str, ...] = ()
+    lost = _lost_behind(image, data)
     whole: bytes | None = image.info.get("icc_profile")
     profile = bare_profile(whole) if whole else None
     if whole and profile is None:
@@ -240,3 +244,13 @@ def _found(image: Image.Image) -> tuple[str, ...]:
     if image.format == "MPO":
         found.append("embedded pictures")
     return tuple(found)
+
+
+def _lost_behind(image: Image.Image, data: bytes) -> tuple[str, ...]:
+    """What a JPEG shows besides its picture: another one, such as a gain map, or a clip."""
+    lost: tuple[str, ...] = ()
+    if image.format == "MPO":
+        lost += ("a second picture in the file, such as a gain map or another view, is left out",)
+    if image.format in ("JPEG", "MPO") and _CLIP_START.search(data, data.find(_JPEG_END)):
+        lost += ("a clip behind the picture (a motion photo) is left out",)
+    return lost

@@ -17,7 +17,7 @@ from engines.backends.backend import Precision, Tensors, TensorSpec
 from engines.backends.cuda_memory import gpu_name
 from engines.backends.half_precision import halved
 from engines.backends.networks import stripped
-from engines.errors import BackendMissing, EngineFault, ModelRejected
+from engines.errors import BackendMissing, EngineFault, ModelRejected, import_failure
 
 if TYPE_CHECKING:
     import onnx
@@ -59,7 +59,8 @@ class OnnxRuntime:
         try:
             import onnxruntime
         except ImportError as fault:
-            raise BackendMissing("ONNX Runtime is absent; pip install onnxruntime") from fault
+            message = import_failure("ONNX Runtime", "pip install onnxruntime", fault)
+            raise BackendMissing(message) from fault
         self._runtime = onnxruntime
         self._threads = threads
         self._device = device

@@ -19,7 +19,7 @@ from engines.backends.answers import checked, faults_told
 from engines.backends.backend import Precision, Tensors, TensorSpec
 from engines.backends.networks import port_names, stripped
 from engines.cache_folder import cache_folder
-from engines.errors import BackendMissing, EngineFault, ModelRejected
+from engines.errors import BackendMissing, EngineFault, ModelRejected, import_failure
 
 if TYPE_CHECKING:
     import openvino
@@ -76,7 +76,8 @@ class OpenVino:
         try:
             import openvino
         except ImportError as fault:
-            raise BackendMissing("OpenVINO is absent; pip install openvino") from fault
+            message = import_failure("OpenVINO", "pip install openvino", fault)
+            raise BackendMissing(message) from fault
         _fill_type_table(openvino)
         self._core = _core()
         self._threads = threads

@@ -21,6 +21,7 @@ from engines.cache_folder import cache_folder
 from engines.detectors.detector import Detector, overlaps_of
 from engines.detectors.drawn_faces import drawn_scene
 from engines.errors import EngineError, ModelMissing
+from engines.json_reading import value_from_json
 from engines.pictures import BgrImage
 from engines.types import Face
 
@@ -238,7 +239,7 @@ def _key(model: Path | bytes, backend: HardwareBackend, wanted: str) -> str:
 def _verdicts(path: Path) -> dict[str, tuple[str, str]]:
     """What is kept; nothing where the file is absent or damaged."""
     try:
-        kept = json.loads(path.read_text("utf-8"))
+        kept = value_from_json(path.read_text("utf-8"))
         return {str(key): (str(pair[0]), str(pair[1])) for key, pair in kept.items()}
     except (OSError, ValueError, AttributeError, TypeError, IndexError, KeyError):
         return {}

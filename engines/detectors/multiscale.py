@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.detectors.detector import Detector, areas_of, overlaps_of
-from engines.detectors.tones import shown, tones_of
+from engines.detectors.tones import Tones, shown, tones_of
 from engines.pictures import BgrImage, Picture
 from engines.types import Face
 
@@ -51,7 +51,11 @@ class DetectionPlan:
 
 
 def detect_picture(
-    detector: Detector, picture: Picture, plan: DetectionPlan, min_score: float
+    detector: Detector,
+    picture: Picture,
+    plan: DetectionPlan,
+    min_score: float,
+    tones: Sequence[Tones] | None = None,
 ) -> tuple[Face, ...]:
     """Finds the faces of a picture at all scales of a plan, and in tones that tell them apart.
 
@@ -60,6 +64,8 @@ def detect_picture(
         picture: not changed.
         plan: at which scales to look.
         min_score: faces below are left out.
+        tones: further ways to look at it, as `steady_tones` gives them for the frame of a
+            video; None for those of a single picture.
 
     Returns:
         Faces in pixels of the picture, best first; each face once.
@@ -69,7 +75,8 @@ def detect_picture(
     """
     found: list[Face] = []
     cut: list[bool] = []
-    for image in _images(picture, plan):
+    ways = tones_of(picture) if tones is None else tones
+    for image in _images(picture, plan, ways):
         height, width = image.shape[:2]
         scale = np.array([picture.width / width, picture.height / height], np.float32)
         for top, left, tile in _tiles(image, plan):
@@ -79,9 +86,8 @@ def detect_picture(
     return merged(found, cut)
 
 
-def _images(picture: Picture, plan: DetectionPlan) -> Iterator[BgrImage]:
-    """The picture at all scales of a plan, as it is and stretched where its tones are narrow."""
-    ways = tones_of(picture)
+def _images(picture: Picture, plan: DetectionPlan, ways: Sequence[Tones]) -> Iterator[BgrImage]:
+    """The picture at all scales of a plan, as it is and in other tones."""
     for size in sizes_searched(picture.height, picture.width, plan):
         yield picture.resized_bgr(*size)
         for tones in ways:

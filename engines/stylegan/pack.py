@@ -1,7 +1,6 @@
 """The model pack: files named in a manifest with their hashes, and engines made from them."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
 from engines.errors import EngineError, ModelMissing, ModelRejected
+from engines.json_reading import value_from_json
 from engines.lid_reading import LidReader
 from engines.stylegan.details import DonorDetails, load_details
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
@@ -85,7 +85,7 @@ def read_pack(folder: Path) -> Pack:
         ModelRejected: the manifest is damaged or of another format.
     """
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = value_from_json((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ModelMissing(f"no model pack in {folder.name}; reinstall kveil") from error
     except (OSError, ValueError) as error:
@@ -93,6 +93,8 @@ def read_pack(folder: Path) -> Pack:
     files = content.get("files") if isinstance(content, dict) else None
     if not isinstance(files, dict) or content.get("format") != FORMAT:
         raise ModelRejected(f"the model pack's manifest is not of the format {FORMAT!r}")
+    if not all(isinstance(entry, dict) for entry in files.values()):
+        raise ModelRejected("the model pack's manifest is damaged; reinstall kveil")
     hashes = {str(name): str(entry.get("sha256", "")) for name, entry in files.items()}
     if any(Path(name).name != name for name in hashes):
         raise ModelRejected("the model pack names files outside its folder; refuse it")

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import typer
 
-from engines.errors import BackendMissing
+from engines.errors import BackendMissing, import_failure
 from stream.allocator import keep_memory_warm
 from stream.cli.anonymize_command import anonymize
 from stream.cli.bench_command import bench
@@ -69,10 +69,9 @@ def _add_commands_of_other_rooms(words: Sequence[str]) -> None:
 def _add(entry: metadata.EntryPoint) -> None:
     try:
         command = entry.load()
-    except ImportError as absent:
-        raise BackendMissing(
-            f"`kveil {entry.name}` needs {absent.name}; pip install 'kveil[evaluate,redis,serve]'"
-        ) from None
+    except ImportError as fault:
+        advice = f"`kveil {entry.name}` needs it; pip install 'kveil[evaluate,redis,serve]'"
+        raise BackendMissing(import_failure(str(fault.name), advice, fault)) from None
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=entry.name)
     else:

@@ -13,7 +13,6 @@ from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_share import EncoderShares, Encoding
-from stream.live.errors import ViewerRefused
 from stream.live.hls_window import HlsWindow
 from stream.live.live_encoder import EncoderOptions
 from stream.live.part_cutter import PartCutter
@@ -36,7 +35,6 @@ class LowLatencyHls:
         options: of the encoder; key frames come every two seconds at least.
         clock: tells how long nobody has asked.
         counters: gets faults.
-        most_waiting: requests that may wait for a part at once; more are refused.
         is_marked: adds the machine-readable mark to key frames.
         shares: the encoders of the stream; one of its own where None.
     """
@@ -47,7 +45,6 @@ class LowLatencyHls:
         options: EncoderOptions,
         clock: Clock,
         counters: Counters,
-        most_waiting: int,
         *,
         is_marked: bool,
         shares: EncoderShares | None = None,
@@ -57,7 +54,6 @@ class LowLatencyHls:
         self._options = replace(options, keyframe_s=keyframe_s)
         self._clock = clock
         self._counters = counters
-        self._most_waiting = most_waiting
         self._mailbox = Mailbox[Composite](_WAITING_COMPOSITES, on_full="drop_oldest")
         self._lock = threading.Lock()
         self._asked_s = -1e9
@@ -74,13 +70,10 @@ class LowLatencyHls:
     async def until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         """Waits until something holds of the window; false if it does not in time.
 
-        Raises:
-            ViewerRefused: too many wait already.
+        How many may wait at once is the caller's to bound.
         """
         bell = _Bell(asyncio.get_running_loop())
         with self._lock:
-            if len(self._waiting) >= self._most_waiting:
-                raise ViewerRefused("too many players wait; try again in a moment")
             self._waiting.add(bell)
         try:
             with suppress(TimeoutError):

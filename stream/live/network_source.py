@@ -19,13 +19,14 @@ from av.video.stream import VideoStream
 
 from engines.errors import KveilError
 from engines.types import Frame
-from stream.inspection import upright_format
+from stream.decoder_bounds import decoder_bound
+from stream.inspection import has_decoder, upright_format
 from stream.live.address import Address, Gate
 from stream.live.clock import Clock
 from stream.live.errors import SourceLost
 from stream.live.library_errors import reason_of
 from stream.live.sound import Hear, SoundDecoder
-from stream.live.transports import RtspTransport, Transport, decoder_bound, transport_for
+from stream.live.transports import RtspTransport, Transport, transport_for
 from stream.media import StreamShape
 from stream.planes import picture_from_frame
 
@@ -148,6 +149,8 @@ class NetworkSource:
         if not container.streams.video:
             raise SourceLost(f"{self._address} has no video track")
         stream = container.streams.video[0]
+        if not has_decoder(stream):
+            raise SourceLost(f"{self._address} sends video of an unknown coding")
         context = stream.codec_context
         self._check_size(context.width, context.height)
         context.thread_type = "SLICE"
@@ -170,6 +173,9 @@ class NetworkSource:
                 self._listen(packet)
                 continue
             decoded = _decoded_or_none(packet.decode)
+            if decoded is None and index == 0:  # a playlist does not tell the size
+                context = self._stream.codec_context
+                self._check_size(context.width, context.height)
             bad = bad + 1 if decoded is None else 0
             if bad > _MOST_BAD_PACKETS:
                 raise SourceLost(f"{self._address} sends video that cannot be decoded")

@@ -18,9 +18,6 @@ from stream.live.whip import WhipEntrance
 
 __all__ = ["RunningStream"]
 
-_MOST_WAITING = 64
-"""Requests for parts that may wait at once, per stream."""
-
 
 class RunningStream:
     """A stream and everything that hangs on it.
@@ -93,7 +90,6 @@ class RunningStream:
                     self._encoder_options,
                     self._clock,
                     self.live.counters,
-                    _MOST_WAITING,
                     is_marked=self._is_marked,
                     shares=self._shares,
                 )

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import av
 from av.container import InputContainer
 
+from stream.decoder_bounds import decoder_bound, unseen_at_opening
 from stream.inputs import is_pipe_or_device
 from stream.live.address import Address, Gate
 from stream.live.errors import AddressRefused, SourceLost
@@ -21,8 +22,8 @@ from stream.live.http_reader import HttpOpener
 from stream.live.relay import Relay
 from stream.live.srt_bridge import FAILURES, options_of, srt_library
 
-__all__ = ["ROOT", "RtspTransport", "Transport", "decoder_bound", "end_process", "srt_bridge"]
-__all__ += ["srt_failure", "transport_for"]
+__all__ = ["ROOT", "RtspTransport", "Transport", "end_process", "srt_bridge", "srt_failure"]
+__all__ += ["transport_for"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 """Where processes of ours find their modules."""
@@ -36,7 +37,6 @@ _CONTAINERS: Final = (
 _PLAYLISTS: Final = "hls,applehttp"
 """Those that name what else is to be read. Over HTTP the gate is asked about each; of a file nobody
 would be, and it could lead anywhere."""
-_RIM_PIXELS: Final = 1 << 16
 _LAST_WORD_S: Final = 1.0
 _PROBE: Final = {"fflags": "nobuffer", "analyzeduration": "1000000", "probesize": "1000000"}
 
@@ -148,7 +148,7 @@ class _Http:
         return av.open(
             self._address.url(),
             options=decoder_bound(self._pixels),
-            container_options=options,
+            container_options=options | unseen_at_opening(),
             timeout=(3 * self._timeout_s, self._timeout_s),
             io_open=self._opener,
         )
@@ -173,7 +173,7 @@ class _Piped:
             "r",
             format="mpegts",
             options=decoder_bound(self._pixels),
-            container_options=dict(_PROBE),
+            container_options=_PROBE | unseen_at_opening(),
             timeout=(3 * self._timeout_s, self._timeout_s),
         )
 
@@ -263,17 +263,6 @@ def _opened(
         url,
         format=form,
         options=decoder_bound(max_pixels),
-        container_options=options,
+        container_options=options | unseen_at_opening(),
         timeout=(3 * timeout_s, timeout_s),
     )
-
-
-def decoder_bound(max_pixels: int) -> dict[str, str]:
-    """Options under which a decoder makes no room for pictures that are much larger than this.
-
-    Decoders round sizes up and need a rim, so that the exact limit is for others to hold.
-
-    >>> decoder_bound(1 << 20)
-    {'max_pixels': '1245184'}
-    """
-    return {"max_pixels": str(max_pixels + max_pixels // 8 + _RIM_PIXELS)}

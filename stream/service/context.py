@@ -35,6 +35,7 @@ class Context:
         engines: for reports.
         reload: reads the configuration again; gives the streams touched.
         previews: places of the MJPEG previews being served.
+        players: places of HLS players that wait for a part.
         closing: set when the service ends, so that endless answers end too.
     """
 
@@ -45,7 +46,8 @@ class Context:
     publishers: Guests
     engines: list[EngineChoice]
     reload: Callable[[], list[str]]
-    previews: Places = field(default_factory=Places)
+    previews: Places
+    players: Places
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     def send_away_soon(self, streams: Collection[str] = ()) -> None:
@@ -71,7 +73,8 @@ def allowed(role: Role) -> params.Depends:
 
     def check(request: Request) -> Holder:
         tokens = context_of(request).tokens
-        holder = tokens.holder(request.headers.get("authorization"), role)
+        address = request.client.host if request.client else ""
+        holder = tokens.holder(request.headers.get("authorization"), role, address)
         setattr(request.state, HOLDER, holder.name)
         return holder
 

@@ -13,6 +13,7 @@ from config.service import Role
 from stream.live.errors import ViewerRefused
 from stream.live.rtc_sessions import Prepare, RtcSession, RtcSessions
 from stream.service.errors import StreamConflict
+from stream.service.places import Place, Places
 from stream.service.tokens import Holder, TokenBook
 
 __all__ = ["TAKEN_AWAY", "Guests"]
@@ -27,15 +28,19 @@ class Guests:
     Args:
         sessions: of the viewers or of the publishers.
         role: what their tokens have to allow; names them in logs.
+        places: of which each session takes one.
         most_waiting: sessions that one token may have which are not connected yet: whoever holds
             it cannot take every place with offers that lead nowhere.
     """
 
-    def __init__(self, sessions: RtcSessions, role: Role, most_waiting: int = 8) -> None:
+    def __init__(
+        self, sessions: RtcSessions, role: Role, places: Places, most_waiting: int = 8
+    ) -> None:
+        self._places = places
         self._most_waiting = most_waiting
         self._sessions = sessions
         self._role = role
-        self._present: dict[str, tuple[RtcSession, Holder]] = {}
+        self._present: dict[str, tuple[RtcSession, Place]] = {}
         self._coming: Counter[str] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -54,27 +59,36 @@ class Guests:
 
         Raises:
             OfferRefused: malformed, or nothing in common.
-            ViewerRefused: every place is taken, or this token waits for too many.
+            ViewerRefused: every place is taken, or every one that this holder may have, or
+                it waits for too many.
             StreamConflict: the stream was taken away meanwhile.
         """
         self._loop = asyncio.get_running_loop()
         if self._waiting(holder) >= self._most_waiting:
-            raise ViewerRefused("this token has sessions enough that are not connected yet")
-        self._coming[holder.sha256] += 1
+            who = "token" if holder.sha256 else "address"
+            raise ViewerRefused(
+                f"this {who} has {self._most_waiting} sessions that are not connected yet; "
+                "wait until they are, or have ended"
+            )
+        place = self._places.take(stream, holder)
+        self._coming[holder.key] += 1
         try:
             session, answer = await self._sessions.begin(stream, offer, prepare)
+            if session.is_ended:
+                raise StreamConflict(TAKEN_AWAY)
+        except BaseException:
+            place.release()
+            raise
         finally:
-            self._coming[holder.sha256] -= 1
-        if session.is_ended:
-            raise StreamConflict(TAKEN_AWAY)
-        self._register(session, holder)
+            self._coming[holder.key] -= 1
+        self._register(session, place)
         return session, answer
 
     def _waiting(self, holder: Holder) -> int:
         """Sessions of a token that have been answered and are not connected, or will be."""
-        return self._coming[holder.sha256] + sum(
-            other.sha256 == holder.sha256 and session.connection.connectionState != "connected"
-            for session, other in self._present.values()
+        return self._coming[holder.key] + sum(
+            place.holder.key == holder.key and session.connection.connectionState != "connected"
+            for session, place in self._present.values()
         )
 
     async def add_candidates(self, session: RtcSession, fragment: str) -> bool:
@@ -97,8 +111,8 @@ class Guests:
         """Ends the sessions whose token is gone, has expired, or allows less than before."""
         strangers = [
             session
-            for session, holder in self._present.values()
-            if not tokens.stands(holder, self._role)
+            for session, place in self._present.values()
+            if not tokens.stands(place.holder, self._role)
         ]
         await asyncio.gather(*(self.end(session) for session in strangers))
 
@@ -116,17 +130,18 @@ class Guests:
         await self.end_strangers(tokens)
         await asyncio.gather(*(self.end_all(name) for name in streams))
 
-    def _register(self, session: RtcSession, holder: Holder) -> None:
+    def _register(self, session: RtcSession, place: Place) -> None:
         before = session.on_end
 
         def end() -> None:
             self._present.pop(session.id, None)
+            place.release()
             before()
-            self._tell("left", session.stream, holder)
+            self._tell("left", session.stream, place.holder)
 
         session.on_end = end
-        self._present[session.id] = (session, holder)
-        self._tell("joined", session.stream, holder)
+        self._present[session.id] = (session, place)
+        self._tell("joined", session.stream, place.holder)
 
     def _tell(self, what: str, stream: str, holder: Holder) -> None:
         count = self._sessions.count(stream)

@@ -9,10 +9,12 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from config.service import NAME_PATTERN
 from stream.service.context import Context, allowed, context_of
 from stream.service.errors import PlaylistRefused, StreamUnknown
+from stream.service.tokens import Holder
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/hls", tags=["hls"], dependencies=[allowed("viewer")])
+Viewer = Annotated[Holder, allowed("viewer")]
 Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
 Number = Annotated[int, Path(ge=0, le=10**9)]
 Place = Annotated[int, Path(ge=0, le=1000)]
@@ -41,6 +43,7 @@ _ANSWERS: Final[dict[int | str, dict[str, object]]] = {
 async def read_playlist(
     name: Name,
     shared: Shared,
+    holder: Viewer,
     segment: Annotated[Awaited, Query(alias="_HLS_msn")] = None,
     part: Annotated[Awaited, Query(alias="_HLS_part")] = None,
 ) -> Response:
@@ -49,12 +52,13 @@ async def read_playlist(
     window = hls.ask()
     if part is not None and segment is None:
         raise PlaylistRefused("_HLS_part comes with _HLS_msn")
-    if not await hls.until(lambda: bool(window.playlist()), _BEGIN_S):
-        raise StreamUnknown("there is no segment yet")
-    if segment is not None:
-        if window.is_far_ahead(segment):
-            raise PlaylistRefused("that segment lies in a far future; read the playlist again")
-        await hls.until(lambda: window.has(segment, part), _WAIT_S)
+    with shared.players.take(name, holder):
+        if not await hls.until(lambda: bool(window.playlist()), _BEGIN_S):
+            raise StreamUnknown("there is no segment yet")
+        if segment is not None:
+            if window.is_far_ahead(segment):
+                raise PlaylistRefused("that segment lies in a far future; read the playlist again")
+            await hls.until(lambda: window.has(segment, part), _WAIT_S)
     return Response(window.playlist(), media_type=_PLAYLIST)
 
 
@@ -73,12 +77,15 @@ def read_initial(name: Name, shared: Shared) -> Response:
     response_class=Response,
     responses={**_ANSWERS, 200: {"content": {_MEDIA: {}}}},
 )
-async def read_part(name: Name, number: Number, place: Place, shared: Shared) -> Response:
+async def read_part(
+    name: Name, number: Number, place: Place, shared: Shared, holder: Viewer
+) -> Response:
     """A part; the next one that the playlist hints at is waited for."""
     hls = shared.fleet.running(name).hls
     window = hls.ask()
     if not window.is_far_ahead(number):
-        await hls.until(lambda: window.has(number, place), _WAIT_S)
+        with shared.players.take(name, holder):
+            await hls.until(lambda: window.has(number, place), _WAIT_S)
     return _media(window.part(number, place))
 
 

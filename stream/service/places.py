@@ -1,17 +1,48 @@
-"""Places for answers that last: so many of each stream, taken before the answer begins."""
+"""Places for what lasts: so many of each stream, and so many of these for one holder.
+
+A place is taken before the answer begins. Whoever holds a token cannot take every place of a
+stream with it, so that other viewers get in.
+"""
 
 from __future__ import annotations
 
-from stream.live.errors import ViewerRefused
+from dataclasses import dataclass
+from typing import Final, Self
 
-__all__ = ["Place", "Places"]
+from stream.live.errors import ViewerRefused
+from stream.service.tokens import Holder
+
+__all__ = ["VIEWER_SETTINGS", "Place", "PlaceBounds", "Places"]
+
+VIEWER_SETTINGS: Final = ("webrtc.max_viewers", "webrtc.max_viewers_per_token")
+"""Names of the settings that bound viewers of a stream, and those of one holder."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceBounds:
+    """How many places there are.
+
+    Attributes:
+        what: who takes them, for the message of a refusal.
+        per_stream: of all holders together; more lets more in and costs more.
+        per_holder: of one token, or of one address where no token is asked for.
+        settings: that say the two; empty where none does.
+    """
+
+    what: str
+    per_stream: int
+    per_holder: int
+    settings: tuple[str, str] = ("", "")
 
 
 class Places:
     """The places of all streams; lives on one event loop.
 
-    >>> places = Places()
-    >>> place = places.take("door", most=1)
+    Args:
+        bounds: of each stream.
+
+    >>> places = Places(PlaceBounds("viewers", per_stream=2, per_holder=1))
+    >>> place = places.take("door", Holder("anna", "viewer", "5e88"))
     >>> places.count("door"), places.count("yard")
     (1, 0)
     >>> place.release()
@@ -19,38 +50,61 @@ class Places:
     0
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: PlaceBounds) -> None:
+        self._bounds = bounds
         self._taken: set[Place] = set()
 
     def count(self, stream: str | None = None) -> int:
         """Places taken of a stream, or of all."""
         return sum(stream in (None, one.stream) for one in self._taken)
 
-    def take(self, stream: str, most: int) -> Place:
-        """Takes a place of a stream, which has `most` of them.
+    def take(self, stream: str, holder: Holder) -> Place:
+        """Takes a place of a stream.
 
         Raises:
-            ViewerRefused: every one is taken.
+            ViewerRefused: every one is taken, or every one that the holder may have.
         """
-        if self.count(stream) >= most:
-            raise ViewerRefused("every place for previews is taken; try again in a moment")
-        place = Place(stream, self._taken)
+        bounds = self._bounds
+        total, own = (f" ({name})" if name else "" for name in bounds.settings)
+        if self.count(stream) >= bounds.per_stream:
+            raise ViewerRefused(
+                f"every place for {bounds.what} of this stream is taken{total}; "
+                "try again in a moment"
+            )
+        held = sum(one.stream == stream and one.holder.key == holder.key for one in self._taken)
+        if held >= bounds.per_holder:
+            who = "token" if holder.sha256 else "address"
+            raise ViewerRefused(
+                f"this {who} has all {bounds.per_holder} places for {bounds.what} of this stream "
+                f"that one {who} may have{own}; give one back first"
+            )
+        place = Place(stream, holder, self._taken)
         self._taken.add(place)
         return place
 
 
 class Place:
-    """One place, until it is given back.
+    """One place, until it is given back; a context manager that does so.
 
     Args:
         stream: whose place it is.
+        holder: who has it.
         taken: the places taken; this one leaves them.
     """
 
-    def __init__(self, stream: str, taken: set[Place]) -> None:
+    def __init__(self, stream: str, holder: Holder, taken: set[Place]) -> None:
         self.stream = stream
+        self.holder = holder
         self._taken = taken
 
     def release(self) -> None:
         """Gives the place back; idempotent."""
         self._taken.discard(self)
+
+    def __enter__(self) -> Self:
+        """Nothing more: the place is taken."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Gives the place back."""
+        self.release()

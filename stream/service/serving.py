@@ -31,6 +31,7 @@ from stream.service.context import Context
 from stream.service.fleet import Fleet
 from stream.service.guests import Guests
 from stream.service.logs import configure_logs
+from stream.service.places import VIEWER_SETTINGS, PlaceBounds, Places
 from stream.service.restarts import sections_awaiting_restart
 from stream.service.tokens import TokenBook
 from stream.service.web_server import AnnouncingServer, bound_sockets, make_server
@@ -39,6 +40,8 @@ __all__ = ["Service", "serve_at", "serve_forever"]
 
 _LOG = structlog.get_logger("kveil.service")
 _LOOK_S = 2.0
+_MOST_WAITING = 64
+"""Players that may wait for a part of one stream at once."""
 
 
 class Service:
@@ -77,15 +80,19 @@ class Service:
             Guests(
                 RtcSessions(servers, webrtc.idle_s, most_viewers, SENT_MODES),
                 "viewer",
+                _viewer_places(webrtc, "viewers"),
                 _part(webrtc.max_viewers),
             ),
             Guests(
                 RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers),
                 "publisher",
+                Places(PlaceBounds("publishers", webrtc.max_publishers, webrtc.max_publishers)),
                 _part(webrtc.max_publishers),
             ),
             list(engines.choices),
             self.reload,
+            _viewer_places(webrtc, "previews"),
+            Places(PlaceBounds("players that wait", _MOST_WAITING, _MOST_WAITING // 2)),
         )
         self.app = create_app(self.context)
 
@@ -246,6 +253,11 @@ async def serve_at(
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.handle_exit, number, None)
     await server.serve(sockets)
+
+
+def _viewer_places(webrtc: Webrtc, what: str) -> Places:
+    bounds = PlaceBounds(what, webrtc.max_viewers, webrtc.viewers_per_token, VIEWER_SETTINGS)
+    return Places(bounds)
 
 
 def _part(places: int) -> int:

@@ -118,7 +118,7 @@ async def read_preview(
 ) -> StreamingResponse:
     """Anonymized pictures one after the other, at most ten a second; `frames` 0 is endless."""
     running = shared.fleet.running(name)
-    place = shared.previews.take(name, shared.settings.webrtc.max_viewers)
+    place = shared.previews.take(name, holder)
 
     def goes_on() -> bool:
         is_let_in = shared.tokens.stands(holder, "viewer")

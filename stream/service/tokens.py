@@ -30,11 +30,18 @@ class Holder:
         name: of the token.
         role: what it allows.
         sha256: of the token; empty where none was asked for.
+        address: of the client where no token was asked for; else empty. Never written down.
     """
 
     name: str
     role: Role
     sha256: str = field(default="", repr=False)
+    address: str = field(default="", repr=False)
+
+    @property
+    def key(self) -> str:
+        """What tells holders apart."""
+        return self.sha256 or self.address
 
 
 class TokenBook:
@@ -58,17 +65,22 @@ class TokenBook:
         """No token is asked for."""
         return not self._tokens
 
-    def holder(self, authorization: str | None, needed: Role) -> Holder:
+    def holder(self, authorization: str | None, needed: Role, address: str = "") -> Holder:
         """Who sent this `Authorization` header.
 
         Every hash is compared, in constant time, so that timing tells nothing.
+
+        Args:
+            authorization: the header; None where there is none.
+            needed: what the token has to allow.
+            address: of the client.
 
         Raises:
             TokenRefused: missing, malformed, wrong, or expired.
             RoleRefused: it does not allow `needed`.
         """
         if self.is_open:
-            return Holder("everyone", "operator")
+            return Holder("everyone", "operator", address=address)
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token or len(token) > _LONGEST:
             raise TokenRefused("send a header Authorization: Bearer TOKEN")

@@ -107,8 +107,6 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
             send_sound_to(session, running.live.output)
 
     try:
-        if shared.viewers.count(name) >= shared.settings.webrtc.max_viewers:
-            raise ViewerRefused("every place for viewers is taken; try again in a moment")
         session, answer = await shared.viewers.begin(name, offer, prepare, holder)
     except ViewerRefused:
         running.live.counters.add("viewers_refused")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -302,3 +303,20 @@ def test_pictures_are_not_shared_with_the_decoder(tmp_path: Path) -> None:
         numbers.append(number_in(np.asarray(frame.picture.planes[0], np.uint8)))
         frame.picture.fill((0, 0, 0))
     assert numbers == list(range(20))
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 4])
+def test_short_transport_stream_is_read(frames: int, tmp_path: Path) -> None:
+    clip = Clip(frames=frames, time_base=Fraction(1, 25))
+    source = made_clip(tmp_path / "a.ts", clip)
+    passed_through(source, tmp_path / "out.mp4")
+    assert decoded(tmp_path / "out.mp4").numbers == list(range(frames))
+
+
+def test_file_that_ends_in_its_head_is_told_without_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "a.mpg"
+    path.write_bytes(b"\x00\x00\x01\xba" + bytes(40))
+    with pytest.raises(InputUnreadable) as refused:
+        open_source(path)
+    assert str(tmp_path) not in str(refused.value)
+    assert "Errno" not in str(refused.value)

@@ -15,8 +15,9 @@ from av.stream import Stream
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from stream.decoder_bounds import MAX_PIXELS
 from stream.decoding import Decoding
-from stream.file_source import MAX_PIXELS, FileSource
+from stream.file_source import FileSource
 from stream.inspection import chosen_video, opened_input
 from stream.probe import SourceReport
 from tests.clips import Clip, made_clip, number_in, written_number

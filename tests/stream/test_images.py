@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -490,3 +491,40 @@ def test_listing_sorts_by_kind_and_follows_no_link_outside(tmp_path: Path) -> No
     assert [path.name for path in listing.images] == ["a.png"]
     assert [path.name for path in listing.videos] == ["b.mp4"]
     assert [path.name for path in listing.others] == ["c.txt"]
+
+
+def two_views(path: Path) -> None:
+    first, second = (Image.fromarray(colour(number)) for number in (37, 38))
+    first.save(path, format="MPO", save_all=True, append_images=[second])
+
+
+def motion_photo(path: Path) -> None:
+    clip = made_clip(path.with_suffix(".mp4"), Clip(frames=3))
+    Image.fromarray(colour()).save(path)
+    path.write_bytes(path.read_bytes() + clip.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("made", "words"), [(two_views, "second picture"), (motion_photo, "clip behind the picture")]
+)
+def test_what_a_jpeg_shows_besides_its_picture_is_left_out_and_told(
+    made: Callable[[Path], None], words: str, tmp_path: Path
+) -> None:
+    made(tmp_path / "a.jpg")
+    reader = passed_through(tmp_path / "a.jpg", tmp_path / "out.jpg")
+    assert any(words in one for one in (*reader.probe.lost, *reader.report.warnings))
+    written = (tmp_path / "out.jpg").read_bytes()
+    assert b"ftyp" not in written
+    assert image_at(tmp_path / "out.jpg").format == "JPEG"
+
+
+@pytest.mark.parametrize("name", ["a.ppm", "a.ico", "a.tga", "a.jp2", "a.heic"])
+def test_picture_of_another_kind_is_told_what_is_read(name: str, tmp_path: Path) -> None:
+    Image.fromarray(colour()).save(tmp_path / "a.ppm")
+    if name not in ("a.ppm", "a.heic"):
+        Image.fromarray(colour()).save(tmp_path / name)
+    if name == "a.heic":
+        (tmp_path / name).write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(64))
+    with pytest.raises(InputUnreadable, match=r"\.png|no file of that kind") as refused:
+        open_source(tmp_path / name)
+    assert "Invalid argument" not in str(refused.value)

@@ -118,3 +118,12 @@ def test_files_that_are_no_media_are_counted(clips: Path, tmp_path: Path) -> Non
 def test_folder_with_the_name_of_a_file_is_not_made(clips: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageRefused, match="need a folder"):
         plan_jobs([clips], tmp_path / "out.mp4", overwrite=False)
+
+
+@pytest.mark.parametrize("ending", [".vob", ".m2v", ".dv", ".asf", ".MPG", ".f4v", ".nut"])
+def test_videos_that_are_only_read_become_another_kind(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"a{ending}").write_bytes(b"x")
+    assert left_aside([tmp_path / "in"], tmp_path / "out") == []
+    (job,) = plan_jobs([tmp_path / "in"], tmp_path / "out", overwrite=False)
+    assert job.target.name == "a.mkv"

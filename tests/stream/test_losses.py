@@ -191,3 +191,32 @@ def test_b_frames_of_an_avi_keep_their_times(tmp_path: Path) -> None:
     for name in ("b.avi", "b.mp4"):
         found = [frame.time_s for frame in FileSource(tmp_path / name).frames()]
         assert found == pytest.approx(times, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pixel_format"),
+    [("a.mov", "qtrle", "argb"), ("a.mov", "png", "rgba"), ("a.webm", "libvpx-vp9", "yuva420p")],
+)
+def test_opacity_of_a_video_is_told_to_be_left_out(
+    name: str, codec: str, pixel_format: str, tmp_path: Path
+) -> None:
+    clip = Clip(frames=3, codec=codec, pixel_format=pixel_format)
+    source = made_clip(tmp_path / name, clip)
+    assert "opacity is left out" in losses(source, tmp_path / "out.mkv")
+
+
+def test_opaque_video_and_gif_tell_of_no_opacity(tmp_path: Path) -> None:
+    clips = {
+        "a.gif": Clip(frames=3, codec="gif", pixel_format="rgb8", time_base=Fraction(1, 100)),
+        "a.mov": Clip(frames=3, codec="qtrle", pixel_format="rgb24"),
+    }
+    for name, clip in clips.items():
+        told = losses(made_clip(tmp_path / name, clip), tmp_path / f"{name}.mkv")
+        assert not any("opacity" in one for one in told)
+
+
+def test_recording_that_starts_late_does_not_end_early(tmp_path: Path) -> None:
+    times = tuple(3_600_000 + 40 * n for n in range(10))
+    clip = Clip(frames=10, times=times, time_base=Fraction(1, 1000))
+    whole = made_clip(tmp_path / "a.mkv", clip)
+    assert losses(whole, tmp_path / "out.mkv") == ()

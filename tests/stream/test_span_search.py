@@ -18,7 +18,7 @@ from engines.pictures import Picture
 from engines.types import Face, Frame
 from stream.anonymizer import Anonymizer
 from stream.finding import FaceFinder
-from stream.frame_search import Searched, SearchInTurn
+from stream.frame_search import FrameSearch, Searched, SearchInTurn
 from stream.replacement import CoverEveryFace
 from stream.segment_files import JsonValue
 from stream.span_search import SpanSearch, frames_held
@@ -251,3 +251,44 @@ def test_last_frame_is_searched_thoroughly_from_frame_to_frame_too() -> None:
     thorough = [one.findings.least_px == 0.0 for one in came if one.findings.faces is not None]
     assert thorough == [True, *[False] * (len(thorough) - 2), True]
     assert came[-1].findings.faces is not None
+
+
+def lamp_frames() -> Iterator[Frame]:
+    """Narrow tones; from the fifth frame on a lamp lights part of the picture."""
+    scene = np.random.default_rng(5).integers(100, 120, (HEIGHT, WIDTH)).astype(np.uint8)
+    for index in range(12):
+        luma = scene.copy()
+        if index >= 4:
+            luma[:, -80:] = 235
+        chroma = tuple(np.full((HEIGHT // 2, WIDTH // 2), 128, np.uint8) for _ in range(2))
+        yield Frame(Picture((luma, *chroma), "yuv420"), index, Fraction(1, 30), index, "test")
+
+
+class ViewCounter:
+    """A detector that finds nobody and counts the pictures that it is shown in wide tones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.stretched = 0
+
+    def detect(self, image: NDArray[np.uint8], *, min_score: float = 0.0) -> tuple[Face, ...]:
+        with self._lock:
+            self.stretched += float(image[:, :300].std()) > 60
+        return ()
+
+
+@pytest.mark.parametrize("kind", ["in turn", "by spans"])
+def test_frames_are_searched_in_the_tones_of_those_before(kind: str) -> None:
+    finder, detector = finder_of(lambda _: (), workers=1), ViewCounter()
+    finder._detector = detector
+    search: FrameSearch = SpanSearch(finder, KeySchedule())
+    if kind == "in turn":
+        search = SearchInTurn(finder, DetectionSchedule(), lambda: ())
+    came: list[Searched] = []
+    for frame in lamp_frames():
+        came += search.push(frame, np.full((36, 64), 90, np.uint8))
+    came += search.flush()
+    search.close()
+    looked = sum(one.findings.faces is not None for one in came)
+    assert looked >= 6
+    assert detector.stretched >= looked, "a frame with the lamp is shown as those before it"

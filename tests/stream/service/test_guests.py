@@ -6,13 +6,15 @@ from typing import Literal
 
 import httpx
 import pytest
+from aiortc import RTCPeerConnection
 from structlog.testing import capture_logs
 
-from config.service import ServiceSettings, TokenSpec
+from config.service import Access, ServiceSettings, TokenSpec
 from stream.live.rtc_sessions import RtcSession, RtcSessions
 from stream.service import app
 from stream.service.errors import StreamConflict
 from stream.service.guests import Guests
+from stream.service.places import PlaceBounds, Places
 from stream.service.tokens import Holder, TokenBook
 from tests.stream.service.service_bench import running_service, talk, tokens, whip_stream
 from tests.stream.service.watching import join, offer_of, until
@@ -103,7 +105,7 @@ def test_first_use_of_an_expired_token_is_logged_with_its_holder() -> None:
 def test_session_that_ended_while_it_began_is_refused() -> None:
     async def check() -> None:
         sessions = RtcSessions([], idle_s=5.0, most=1)
-        guests = Guests(sessions, "viewer")
+        guests = Guests(sessions, "viewer", Places(PlaceBounds("viewers", 1, 1)))
 
         async def taken_away(session: RtcSession) -> None:
             session.is_ended = True
@@ -114,6 +116,7 @@ def test_session_that_ended_while_it_began_is_refused() -> None:
         session = next(iter(sessions._sessions.values()))
         session.is_ended = False
         await sessions.end(session)
+        assert guests._places.count() == 0
 
     asyncio.run(check())
 
@@ -174,3 +177,78 @@ def test_candidates_that_no_peer_has_are_not_sent_to(address: str) -> None:
     asyncio.run(check())
     assert "192.0.2.7" in found
     assert address not in found
+
+
+def connect_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RTCPeerConnection, "connectionState", "connected")
+
+
+def places(most: int, per_token: int = 0) -> ServiceSettings:
+    given = {"max_viewers": most, "max_viewers_per_token": per_token}
+    return ServiceSettings.model_validate(
+        {"access": tokens(), "streams": (whip_stream(), whip_stream("hall")), "webrtc": given}
+    )
+
+
+@pytest.mark.parametrize(("most", "per_token", "held"), [(4, 0, 2), (4, 3, 3), (1, 0, 1)])
+def test_connected_viewers_of_one_token_leave_places_to_others(
+    most: int, per_token: int, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect_everybody(monkeypatch)
+    given = places(most, per_token)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        answers = [await join(client, "whep", "desk", "viewer") for _ in range(5)]
+        assert [one.status_code for one in answers] == [201] * held + [503] * (5 - held)
+        limit = "max_viewers_per_token" if held < given.webrtc.max_viewers else "max_viewers)"
+        assert limit in answers[-1].text
+        assert (await join(client, "whep", "hall", "viewer")).status_code == 201
+        free = given.webrtc.max_viewers - held
+        others = [await join(client, "whep", "desk", "operator") for _ in range(free)]
+        assert [one.status_code for one in others][:held] == [201] * min(free, held)
+        if free <= held:
+            full = await join(client, "whep", "desk", "publisher")
+            assert full.status_code == 503
+            assert "webrtc.max_viewers)" in full.text
+        await service.context.viewers.end_all()
+        assert (await join(client, "whep", "desk", "viewer")).status_code == 201
+        await service.context.viewers.end_all()
+
+    with running_service(given) as service:
+        talk(service, conversation)
+
+
+def test_viewers_at_once_are_as_many_as_one_token_has_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect_everybody(monkeypatch)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        asked = [join(client, "whep", "desk", "viewer") for _ in range(8)]
+        answers = [one.status_code for one in await asyncio.gather(*asked)]
+        assert sorted(answers) == [201] * 2 + [503] * 6
+        await service.context.viewers.end_all()
+
+    with running_service(places(16, 2)) as service:
+        talk(service, conversation)
+
+
+def test_viewers_without_a_token_are_told_apart_by_their_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect_everybody(monkeypatch)
+
+    async def watch_from(address: str) -> httpx.Response:
+        transport = httpx.ASGITransport(app=service.app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await join(client, "whep", "desk", "viewer")
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        answers = [await watch_from("127.0.0.1") for _ in range(3)]
+        assert [one.status_code for one in answers] == [201, 201, 503]
+        assert "this address" in answers[-1].text
+        assert (await watch_from("127.0.0.2")).status_code == 201
+        await service.context.viewers.end_all()
+
+    with running_service(places(4).model_copy(update={"access": Access()})) as service:
+        talk(service, conversation)

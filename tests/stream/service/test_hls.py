@@ -11,15 +11,18 @@ from config.service import ServiceSettings
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.service import serving
 from stream.service.url_guard import OpenGate
 from tests.stream.service.served import served
 from tests.stream.service.service_bench import (
+    bearer,
     running_service,
     service_of,
     talk,
     tokens,
     whip_stream,
 )
+from tests.stream.service.watching import until
 
 pytestmark = pytest.mark.unit
 QUICK = {"hold_s": 0.1, "keyframe_s": 0.4, "slate_fps": 25.0}
@@ -80,6 +83,30 @@ def test_stream_that_nobody_asks_for_is_not_encoded() -> None:
         hls = service.context.fleet.running("desk").hls
         assert hls.window.playlist() == ""
         assert not hls._mailbox.dropped
+
+
+def test_players_that_wait_by_one_token_leave_places_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "_MOST_WAITING", 4)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        first = await client.get("/hls/desk/live.m3u8")
+        newest = int(re.findall(r"^(\d+)\.m4s$", first.text, re.MULTILINE)[-1])
+        asked = {"_HLS_msn": str(newest + 2)}
+        waiting = [
+            asyncio.create_task(client.get("/hls/desk/live.m3u8", params=asked)) for _ in range(4)
+        ]
+        assert await until(lambda: sum(one.done() for one in waiting) == 2)
+        refused = [one.result() for one in waiting if one.done()]
+        assert [one.status_code for one in refused] == [503, 503]
+        assert "this token" in refused[0].text
+        other = await client.get("/hls/desk/live.m3u8", headers=bearer("viewer"))
+        assert other.status_code == 200
+        await asyncio.gather(*waiting)
+
+    with running_service(settings_of()) as service:
+        talk(service, conversation)
 
 
 def test_ordinary_player_plays_the_segments() -> None:

@@ -10,8 +10,9 @@ from structlog.testing import capture_logs
 
 from config.service import ServiceSettings
 from stream.live.errors import ViewerRefused
-from stream.service.places import Places
+from stream.service.places import PlaceBounds, Places
 from stream.service.serving import Service
+from stream.service.tokens import Holder
 from tests.stream.service.service_bench import bearer, running_service, talk, tokens, whip_stream
 from tests.stream.service.watching import until
 
@@ -20,11 +21,11 @@ DESK = "/api/v1/streams/desk/preview.mjpeg"
 HALL = "/api/v1/streams/hall/preview.mjpeg"
 
 
-def settings_of(most: int) -> ServiceSettings:
+def settings_of(most: int, per_token: int = 0) -> ServiceSettings:
     given = {
         "access": tokens(),
         "streams": (whip_stream(), whip_stream("hall")),
-        "webrtc": {"max_viewers": most},
+        "webrtc": {"max_viewers": most, "max_viewers_per_token": per_token or most},
         "live": {"hold_s": 0.1},
     }
     return ServiceSettings.model_validate(given)
@@ -77,6 +78,22 @@ def test_previews_of_one_stream_take_no_place_of_another() -> None:
         talk(service, conversation)
 
 
+def test_previews_of_one_token_leave_places_to_others() -> None:
+    async def conversation(client: httpx.AsyncClient) -> None:
+        watching = asyncio.create_task(client.get(DESK))
+        assert await until(lambda: service.context.previews.count() == 1)
+        refused = await client.get(DESK)
+        assert refused.status_code == 503
+        assert "webrtc.max_viewers_per_token" in refused.text
+        seen = await client.get(f"{DESK}?frames=1", headers=bearer("viewer"))
+        assert seen.status_code == 200
+        service.context.closing.set()
+        assert (await watching).status_code == 200
+
+    with running_service(settings_of(most=2, per_token=1)) as service:
+        talk(service, conversation)
+
+
 @pytest.mark.parametrize("spec_version", ["2.3", "2.4"])
 def test_viewer_who_leaves_before_the_first_byte_gives_the_place_back(spec_version: str) -> None:
     """Servers tell of it by a message, since 2.4 also by an error."""
@@ -110,10 +127,10 @@ def test_viewer_who_leaves_before_the_first_byte_gives_the_place_back(spec_versi
 
 
 def test_place_given_back_twice_frees_one() -> None:
-    places = Places()
-    first, _ = places.take("desk", 2), places.take("desk", 2)
+    places, anna = Places(PlaceBounds("previews", 2, 2)), Holder("anna", "viewer", "5e88")
+    first, _ = places.take("desk", anna), places.take("desk", anna)
     with pytest.raises(ViewerRefused):
-        places.take("desk", 2)
+        places.take("desk", anna)
     first.release()
     first.release()
     assert places.count("desk") == 1
