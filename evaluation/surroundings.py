@@ -138,19 +138,24 @@ def _exchange(
     for place, (face, own) in enumerate(zip(faces, strangers, strict=True)):
         pixels = _pixels(image, face.box_px)
         if pixels and number < len(own):
-            shown[pixels] = _relit(own[number], shown[pixels])
+            shown[pixels] = _with_stranger(shown[pixels], own[number])
             places.append(place)
     tracks = [Track(place, face, TrackState.DETECTED, 0) for place, face in enumerate(covered, 1)]
     cover_faces(picture_from_bgr(shown), tracks, _COVER, DEFAULT_MARGIN)
     return Exchanged(shown, tuple(places))
 
 
-def _relit(stranger: BgrImage, face: BgrImage) -> BgrImage:
-    """A stranger's face in the size and brightness of the face: light is the scene's."""
+def _with_stranger(face: BgrImage, stranger: BgrImage) -> BgrImage:
+    """A face's box with a stranger's in the oval that covers hide.
+
+    The stranger's is as bright as the face: light is the scene's.
+    """
     height, width = face.shape[:2]
     resized = cv2.resize(stranger, (width, height), interpolation=cv2.INTER_AREA)
     gain = max(float(face.mean()), 1.0) / max(float(resized.mean()), 1.0)
-    return np.asarray(cv2.convertScaleAbs(resized, alpha=gain), np.uint8)
+    down, right = (np.linspace(-1, 1, 2 * size + 1)[1::2] for size in (height, width))
+    is_inside = np.hypot(down[:, None], right[None]) < 1
+    return np.where(is_inside[..., None], cv2.convertScaleAbs(resized, alpha=gain), face)
 
 
 def _pixels(image: BgrImage, box: Box) -> tuple[slice, slice] | None:
