@@ -27,6 +27,7 @@ __all__ = ["ClipControls", "QualityControls", "run_clip_controls", "run_quality_
 
 _LEAST_BARE = 0.98
 _LEAST_RECOGNISED = 0.9
+_LEAST_IDENTIFIED = 0.9
 _JPEG_QUALITY = 80
 _LEAST_LEAK_PX = 32.0
 _MOST_FRAMES = 20
@@ -51,8 +52,9 @@ class ClipControls:
         """Whether the leak was found and the cover was not called a leak.
 
         Recognition of the leak is asked of faces of at least 32 px: below that, a
-        re-compressed face may be lost to the judge, and A12 has `bare` to find it. The
-        cover is asked not to match beyond the footage's own floor.
+        re-compressed face may be lost to the judge, and A12 has `bare` to find it. One judge
+        at least must match these beyond the footage's own floor, or that floor hides leaks;
+        the cover is asked not to match beyond it.
         """
         found = self.leak.bare().rate >= _LEAST_BARE and self.cover.bare().hits == 0
         for judge in judges:
@@ -60,7 +62,8 @@ class ClipControls:
             found &= large.rate >= _LEAST_RECOGNISED or not large.probes
             covered = self.cover.identified(judge.name)
             found &= wilson(covered.hits, covered.probes, Z999)[0] <= FLOOR_FMR
-        return found
+        identified = [self.leak.identified(judge.name, _LEAST_LEAK_PX) for judge in judges]
+        return found and any(one.rate >= _LEAST_IDENTIFIED or not one.probes for one in identified)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from evaluation.recognisers import Recogniser
 from evaluation.size_thresholds import SizeThreshold
 
 __all__ = [
+    "EXPOSURE_SCHEMA",
     "ClipExposure",
     "FaceFrame",
     "FalseAlarm",
@@ -25,8 +27,12 @@ __all__ = [
     "read_false_alarms",
 ]
 
-_SAME_PLACE = 0.5
+EXPOSURE_SCHEMA: Final = "kveil.evaluation.exposure/2"
+"""Changes where face-frames are counted otherwise, so that no older figures are taken over."""
+_SAME_PLACE: Final = 0.5
 """Distance between a find and a false alarm over the find's size, at most."""
+_JUDGES: Final = ("identified_by", "identified_with_surroundings_by")
+"""Fields of a face-frame that name recognisers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class FaceFrame:
         is_bare: hardly changed.
         cosines: similarity of before and after, by recogniser.
         identified_by: recognisers that match it beyond the footage's own floor.
+        identified_with_surroundings_by: the same where what is left around the cover counts too.
     """
 
     frame: int
@@ -71,6 +78,7 @@ class FaceFrame:
     is_bare: bool
     cosines: Mapping[str, float]
     identified_by: tuple[str, ...] = ()
+    identified_with_surroundings_by: tuple[str, ...] = ()
 
     def is_at(self, alarm: FalseAlarm) -> bool:
         """Whether this is the place that the false alarm names."""
@@ -114,6 +122,10 @@ class ClipExposure:
         """The face-frames that a recogniser matches beyond the footage's own floor."""
         return [face for face in self.faces if judge in face.identified_by]
 
+    def identified_with_surroundings(self, judge: str) -> list[FaceFrame]:
+        """The same where what is left around the cover counts too."""
+        return [face for face in self.faces if judge in face.identified_with_surroundings_by]
+
     def recognised(
         self, judge: str, thresholds: Sequence[SizeThreshold] | float
     ) -> list[FaceFrame]:
@@ -147,7 +159,7 @@ def read_exposure(path: Path) -> ClipExposure:
         clip=values["clip"],
         frames=values["frames"],
         faces=[
-            FaceFrame(**face | {"identified_by": tuple(face["identified_by"])})
+            FaceFrame(**face | {name: tuple(face[name]) for name in _JUDGES})
             for face in values["faces"]
         ],
         strangers=_pairs(values["strangers"]),
@@ -213,9 +225,9 @@ def _counts(exposure: Exposure, judge: Recogniser) -> tuple[int, int]:
 
 def _face_frames(exposure: Exposure, judges: Sequence[Recogniser]) -> list[FaceFrame]:
     beyond = {judge.name: exposure.beyond_floor(judge.name) for judge in judges}
+    with_surroundings = {judge.name: exposure.beyond_strangers(judge.name) for judge in judges}
     rows = []
     for place, seen in enumerate(exposure.sightings):
-        identified_by = tuple(name for name, events in beyond.items() if events[place])
         x, y = (float(value) for value in (seen.face.box_px[:2] + seen.face.box_px[2:]) / 2)
         rows.append(
             FaceFrame(
@@ -226,7 +238,12 @@ def _face_frames(exposure: Exposure, judges: Sequence[Recogniser]) -> list[FaceF
                 seen.size_px,
                 seen.is_bare,
                 seen.cosines,
-                identified_by,
+                _judges_of(beyond, place),
+                _judges_of(with_surroundings, place),
             )
         )
     return rows
+
+
+def _judges_of(events: Mapping[str, Sequence[bool]], place: int) -> tuple[str, ...]:
+    return tuple(name for name, some in events.items() if some[place])

@@ -20,9 +20,10 @@ from engines.types import Face
 from evaluation.bare import central_difference, is_bare
 from evaluation.chains import LONGEST_GAP, ChainLinker, overlap
 from evaluation.clips import FramePair
-from evaluation.footage_floor import FootageFloor
+from evaluation.footage_floor import FootageFloor, excess
 from evaluation.metrics.intervals import Proportion, clustered
-from evaluation.recognisers import Recogniser, refuse_equal_names
+from evaluation.recognisers import Embeddings, Recogniser, refuse_equal_names
+from evaluation.surroundings import Exchanged, StrangerFaces, compare_surroundings, face_vectors
 
 __all__ = ["Exposure", "FaceFinder", "Sighting", "measure_exposure"]
 __all__ += ["SIZE_EDGES_PX", "face_size_px", "size_label"]
@@ -56,6 +57,8 @@ class Sighting:
         cosines: similarity of before and after, by recogniser.
         is_bare: see `evaluation.bare`.
         recognised_by: recognisers whose threshold the similarity exceeds.
+        surroundings: by recogniser, similarity of the face to its own frame with strangers under
+            covers; empty where the clip shows nobody else.
 
     Sizes matter: see `evaluation.footage_floor` for what a match of a small face is worth.
     """
@@ -68,6 +71,7 @@ class Sighting:
     cosines: dict[str, float]
     is_bare: bool
     recognised_by: frozenset[str]
+    surroundings: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -79,7 +83,8 @@ class Exposure:
         sightings: every face in every frame.
         templates: per chain and recogniser the sums of unit vectors before and after, for
             whole-track attacks.
-        floors: per recogniser, what it takes for a match among strangers of this footage.
+        floors: per recogniser, what it takes for a match among strangers and surroundings of
+            this footage.
         strangers: per recogniser, (matches, pairs) between an original face and the
             anonymized place of *another* face in the same frame: the chance floor.
         originals: the same between original faces of one frame: the false match rate of
@@ -109,24 +114,41 @@ class Exposure:
     def identified(
         self, recogniser: str, least_px: float = 0, most_px: float = np.inf
     ) -> Proportion:
-        """Share of face-frames matched beyond what strangers on this footage reach."""
-        chosen = [
-            (is_beyond, seen.chain)
-            for is_beyond, seen in zip(self.beyond_floor(recogniser), self.sightings, strict=True)
-            if least_px <= seen.size_px < most_px
-        ]
-        return clustered([event for event, _ in chosen], [chain for _, chain in chosen])
+        """Share of face-frames matched beyond what strangers and surroundings here reach."""
+        return self._share(self.beyond_floor(recogniser), least_px, most_px)
+
+    def identified_with_surroundings(self, recogniser: str) -> Proportion:
+        """The same where what is left around a cover counts as well."""
+        return self._share(self.beyond_strangers(recogniser), 0, np.inf)
 
     def beyond_floor(self, recogniser: str) -> list[bool]:
-        """For each sighting, whether it matches beyond what strangers on this footage reach."""
+        """For each sighting, whether it matches beyond what strangers and surroundings reach."""
+        floor = self.floors.get(recogniser)
+        if floor is None:
+            return [False] * len(self.sightings)
+        edges = {size: floor.surroundings_excess(size) for size in _FLOOR_SIZES}
+        return [
+            is_beyond and _exceeds_surroundings(seen, recogniser, edges[_floor_size(seen)])
+            for is_beyond, seen in zip(
+                self.beyond_strangers(recogniser), self.sightings, strict=True
+            )
+        ]
+
+    def beyond_strangers(self, recogniser: str) -> list[bool]:
+        """For each sighting, whether it matches beyond what strangers and grey pictures reach."""
         floor = self.floors.get(recogniser)
         if floor is None:
             return [False] * len(self.sightings)
         edges = {size: floor.threshold(size) for size in _FLOOR_SIZES}
-        return [
-            seen.cosines[recogniser] > edges[max(s for s in _FLOOR_SIZES if s <= seen.size_px)]
-            for seen in self.sightings
+        return [seen.cosines[recogniser] > edges[_floor_size(seen)] for seen in self.sightings]
+
+    def _share(self, events: Sequence[bool], least_px: float, most_px: float) -> Proportion:
+        chosen = [
+            (event, seen.chain)
+            for event, seen in zip(events, self.sightings, strict=True)
+            if least_px <= seen.size_px < most_px
         ]
+        return clustered([event for event, _ in chosen], [chain for _, chain in chosen])
 
     def exposed_chains(self) -> Proportion:
         """Share of chains with at least one bare face-frame."""
@@ -137,6 +159,17 @@ class Exposure:
 
 _FLOOR_SIZES = (0.0, 32.0, 64.0)
 Keep = Callable[[Sighting, FramePair], None]
+
+
+def _floor_size(seen: Sighting) -> float:
+    """Where the size class of the floor begins, px."""
+    return max(size for size in _FLOOR_SIZES if size <= seen.size_px)
+
+
+def _exceeds_surroundings(seen: Sighting, recogniser: str, edge: float) -> bool:
+    """Whether a sighting matches more than its surroundings alone; true where these are unknown."""
+    alone = seen.surroundings.get(recogniser, ())
+    return not alone or excess(seen.cosines[recogniser], alone) > edge
 
 
 def face_size_px(face: Face) -> float:
@@ -186,6 +219,7 @@ def measure_exposure(
     """
     refuse_equal_names([judge.name for judge in recognisers])
     exposure, linker = Exposure(), ChainLinker(longest_gap=LONGEST_GAP * every)
+    others = StrangerFaces()
     for pair in pairs:
         exposure.frames += 1
         faces = [
@@ -194,7 +228,8 @@ def measure_exposure(
             if face.score >= least_score and face_size_px(face) >= least_px
         ]
         chains = linker.link(pair.index, faces)
-        for seen in _sightings(pair, faces, chains, recognisers, exposure):
+        exchanged = others.exchange(pair.original, faces, chains) if recognisers else ()
+        for seen in _sightings(pair, faces, chains, recognisers, exposure, exchanged):
             exposure.sightings.append(seen)
             if keep is not None:
                 keep(seen, pair)
@@ -207,19 +242,27 @@ def _sightings(
     chains: Sequence[int],
     recognisers: Sequence[Recogniser],
     exposure: Exposure,
+    exchanged: Sequence[Exchanged],
 ) -> list[Sighting]:
     if not faces:
         return []
-    cosines = {judge.name: _compare(pair, faces, chains, judge, exposure) for judge in recognisers}
+    cosines, surroundings = {}, {}
+    for judge in recognisers:
+        before = face_vectors(judge, pair.original, faces)
+        cosines[judge.name] = _compare(pair, faces, chains, judge, exposure, before)
+        surroundings[judge.name] = compare_surroundings(judge, faces, before, exchanged)
+        for face, some in zip(faces, surroundings[judge.name], strict=True):
+            exposure.floors[judge.name].add_surroundings(some, face_size_px(face))
     seen = []
     for place, (face, chain) in enumerate(zip(faces, chains, strict=True)):
         change = central_difference(pair.original, pair.anonymized, face.box_px)
         own = {name: float(values[place]) for name, values in cosines.items()}
+        kept = {name: values[place] for name, values in surroundings.items()}
         judges = [judge for judge in recognisers if own[judge.name] > judge.threshold]
         matched = frozenset(judge.name for judge in judges)
         bare = is_bare(pair.original, pair.anonymized, face.box_px)
         size = face_size_px(face)
-        seen.append(Sighting(pair.index, chain, face, size, change, own, bare, matched))
+        seen.append(Sighting(pair.index, chain, face, size, change, own, bare, matched, kept))
     return seen
 
 
@@ -229,11 +272,10 @@ def _compare(
     chains: Sequence[int],
     judge: Recogniser,
     exposure: Exposure,
+    before: Embeddings,
 ) -> NDArray[np.float32]:
     """Cosines of each face with its anonymized place; also feeds templates and floors."""
-    points = [face.landmarks_px for face in faces]
-    before = judge.embed([pair.original] * len(faces), points)
-    after = judge.embed([pair.anonymized] * len(faces), points)
+    after = face_vectors(judge, pair.anonymized, faces)
     for place, chain in enumerate(chains):
         both = np.stack([before[place], after[place]]).astype(np.float64)
         key = (chain, judge.name)
@@ -243,7 +285,7 @@ def _compare(
     sizes = np.array([face_size_px(face) for face in faces])
     floor = exposure.floors.setdefault(judge.name, FootageFloor(judge))
     floor.add((before @ before.T)[apart], np.minimum(sizes[:, None], sizes[None])[apart])
-    nobody = judge.embed([np.full_like(pair.original, _PLAIN_GREY)] * len(faces), points)
+    nobody = face_vectors(judge, np.full_like(pair.original, _PLAIN_GREY), faces)
     floor.add(np.asarray((before * nobody).sum(axis=1), np.float32), sizes)
     _count(exposure.strangers, judge, (before @ after.T)[apart])
     _count(exposure.originals, judge, (before @ before.T)[apart])

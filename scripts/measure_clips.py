@@ -25,6 +25,7 @@ from pathlib import Path
 
 from engines.backends.openvino import OpenVino
 from evaluation.clip_exposure import (
+    EXPOSURE_SCHEMA,
     ClipExposure,
     measure_clip_exposure,
     read_exposure,
@@ -138,7 +139,7 @@ def measured(lab: Laboratory, clip: Path, tool: str, chosen: argparse.Namespace)
     if not (run.exists() and target.exists()):
         anonymize(clip, target, run, tool, chosen.method)
     every = 1 if chosen.sparse and clip.name not in chosen.sparse else chosen.every
-    attacked = fingerprint_of([file_hash(target), *lab.marks()])[:_SHORT]
+    attacked = fingerprint_of([EXPOSURE_SCHEMA, file_hash(target), *lab.marks()])[:_SHORT]
     kept = f"{place.name}.1in{every}.{attacked}"
     figures = place.with_name(f"{kept}.exposure.json")
     if figures.exists():

@@ -35,6 +35,10 @@ def exposure_record(
         "chains_with_a_bare_frame": exposure.exposed_chains().as_dict(),
         "recognisable": {judge.name: _judged(exposure, judge) for judge in judges},
         "identified": {judge.name: exposure.identified(judge.name).as_dict() for judge in judges},
+        "identified_with_surroundings": {
+            judge.name: exposure.identified_with_surroundings(judge.name).as_dict()
+            for judge in judges
+        },
         "worst_recogniser": _worst(exposure, judges),
         "by_size": [_size_row(exposure, judges, *edges) for edges in _size_classes()],
         "per_frame": _frames(exposure),

@@ -15,8 +15,8 @@ Nominal = Mapping[str, float]
 
 _HEAD = """\
 | clip | frames | face-frames | bare | recognisable, nominal | recognisable, calibrated \
-| identified | blank picture, nominal | others' covers, nominal |
-|---|---|---|---|---|---|---|---|---|"""
+| identified, with surroundings | identified | blank picture, nominal | others' covers, nominal |
+|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def exposure_table(
@@ -59,6 +59,7 @@ class _Counts:
     bare: _Pair = (0, 0)
     nominal: Mapping[str, _Pair] = field(default_factory=dict)
     calibrated: Mapping[str, _Pair] = field(default_factory=dict)
+    with_surroundings: Mapping[str, _Pair] = field(default_factory=dict)
     identified: Mapping[str, _Pair] = field(default_factory=dict)
 
     def with_more(self, other: _Counts) -> _Counts:
@@ -70,6 +71,7 @@ class _Counts:
             _added(self.bare, other.bare),
             _added_by_judge(self.nominal, other.nominal),
             _added_by_judge(self.calibrated, other.calibrated),
+            _added_by_judge(self.with_surroundings, other.with_surroundings),
             _added_by_judge(self.identified, other.identified),
         )
 
@@ -91,6 +93,13 @@ def _counts(
             judge: (len(clip.recognised(judge, some)), len(real.recognised(judge, some)))
             for judge, some in calibrated.items()
         },
+        {
+            judge: (
+                len(clip.identified_with_surroundings(judge)),
+                len(real.identified_with_surroundings(judge)),
+            )
+            for judge in nominal
+        },
         {judge: (len(clip.identified(judge)), len(real.identified(judge))) for judge in nominal},
     )
 
@@ -105,7 +114,7 @@ def _sum_row(total: _Counts) -> str:
 
 
 def _cells(counts: _Counts) -> list[str]:
-    by_judge = (counts.nominal, counts.calibrated, counts.identified)
+    by_judge = (counts.nominal, counts.calibrated, counts.with_surroundings, counts.identified)
     shared = [_shared(max(pairs.values()), counts.faces[1]) for pairs in by_judge]
     return [_both(counts.faces), _both(counts.bare), *shared]
 

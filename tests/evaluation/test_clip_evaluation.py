@@ -12,6 +12,7 @@ from evaluation.clip_evaluation import evaluate_clips, gate
 from evaluation.clip_exposure import measure_clip_exposure
 from evaluation.exposure import Exposure, Sighting
 from evaluation.footage_floor import FootageFloor
+from evaluation.reports.page import page_from_record
 from tests.evaluation.fakes import PixelJudge, ScriptedFinder, face_at, painted_face
 
 pytestmark = pytest.mark.unit
@@ -96,6 +97,15 @@ def test_one_person_of_a_clip_fails_bare_and_is_too_few_to_pass(
     assert isinstance(reasons, list)
     assert ("too few people to tell" in reasons[-1]) == (verdict == "incomplete")
     assert "controls" not in " ".join(reasons)
+
+
+def test_the_page_says_how_many_are_identified_with_their_surroundings(tmp_path: Path) -> None:
+    clip = painted_clip(tmp_path / "a.mp4", 1)
+    record = evaluate_clips(clip, clip, ScriptedFinder((face_at(30, 30, 64),)), [JUDGE])
+    figures = record["A12"]
+    assert isinstance(figures, dict)
+    assert figures["identified_with_surroundings"]["pixels"]["hits"] == 30
+    assert "with the surroundings 100 %" in page_from_record(record)
 
 
 def test_a_clip_compared_in_one_frame_of_seven_still_shows_one_person(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.unit
 
 FACES = [
     FaceFrame(0, 1, 50, 50, 20, False, {"a": 0.6, "b": 0.1}),
-    FaceFrame(1, 1, 52, 50, 100, False, {"a": 0.6, "b": 0.1}),
-    FaceFrame(2, 2, 90, 90, 40, True, {"a": 0.9, "b": 0.9}, ("a",)),
+    FaceFrame(1, 1, 52, 50, 100, False, {"a": 0.6, "b": 0.1}, (), ("a",)),
+    FaceFrame(2, 2, 90, 90, 40, True, {"a": 0.9, "b": 0.9}, ("a",), ("a",)),
 ]
 CLIP = ClipExposure(
     "c.mp4",
@@ -48,6 +48,8 @@ def test_a_false_alarm_counts_in_its_frame_and_place_alone() -> None:
     assert CLIP.without([SHIRT]).recognised("b", 0.28) == []
     assert CLIP.identified("a") == [FACES[2]]
     assert CLIP.without([SHIRT]).identified("a") == []
+    assert CLIP.identified_with_surroundings("a") == FACES[1:]
+    assert CLIP.without([SHIRT]).identified_with_surroundings("a") == [FACES[1]]
     for other in (
         FalseAlarm("d.mp4", 2, 95, 92, ""),
         FalseAlarm("c.mp4", 1, 95, 92, ""),
@@ -65,7 +67,9 @@ def test_the_record_survives_its_file(tmp_path: Path) -> None:
 def test_the_table_shows_both_counts_and_the_controls() -> None:
     row = exposure_table([("c.mp4", CLIP)], NOMINAL, CALIBRATED, [SHIRT]).splitlines()[-1]
     assert "| c.mp4 | 3 | 3 (2) | 1 (0) |" in row
-    assert "| 3 (2) · 100.00% | 2 (1) · 50.00% | 1 (0) · 0.00% | 50% | 25% |" in row
+    assert (
+        "| 3 (2) · 100.00% | 2 (1) · 50.00% | 2 (1) · 50.00% | 1 (0) · 0.00% | 50% | 25% |" in row
+    )
 
 
 def test_the_sum_leaves_out_other_tools() -> None:

@@ -107,6 +107,16 @@ def test_other_networks_of_the_attacker_attack_anew(work: Work) -> None:
     assert len(work.anonymized) == 1
 
 
+def test_figures_that_were_counted_otherwise_are_not_taken_over(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work.measured("a.mp4")
+    monkeypatch.setattr(measure_clips, "EXPOSURE_SCHEMA", "kveil.evaluation.exposure/0")
+    work.measured("a.mp4")
+    assert len(work.attacked) == 2
+    assert len(work.anonymized) == 1
+
+
 def test_the_step_is_for_the_sparse_clips_alone(work: Work) -> None:
     assert work.measured("a.mp4", every=5, sparse=["a.mp4"]).every == 5
     assert work.measured("a.mkv", every=5, sparse=["a.mp4"]).every == 1
