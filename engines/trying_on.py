@@ -26,7 +26,7 @@ from engines.alignment import (
 from engines.control_reading import Painter
 from engines.face_look import Look, painted_points, painting_place
 from engines.harmony import retouch_of, retouched, sized_patch
-from engines.patches import Patch, hides, warped_patch
+from engines.patches import Patch, hides, reaching, warped_patch
 from engines.pictures import BgrImage, Picture, picture_from_bgr
 from engines.rim import matched_at_rim
 from engines.swapper import DOUBT_LIMIT, Control, Rendered
@@ -139,6 +139,7 @@ def _crop_of(subject: Subject, rendered: Rendered, row: int) -> BgrImage | None:
     look, size = subject.look, rendered.alpha.shape[1]
     place = painting_place(look.motion, painted_points(look.shape), size)
     patch = Patch(rendered.pixels[row], rendered.alpha[row], place, rendered.identity[row])
+    patch = reaching(subject.face, patch)
     is_sound = bool(rendered.is_usable[row]) and bool(np.isfinite(patch.pixels).all())
     if not is_sound or not hides(subject.face, patch):
         return None

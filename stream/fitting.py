@@ -21,6 +21,7 @@ from engines.control_reading import ControlReader, Painter
 from engines.embedder import PersonThresholds
 from engines.trying_on import Subject, subject_from_frame, tried_on
 from engines.types import Embedding, Face, Frame, Latent
+from engines.visible_doubt import softness
 from stream.face_drawing import UNFIT
 from stream.track_embedding import Embedder
 
@@ -31,6 +32,11 @@ TRYING_ON: Final = "trying_on"
 _NEXT: Final = 4
 """Draws that are painted at once where the first one resembles and all may be painted in one
 frame; all others follow together."""
+
+_SOFT: Final = 0.06
+"""Softness from which a face counts as out of focus, or as seen at few pixels."""
+_USUAL: Final = 0.25
+"""Cosine in the middle of the draws of a face in focus."""
 
 Float32 = NDArray[np.float32]
 
@@ -57,6 +63,7 @@ class Trial:
         subject: the person's face.
         embedding: (D,) float32 unit vector of the person.
         offered: latents of the draws, as far as they were asked for.
+        softness: of the face, see `engines.visible_doubt`.
         likeness: cosines of those that were tried on, in their order; infinite where one could
             not be painted.
     """
@@ -64,6 +71,7 @@ class Trial:
     subject: Subject
     embedding: Embedding
     offered: Sequence[Latent]
+    softness: float = 0.0
     likeness: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
 
 
@@ -119,7 +127,7 @@ class Fitting:
         subject = subject_from_frame(frame.picture, face, look)
         if subject is None:
             return Fit(None, UNFIT)
-        return Trial(subject, embedding, [first])
+        return Trial(subject, embedding, [first], softness(look, frame.picture))
 
     def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
         """Tries further draws on, in their order; None while it is open which one is chosen.
@@ -156,7 +164,8 @@ class Fitting:
         if len(trial.likeness) < len(trial.offered):
             return None
         least = int(trial.likeness.argmin())
-        is_fit = float(trial.likeness[least]) < self._thresholds.too_alike
+        bound = self._thresholds.too_alike + _shared_likeness(trial)
+        is_fit = float(trial.likeness[least]) < bound
         return Fit(least if is_fit else None)
 
     def _most_at_once(self, trial: Trial) -> int:
@@ -172,6 +181,17 @@ class Fitting:
         if len(rows):
             found[rows] = self._embedder.embed(crops) @ trial.embedding
         return found
+
+
+def _shared_likeness(trial: Trial) -> float:
+    """How much more all draws resemble a face out of focus than they would one in focus.
+
+    Blur makes everybody alike to an embedder: what all draws share is then no likeness of theirs.
+    """
+    seen = trial.likeness[np.isfinite(trial.likeness)]
+    if trial.softness < _SOFT or not len(seen):
+        return 0.0
+    return max(0.0, float(np.median(seen)) - _USUAL)
 
 
 def first_unlike(likeness: Float32, alike: float) -> int | None:

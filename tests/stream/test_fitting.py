@@ -203,6 +203,21 @@ def test_subject_whom_all_draws_resemble_is_covered() -> None:
     assert lender.counts().redrawn == DRAWS
 
 
+@pytest.mark.parametrize(("blur", "is_shown"), [(0.0, False), (14.0, True)])
+def test_likeness_that_blur_gives_to_all_draws_is_none_of_theirs(
+    blur: float, *, is_shown: bool
+) -> None:
+    """At 0.7 all draws resemble the face; out of focus that says nothing of the least alike."""
+    embedder = CountingEmbedder([*[0.7] * (DRAWS - 1), 0.6])
+    lender, frame = lender_of(embedder), stranger()
+    if blur:
+        soft = cv2.GaussianBlur(frame.picture.bgr(), (0, 0), blur)
+        frame = replace(frame, picture=picture_from_bgr(np.asarray(soft, np.uint8)))
+    lender.see(frame, [TRACK])
+    given = lender.lend(frame, TRACK, WHO)
+    assert isinstance(given, Surrogate) if is_shown else given == "too_alike"
+
+
 def test_face_that_cannot_be_painted_just_now_is_covered_and_nothing_settled() -> None:
     gallery = gallery_of()
     lender = lender_of(CountingEmbedder([]), gallery)
