@@ -58,4 +58,4 @@ def test_an_error_beyond_a_share_of_the_face_is_seen_in_any_blur() -> None:
 
 def test_a_face_without_any_edge_is_taken_for_soft() -> None:
     flat = picture_from_bgr(np.full((400, 400, 3), 90, np.uint8))
-    assert DOUBT_LIMIT < visible_doubt(look_of(50), flat) < _DOUBT
+    assert visible_doubt(look_of(50), flat) < DOUBT_LIMIT < visible_doubt(look_of(90), flat)
