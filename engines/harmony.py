@@ -5,7 +5,7 @@ in the ring around the patch, never on the face. Focus is a matter of distance, 
 what is around a face may be out of focus where it is not, as in most portraits, and sharp where it
 is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
 number, and as those around it only where the face has no edges. Where it is softer than what it
-hides, its own fine details are strengthened, by one number again and never by half.
+hides, its own fine details are strengthened, by one number again, and less than twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_SIDE: Final = 384
 """Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
 _MOST_GRAIN: Final = 10.0
 _LEAST_PIXELS: Final = 64
-_MOST_CRISP: Final = 1.45
+_MOST_CRISP: Final = 1.8
 """How much stronger fine details become at most; more shows noise of the texture."""
 _SAME_CRISP: Final = 1.05
 _FINE_PX: Final = 1.5

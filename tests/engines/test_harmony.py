@@ -99,10 +99,10 @@ def test_a_soft_patch_over_a_face_in_focus_becomes_crisper_within_bounds() -> No
     soft = patch_at()
     soft.pixels[:] = cv2.GaussianBlur(soft.pixels, (0, 0), 1.0)
     found = retouch_of(picture_from_bgr(scene()), soft)
-    assert 1.1 < found.crispness < 1.5
+    assert 1.1 < found.crispness < 1.85
     made = retouched(soft, Retouch(0.0, 0.0, found.crispness), (1, 2))
     steps = [float(np.abs(np.diff(one.pixels, axis=0)).mean()) for one in (soft, made, patch_at())]
-    assert 1.05 * steps[0] < steps[1] < 1.1 * steps[2]
+    assert 1.05 * steps[0] < steps[1] < 1.2 * steps[2]
 
 
 @pytest.mark.parametrize("grain", [0.0, 6.0])
