@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engines.errors import ModelMissing, ModelRejected
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["model_bytes", "model_sha256", "port_names", "stripped"]
+__all__ = ["model_bytes", "model_sha256", "port_names", "refuse_giants", "stripped"]
+
+_LOOPS: Final = frozenset({"Loop", "Scan", "SequenceMap"})
+_PROBE_SIDE: Final = 640
+"""Side of the picture at which a network of any size is judged, px."""
+_MOST_ELEMENTS: Final = 1 << 28
+"""Largest tensor that a network may have at that size."""
 
 
 def model_bytes(model: Path | bytes) -> bytes:
@@ -64,7 +71,8 @@ def stripped(model: Path | bytes) -> bytes:
 
     Raises:
         ModelMissing: there is no such file.
-        ModelRejected: the content is not an ONNX network, a damaged one, or not all of it.
+        ModelRejected: the content is not an ONNX network, a damaged one, or not all of it, or
+            it might run without end.
     """
     import onnx
 
@@ -79,6 +87,7 @@ def stripped(model: Path | bytes) -> bytes:
         raise ModelRejected(message) from fault
     if not is_whole:
         raise ModelRejected("the network keeps its weights in other files; save it as one file")
+    _refuse_loops(network)
     weights = {tensor.name for tensor in network.graph.initializer}
     inputs = [value for value in network.graph.input if value.name not in weights]
     if len(inputs) == len(network.graph.input):
@@ -99,6 +108,57 @@ def _is_whole(network: onnx.ModelProto) -> bool:
     return not any(
         tensor.data_location == outside or tensor.external_data for tensor in _tensors(network)
     )
+
+
+def _refuse_loops(network: onnx.ModelProto) -> None:
+    """Refuses what can make a short file work for ever; runtimes cannot be stopped within a run.
+
+    Functions are no loops, but may call each other twice each, a hundred deep.
+
+    Raises:
+        ModelRejected: there are loops or functions.
+    """
+    loops = sorted({node.op_type for node in _nodes(network.graph)} & _LOOPS)
+    if loops or network.functions:
+        what = ", ".join(loops) or "functions"
+        raise ModelRejected(f"the network has {what}, which may run for ever; export it without")
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """All nodes, those of subgraphs too."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _nodes(inner)
+
+
+def refuse_giants(content: bytes) -> None:
+    """Refuses a network that would take gigabytes for a picture of ordinary size.
+
+    Args:
+        content: a stripped network whose first input is the picture, N×3×H×W.
+
+    Raises:
+        ModelRejected: a tensor of it would have more than 2²⁸ elements.
+    """
+    import onnx
+    from onnx import shape_inference
+
+    network = onnx.load_model_from_string(content)
+    for picture in network.graph.input[:1]:
+        for size in picture.type.tensor_type.shape.dim[2:]:
+            if size.dim_value <= 0:
+                size.dim_value = _PROBE_SIDE
+    try:
+        inferred = shape_inference.infer_shapes(network, data_prop=True)
+    except Exception as fault:  # protobuf and the library raise unrelated types
+        message = "the model is not a sound ONNX network; fetch or export it again"
+        raise ModelRejected(message) from fault
+    for value in inferred.graph.value_info:
+        sizes = [size.dim_value for size in value.type.tensor_type.shape.dim]
+        if math.prod(size for size in sizes if size > 0) > _MOST_ELEMENTS:
+            raise ModelRejected("the network needs gigabytes for one picture; it is not loaded")
 
 
 def _tensors(message: Any) -> Iterator[onnx.TensorProto]:

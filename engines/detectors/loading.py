@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes, stripped
+from engines.backends.networks import model_bytes, refuse_giants, stripped
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.scrfd import Scrfd
@@ -23,11 +23,13 @@ def layout_of(model: Path | bytes) -> DetectorLayout:
 
     Raises:
         ModelMissing: there is no such file.
-        ModelRejected: it is none of the known layouts.
+        ModelRejected: it is none of the known layouts, or would take gigabytes.
     """
     import onnx
 
-    graph = onnx.load_model_from_string(stripped(model)).graph
+    content = stripped(model)
+    refuse_giants(content)
+    graph = onnx.load_model_from_string(content).graph
     names = {value.name for value in graph.output}
     sizes = [[size.dim_value for size in v.type.tensor_type.shape.dim] for v in graph.output]
     if {f"{part}_{stride}" for part in ("cls", "obj", "bbox", "kps") for stride in (8, 16, 32)} <= (

@@ -26,6 +26,10 @@ def reason_of(error: Exception) -> str:
         return "it is busy or failed inside; look at the server, or try later"
     if isinstance(error, _REFUSALS):
         return "it refuses; check the path of the address"
+    if isinstance(error, av.error.ArgumentError):
+        return "it is of a kind that is not read"
+    if isinstance(error, av.error.InvalidDataError):
+        return "what it sends is no video, or damaged"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return ""

@@ -31,5 +31,10 @@ def test_wrong_credentials_are_told_as_such() -> None:
     assert reason_of(av.error.HTTPUnauthorizedError(1, URL)) == "it wants other credentials"
 
 
+def test_what_is_no_video_is_told_as_such() -> None:
+    assert reason_of(av.error.ArgumentError(22, URL)) == "it is of a kind that is not read"
+    assert "no video" in reason_of(av.error.InvalidDataError(1, URL))
+
+
 def test_error_that_says_nothing_has_no_reason() -> None:
     assert reason_of(RuntimeError(URL)) == ""
