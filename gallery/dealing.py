@@ -9,14 +9,22 @@ public as the donors are; where a shuffle starts in it, only the key tells.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gallery.secrets import KeyedRandom
 
-__all__ = ["Indices", "LookAlikes", "dealt", "look_alikes"]
+__all__ = ["Deals", "Indices", "LookAlikes", "dealt", "look_alikes"]
+
+_KEPT: Final = 64
+"""Orders that are remembered, of some kilobytes each."""
+_LEAST_DEALT: Final = 64
+"""Cards that are dealt at once where fewer are asked for."""
 
 Indices = NDArray[np.intp]
 
@@ -84,3 +92,49 @@ def dealt(random: KeyedRandom, pool: Indices, alike: LookAlikes, count: int) -> 
         resembled[places[alike.of(shuffled[chosen])]] += 1
         resembled[chosen] = np.iinfo(np.int64).max // 2
     return shuffled[order]
+
+
+class Deals:
+    """Orders that were drawn from keyed streams, remembered: every draw of a scope asks for them.
+
+    Not for several threads.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[bytes, bytes], Indices] = OrderedDict()
+
+    def deck(self, random: KeyedRandom, pool: Indices, alike: LookAlikes, count: int) -> Indices:
+        """The same as `dealt`, or more.
+
+        Args:
+            random: only a child of it is drawn from.
+            pool: see `dealt`.
+            alike: see `dealt`.
+            count: how many at least, at most as many as the pool has.
+        """
+        key = (random.child("deck name").token(16), pool.tobytes())
+        known = self._kept.get(key)
+        if known is None or len(known) < count:
+            more = max(count, _LEAST_DEALT, 0 if known is None else 2 * len(known))
+            known = dealt(random.child("donors"), pool, alike, min(more, len(pool)))
+        self._keep(key, known)
+        return known
+
+    def order(self, stream: bytes, what: bytes, make: Callable[[], Indices]) -> Indices:
+        """What was made before of a stream for a purpose; made now where it was not."""
+        key = (stream, what)
+        known = self._kept.get(key)
+        if known is None:
+            known = make()
+        self._keep(key, known)
+        return known
+
+    def forget(self) -> None:
+        """Forgets all orders."""
+        self._kept.clear()
+
+    def _keep(self, key: tuple[bytes, bytes], order: Indices) -> None:
+        self._kept[key] = order
+        self._kept.move_to_end(key)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.types import Latent
-from gallery.dealing import Indices, LookAlikes, dealt, look_alikes
+from gallery.dealing import Deals, Indices, LookAlikes, look_alikes
 from gallery.errors import DonorPackRejected, TooFewDonors
 from gallery.mixing import Latents, mix_latents
 from gallery.secrets import KeyedRandom
@@ -163,8 +163,18 @@ def dealt_card(
     draw: int = 0,
     at_once: int = 1,
     wanted: Mapping[str, str] | None = None,
+    deals: Deals | None = None,
 ) -> Card:
     """The main donor of one number; for the arguments see `surrogate_latent`.
+
+    Args:
+        population: who can be chosen.
+        random: keyed stream of the scope.
+        number: of the surrogate.
+        draw: which of its draws.
+        at_once: consecutive numbers with different main donors.
+        wanted: attributes.
+        deals: remembers orders from call to call; they are drawn anew without.
 
     Raises:
         TooFewDonors: the population has fewer than that, or the pool fewer than that many draws.
@@ -172,12 +182,21 @@ def dealt_card(
     pool = population.matching(wanted or {}, max(at_once, _PER_SURROGATE))
     if draw >= len(pool):
         raise TooFewDonors(f"{len(pool)} donors cannot give draw {draw}; use a larger pack")
+    deals = deals or Deals()
     deal, card = divmod(number, len(pool))
     if draw:
-        steps = _steps(random.child("draws", number), len(pool), at_once)
-        card = (card + int(steps[draw - 1])) % len(pool)
-    main = int(dealt(random.child("donors"), pool, population.look_alikes, card + 1)[card])
+        card = (card + _step(deals, random, number, draw, len(pool), at_once)) % len(pool)
+    main = int(deals.deck(random, pool, population.look_alikes, card + 1)[card])
     return Card(main, pool, deal in (-1, 0))
+
+
+def _step(
+    deals: Deals, random: KeyedRandom, number: int, draw: int, count: int, at_once: int
+) -> int:
+    """By how many cards a later draw of a number lies behind the first one."""
+    own = random.child("draws", number)
+    name, what = random.child("draws name", number).token(16), f"{count} {at_once}".encode()
+    return int(deals.order(name, what, lambda: _steps(own, count, at_once))[draw - 1])
 
 
 def _steps(random: KeyedRandom, count: int, at_once: int) -> Indices:

@@ -57,6 +57,9 @@ class NoiseMaker:
         noise = keyed.child(number, places, attribute_bin, draw).normal(1, 16)
         return Made(noise.repeat(32, axis=1))
 
+    def forget(self) -> None:
+        """Nothing is remembered."""
+
 
 def look(human: int, is_poor: bool = False, seed: int = 0) -> Embedding:
     """A human being's embedding, (48,) float32, unit length; the same from any process.

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 
 from engines.types import Latent
+from gallery.dealing import Deals
 from gallery.donors import DonorPopulation, DonorRecipe, dealt_card, mixed_latent
 from gallery.errors import DonorError
 from gallery.secrets import Context, KeyedRandom
@@ -75,6 +76,10 @@ class SurrogateMaker(Protocol):
         """
         ...
 
+    def forget(self) -> None:
+        """Forgets what it remembers of keyed streams."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DonorMaker:
@@ -83,6 +88,7 @@ class DonorMaker:
     Attributes:
         population: who can be chosen.
         recipe: how to mix.
+        deals: orders that were drawn, for the next draws.
 
     >>> people = DonorPopulation(np.random.default_rng(0).normal(size=(60, 2, 512)))
     >>> DonorMaker(people).make(KeyedRandom(b"k" * 32, "s1"), 0, 9, "", 0).latent.shape
@@ -91,6 +97,7 @@ class DonorMaker:
 
     population: DonorPopulation
     recipe: DonorRecipe = field(default_factory=DonorRecipe)
+    deals: Deals = field(default_factory=Deals, repr=False, compare=False)
 
     def make(
         self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
@@ -103,8 +110,14 @@ class DonorMaker:
         """
         wanted = dict(part.split("=", 1) for part in attribute_bin.split("|") if "=" in part)
         people = self.population
-        card = dealt_card(people, keyed, number, draw=draw, at_once=places, wanted=wanted)
+        card = dealt_card(
+            people, keyed, number, draw=draw, at_once=places, wanted=wanted, deals=self.deals
+        )
         return Made(mixed_latent(people, keyed, number, card, self.recipe), card.main)
+
+    def forget(self) -> None:
+        """See `SurrogateMaker.forget`."""
+        self.deals.forget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +324,7 @@ class Surrogates:
     def forget(self) -> None:
         """Forget all latents."""
         self._kept.clear()
+        self._maker.forget()
 
     def _made(self, face: Face | LoneFace) -> Made:
         made = self._kept.pop(face, None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gallery.dealing import Indices, dealt, look_alikes
+from gallery import dealing
+from gallery.dealing import Deals, Indices, dealt, look_alikes
+from gallery.donors import DonorPopulation, dealt_card
 from gallery.secrets import KeyedRandom
 
 pytestmark = pytest.mark.unit
@@ -77,3 +79,44 @@ def test_look_alikes_outside_the_pool_do_not_matter() -> None:
     within = pairs[(pairs % 2 == 0).all(axis=1)]
     every, some = (dealt(keyed(), pool, look_alikes(each, COUNT), 100) for each in (pairs, within))
     assert np.array_equal(every, some)
+
+
+@pytest.mark.parametrize("each", [0, 6])
+def test_remembered_orders_deal_the_same_cards(each: int) -> None:
+    latents = np.random.default_rng(0).normal(size=(COUNT, 1, 8)).astype(np.float32)
+    people = DonorPopulation(latents, alike=drawn_pairs(each))
+    deals = Deals()
+    for scope in ("a", "b"):
+        for number in (0, 150, 3, -1, 70, COUNT + 2):
+            for draw in (0, 5, 1):
+                at = (people, keyed(scope), number)
+                anew = dealt_card(*at, draw=draw, at_once=9)
+                assert dealt_card(*at, draw=draw, at_once=9, deals=deals).main == anew.main
+
+
+def test_deck_is_dealt_once_and_further_where_more_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def counting(random: KeyedRandom, pool: Indices, alike: object, count: int) -> Indices:
+        asked.append(count)
+        return pool[:count]
+
+    monkeypatch.setattr(dealing, "dealt", counting)
+    deals, alike = Deals(), look_alikes(drawn_pairs(0), COUNT)
+    for count in (1, 40, 64, 65, 100, COUNT):
+        assert len(deals.deck(keyed(), POOL, alike, count)) >= count
+    assert asked == [64, 128, COUNT]
+    deals.deck(keyed("b"), POOL, alike, 1)
+    assert len(asked) == 4
+    deals.forget()
+    deals.deck(keyed(), POOL, alike, 1)
+    assert len(asked) == 5
+
+
+def test_memory_of_orders_is_bounded() -> None:
+    deals, alike = Deals(), look_alikes(drawn_pairs(0), COUNT)
+    for number in range(100):
+        deals.deck(keyed(str(number)), POOL, alike, 1)
+    assert len(deals._kept) <= 64

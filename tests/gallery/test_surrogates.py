@@ -189,3 +189,13 @@ def test_domain_stays_the_same_as_far_as_its_scope_reaches(
     one = scope_domain(scope, "s1", "door", ("run", 1))
     assert (one == scope_domain(scope, "s2", "door", ("run", 1))) is other_session
     assert (one == scope_domain(scope, "s1", "door", ("run", 2))) is other_track
+
+
+def test_what_is_forgotten_leaves_no_order_of_donors_behind() -> None:
+    population = DonorPopulation(np.ones((20, 2, 512), np.float32))
+    maker = DonorMaker(population)
+    surrogates = Surrogates(maker)
+    before = surrogates.latent(FACE)
+    surrogates.forget()
+    assert not maker.deals._kept
+    assert np.array_equal(surrogates.latent(FACE), before)
