@@ -288,18 +288,21 @@ def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) 
     """
     if not np.isfinite(crop_from_frame).all() or abs(scale_of(crop_from_frame)) < 1e-6:
         raise EngineFault("the crop's map is not a similarity; the face cannot be aligned")
+    step = max(1, int(1 / scale_of(crop_from_frame)))
     corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
     seen = moved(inverse_of(crop_from_frame), corners)
-    box = np.concatenate([seen.min(0) - 1, seen.max(0) + 1])
+    box = np.concatenate([seen.min(0) - step, seen.max(0) + step])
     region = sized_region(box, picture)
     if region is None:
         return np.zeros((size, size, 3), np.uint8)
     top, left, height, width = region
+    step = min(step, height, width)
+    height, width = height - height % step, width - width % step
     local = shifted(crop_from_frame, left, top)
-    small = _reduced_size(height, width, scale_of(local))
+    small = _reduced_size(height, width, scale_of(local), step)
     local[:, 0] *= width / small[1]
     local[:, 1] *= height / small[0]
-    pixels = picture.region_bgr(*region, scaled=small)
+    pixels = picture.region_bgr(top, left, height, width, scaled=small)
     return np.asarray(
         cv2.warpAffine(pixels, to_integer_centres(local), (size, size), flags=cv2.INTER_LINEAR),
         np.uint8,
@@ -329,8 +332,13 @@ def scale_of(similarity: Similarity) -> float:
     return float(np.hypot(similarity[0, 0], similarity[1, 0]))
 
 
-def _reduced_size(height: int, width: int, scale: float) -> tuple[int, int]:
-    """To which a region much finer than the crop is averaged, so that warping does not alias."""
+def _reduced_size(height: int, width: int, scale: float, step: int) -> tuple[int, int]:
+    """To which a region much finer than the crop is averaged, so that warping does not alias.
+
+    Whole pixels are averaged where there are two or more, which is many times as quick.
+    """
+    if step > 1:
+        return height // step, width // step
     if scale > _FINE:
         return height, width
     return max(1, round(height * scale)), max(1, round(width * scale))

@@ -101,6 +101,23 @@ def test_crop_keeps_its_place_at_any_scale(scale: float) -> None:
     np.testing.assert_allclose(centre[:2], [109.5, 89.5], atol=0.6)
 
 
+@pytest.mark.parametrize("shape", [(64, 64), (301, 203), (3, 5), (1, 1)])
+@pytest.mark.parametrize("scale", [0.6, 0.5, 0.34, 0.2, 0.01, 1e-4])
+def test_picture_is_averaged_down_whatever_its_size(shape: tuple[int, int], scale: float) -> None:
+    """Coarse crops of pictures of any size: an even picture stays even, noise averages out."""
+    even = picture_from_bgr(np.full((*shape, 3), 90, np.uint8))
+    middle = np.array([shape[1] / 2, shape[0] / 2], np.float32)
+    place = np.array([[scale, 0, 16], [0, scale, 16]], np.float32)
+    place[:, 2] -= middle * np.float32(scale)
+    crop = crop_from_picture(even, place, 32)
+    assert crop.max() <= 90
+    assert crop.max() == 90 or scale * min(shape) <= 2
+    noise = np.random.default_rng(0).integers(0, 255, (*shape, 3)).astype(np.uint8)
+    seen = crop_from_picture(picture_from_bgr(noise), place, 32)[12:20, 12:20].astype(float)
+    if scale <= 0.34 and scale * min(shape) > 12:
+        assert seen.std() < 0.6 * noise.std()
+
+
 def test_crop_that_leaves_the_frame_is_black_there() -> None:
     picture = picture_from_bgr(np.full((50, 50, 3), 200, np.uint8))
     beside = np.array([[1, 0, 30], [0, 1, 0]], np.float32)
