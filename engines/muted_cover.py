@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.pictures import BgrImage
-from engines.stylegan.drawing import spread
+from engines.stylegan.drawing import rise, spread
 from engines.types import Box
 
 __all__ = ["Ellipses", "Figure", "figure", "opacity"]
@@ -99,7 +99,7 @@ def opacity(height: int, width: int, ellipses: Ellipses) -> Float32:
     away = np.minimum(
         _distance(rows, columns, ellipses.face), _distance(rows, columns, ellipses.head)
     )
-    return np.asarray(1 - _rise((away - 1) / _FEATHER), np.float32)
+    return np.asarray(1 - rise(away.astype(np.float32), 1.0, 1.0 + _FEATHER), np.float32)
 
 
 def _around(
@@ -126,14 +126,8 @@ def _toned(
     if not inside.any():
         return around
     tone = cells[inside].mean(axis=0)
-    share = _TONE * (1 - _rise((away - _CORE[0]) / (_CORE[1] - _CORE[0])))
-    return np.asarray(around + share.astype(np.float32)[..., None] * (tone - around), np.float32)
-
-
-def _rise(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """0 below 0, 1 above 1, smooth in between."""
-    share = np.clip(share, 0, 1)
-    return np.asarray(share**2 * (3 - 2 * share))
+    share = np.float32(_TONE) * (1 - rise(away.astype(np.float32), *_CORE))
+    return np.asarray(around + share[..., None] * (tone - around), np.float32)
 
 
 def _distance(rows: Places, columns: Places, ellipse: NDArray[np.float64]) -> NDArray[np.float64]:
