@@ -162,10 +162,12 @@ def ellipses_over(box: NDArray[np.floating], landmarks: Landmarks, margin: float
 def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     """The soft cover over a crop, with the usual margin.
 
-    >>> painted = muted(np.full((40, 40, 3), 110, np.uint8), np.full((5, 2), np.nan, np.float32),
-    ...                 np.array([8, 8, 32, 32], np.float32))
+    >>> crop = np.full((40, 40, 3), 110, np.uint8)
+    >>> crop[10:30, 10:30] = np.where(np.indices((20, 20)).sum(0) % 2, 240, 160)[..., None]
+    >>> box = np.array([8, 8, 32, 32], np.float32)
+    >>> painted = muted(crop, np.full((5, 2), np.nan, np.float32), box)
     >>> painted[0, 0].tolist(), painted[20, 20].tolist()
-    ([110, 110, 110], [128, 128, 128])
+    ([110, 110, 110], [183, 183, 183])
     """
     face = np.array(finite_box(box, *crop.shape[:2]))
     made = figure(crop, ellipses_over(face, landmarks, DEFAULT_MARGIN))

@@ -81,7 +81,7 @@ def figure(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box] = ()) -> Fi
     >>> around = np.array([12.0, 10, 48, 49])
     >>> made = figure(crop, Ellipses(around, around))
     >>> made.pixels[30, 30].tolist(), float(made.alpha[30, 30]), float(made.alpha[0, 0])
-    ([90, 90, 90], 1.0, 0.0)
+    ([184, 184, 184], 1.0, 0.0)
     """
     height, width = crop.shape[:2]
     cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA).astype(np.float32)

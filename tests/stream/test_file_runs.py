@@ -153,7 +153,8 @@ def test_what_cannot_be_swapped_wears_the_cover_asked_for(
         decoded(path).first.to_ndarray(format="bgr24")[middle].astype(int)
         for path in (source, tmp_path / "out.mp4")
     )
-    assert np.abs(after - before).mean() > 8
+    # In a plain scene, a cover in the colours of the scene is not seen.
+    assert (np.abs(after - before).mean() > 8) == is_blue
     assert (float((after[..., 0] - after[..., 2]).mean()) > 60) is is_blue
 
 
