@@ -16,9 +16,13 @@ __all__ = ["BARE_GREY_LEVELS", "BARE_LIKENESS", "central_difference", "is_bare",
 
 BARE_GREY_LEVELS: Final = 8.0
 """Mean absolute change on the central half of the box from which a face is not bare."""
-BARE_LIKENESS: Final = 0.6
-"""Correlation of the details below which a face is not bare either: an encoder leaves more of a
-face that is bare, even in the dark, and another face on it seldom has as much."""
+BARE_LIKENESS: Final = 0.85
+"""Correlation of the details below which a face is not bare either: other faces in the same light
+reach 0.8."""
+_HARDLY_CHANGED: Final = 4.0
+_LEAST_LIKENESS: Final = 0.6
+"""The same where the light changed by less than that many grey levels, as by an encoder alone,
+which in the dark leaves no more of the details."""
 _COMPARED: Final = 32
 """Side at which details are compared, px: an encoder's noise counts little there."""
 _COARSE: Final = 4.0
@@ -41,9 +45,11 @@ def is_bare(original: Image, anonymized: Image, box_px: Box) -> bool:
     >>> is_bare(noise, noise + 1, box), is_bare(noise, np.full_like(noise, 8), box)
     (True, False)
     """
-    if central_difference(original, anonymized, box_px) >= BARE_GREY_LEVELS:
+    change = central_difference(original, anonymized, box_px)
+    if change >= BARE_GREY_LEVELS:
         return False
-    return likeness(original, anonymized, box_px) >= BARE_LIKENESS
+    least = _LEAST_LIKENESS if change < _HARDLY_CHANGED else BARE_LIKENESS
+    return likeness(original, anonymized, box_px) >= least
 
 
 def central_difference(original: Image, anonymized: Image, box_px: Box) -> float:
