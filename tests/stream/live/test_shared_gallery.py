@@ -88,9 +88,9 @@ def camera_pictures(clip: Path, target: Path) -> list[BgrImage]:
 
 
 def service(redis: LocalRedis, folder: Path) -> ServiceSettings:
-    wanted = Settings.model_validate(
-        {"gallery": {"redis_url": redis.url, "key_file": str(folder / "keys"), "session": "hall"}}
-    )
+    gallery = {"redis_url": redis.url, "key_file": str(folder / "keys"), "session": "hall"}
+    # Of all kinds of donors some are always unlike the person, whatever the keys.
+    wanted = Settings.model_validate({"gallery": gallery | {"attributes": "none"}})
     return ServiceSettings(anonymize=wanted, live=Live(fps=FPS, stall_s=2.0, sheds_load=False))
 
 
