@@ -61,7 +61,7 @@ _FAR: Final = (0.03, 0.14)
 """Distances from the features between which skin becomes calm, shares of the side."""
 _RIM: Final = (0.0, 0.07)
 """Distances within the outline between which skin becomes plain: ears and hair begin there."""
-_CALMED: Final = 0.7
+_CALMED: Final = 0.2
 """Share of gloss and shade that is taken away there. More would shave the sides of beards."""
 _BATCH: Final = 16
 
