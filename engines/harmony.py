@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture, scale_of
+from engines.alignment import scale_of
 from engines.crop_regions import inside_of
 from engines.focus import edge_width, grey_of, slopes_of
 from engines.grain import grain
@@ -100,21 +100,19 @@ def sized_patch(patch: Patch) -> Patch:
     return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
 
 
-def retouch_of(picture: Picture, patch: Patch, head: BgrImage | None = None) -> Retouch:
+def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     """Compares a patch with the grain around it, and with the focus of what it hides.
 
     Args:
         picture: the frame as it came.
         patch: at the frame's scale, see `sized_patch`.
-        head: uint8[S, S, 3] what the patch's crop shows of the picture; cut where it is not given.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
-    size = patch.alpha.shape[0]
-    crop = crop_from_picture(picture, patch.crop_from_frame, size) if head is None else head
     hidden, ring = patch.alpha >= 1, _ring(picture, patch)
-    seen, painted = (grey_of(one) for one in (crop, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
+    seen, painted = (grey_of(one) for one in (head, np.clip(patch.pixels, 0, 255).astype(np.uint8)))
     slopes = slopes_of(seen)
     face, own = edge_width(slopes, hidden), edge_width(slopes_of(painted), hidden)
     wanted = edge_width(slopes, ring) if np.isnan(face) else face
@@ -142,12 +140,17 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     pixels = _softened(patch.pixels, retouch.blur)
     if retouch.crispness > _SAME_CRISP:
         luma = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.float32)
-        pixels = pixels + (np.float32(retouch.crispness - 1) * _fine(luma))[..., None]
-        pixels = np.clip(pixels, 0, 255)
+        pixels = _with_luma(pixels, np.float32(retouch.crispness - 1) * _fine(luma))
     if retouch.grain > _SAME_GRAIN:
-        noise = grain(patch.alpha.shape, seed) * np.float32(retouch.grain)
-        pixels = np.clip(pixels + noise[..., None], 0, 255)
+        pixels = _with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
     return replace(patch, pixels=pixels)
+
+
+def _with_luma(pixels: Float32, levels: Float32) -> Float32:
+    """Pixels float32[S, S, 3] lighter by float32[S, S] grey levels."""
+    # Broadcasting along a last axis of three would take several times as long.
+    lighter = np.asarray(cv2.add(pixels, cv2.merge([levels] * 3)), np.float32)
+    return np.clip(lighter, 0, 255, out=lighter)
 
 
 def _fineness(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:

@@ -15,7 +15,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture
 from engines.crop_regions import inside_of
 from engines.patches import Patch, identity_mask_of
 from engines.pictures import BgrImage, Picture
@@ -55,22 +54,21 @@ _LEAST_RIM: Final = 12.0
 Float32 = NDArray[np.float32]
 
 
-def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage | None = None) -> Patch:
+def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     """The patch in the tone of the head around it, behind the hair on its forehead.
 
     Args:
         picture: the frame as it came.
         patch: painted, at any size.
-        head: uint8[S, S, 3] what the patch's crop shows of the picture; cut where it is not given.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
     size = patch.alpha.shape[0]
-    crop = crop_from_picture(picture, patch.crop_from_frame, size) if head is None else head
     seen = inside_of(picture, patch.crop_from_frame, size)
     original, painted, alpha = (
-        _reduced(one) for one in (crop.astype(np.float32), patch.pixels, patch.alpha)
+        _reduced(one) for one in (head.astype(np.float32), patch.pixels, patch.alpha)
     )
     skin = _skin_of(original, alpha)
     rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32)

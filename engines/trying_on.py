@@ -25,11 +25,10 @@ from engines.alignment import (
 )
 from engines.control_reading import Painter
 from engines.face_look import Look, painted_points, painting_place
-from engines.harmony import retouch_of, retouched, sized_patch
-from engines.patches import Patch, hides, reaching, warped_patch
+from engines.painted_looks import control_from_looks, matched_to_picture, patch_from_look
+from engines.patches import Patch, hides, warped_patch
 from engines.pictures import BgrImage, Picture, picture_from_bgr
-from engines.rim import matched_at_rim
-from engines.swapper import DOUBT_LIMIT, Control, Rendered
+from engines.swapper import DOUBT_LIMIT, Rendered
 from engines.types import Face
 
 __all__ = ["TRIED_SIZE", "Subject", "subject_from_frame", "tried_on"]
@@ -115,15 +114,8 @@ def tried_on(
     Raises:
         EngineFault: a network failed.
     """
-    size = painter.sizes[0]
-    looks = [one.look for one in subjects]
-    control = Control(
-        np.stack([painted_points(look.shape) for look in looks]),
-        np.stack([look.light for look in looks]),
-        np.array([look.doubt for look in looks], np.float32),
-        contrast=np.array([look.contrast for look in looks], np.float32),
-    )
-    rendered = painter.paint(control, latents, size)
+    control = control_from_looks([one.look for one in subjects])
+    rendered = painter.paint(control, latents, painter.sizes[0])
     made = {
         row: crop
         for row, subject in enumerate(subjects)
@@ -136,18 +128,11 @@ def tried_on(
 
 def _crop_of(subject: Subject, rendered: Rendered, row: int) -> BgrImage | None:
     """The crop that the embedder gets of one face; None where it could not be painted."""
-    look, size = subject.look, rendered.alpha.shape[1]
-    place = painting_place(look.motion, painted_points(look.shape), size)
-    patch = Patch(rendered.pixels[row], rendered.alpha[row], place, rendered.identity[row])
-    patch = reaching(subject.face, patch)
+    patch = patch_from_look(rendered, row, subject.look, subject.face)
     is_sound = bool(rendered.is_usable[row]) and bool(np.isfinite(patch.pixels).all())
     if not is_sound or not hides(subject.face, patch):
         return None
-    patch = sized_patch(patch)
-    head = crop_from_picture(subject.picture, patch.crop_from_frame, patch.alpha.shape[0])
-    patch = matched_at_rim(subject.picture, patch, head)
-    patch = retouched(patch, retouch_of(subject.picture, patch, head), (row, look.index))
-    return _laid(subject, patch)
+    return _laid(subject, matched_to_picture(subject.picture, patch, (row, subject.look.index)))
 
 
 def _laid(subject: Subject, patch: Patch) -> BgrImage:

@@ -38,7 +38,7 @@ from gallery.draws import DRAWS
 from stream.bench_scenes import coded_picture, largest_face
 from stream.engine_set import SwapEngines, open_engines
 from stream.face_drawing import FaceDrawer, Wearing
-from stream.fitting import first_unlike
+from stream.fitting import choice_of
 from stream.methods import SWAP
 
 Float32 = NDArray[np.float32]
@@ -173,15 +173,6 @@ def told(found: list[Measured], limits: PersonThresholds) -> list[str]:
         + " · ".join(f"{one.mean():.3f}, {one.max():.3f}" for one in seen),
         f"thread's time of a draw, small · full: {cost_ms[0]:.1f} · {cost_ms[1]:.1f} ms",
     ]
-
-
-def choice_of(likeness: Float32, limits: PersonThresholds) -> int | None:
-    """The draw that is chosen where all are known at once; None for a cover."""
-    place = first_unlike(likeness, limits.alike)
-    if place is not None:
-        return place
-    least = int(likeness.argmin())
-    return least if float(likeness[least]) < limits.too_alike else None
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def _measured(
 
     def blending(worn: Mapping[int, Patch]) -> None:
         fresh = decoded_frame()
-        fitted = {n: matched_at_rim(fresh.picture, sized_patch(patch)) for n, patch in worn.items()}
+        fitted = {n: _matched(fresh.picture, sized_patch(patch)) for n, patch in worn.items()}
         compose(fresh, tracks, fitted)
 
     strangers = iter(range(count, len(swap.donors), count))
@@ -215,6 +215,11 @@ def _measured(
         lambda: blending(hidden),
     )
     return FaceCost(count, (decoded.height, decoded.width), size, clock, processor)
+
+
+def _matched(picture: Picture, patch: Patch) -> Patch:
+    head = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
+    return matched_at_rim(picture, patch, head)
 
 
 def _scene(

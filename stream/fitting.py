@@ -25,7 +25,7 @@ from engines.visible_doubt import softness
 from stream.face_drawing import UNFIT
 from stream.track_embedding import Embedder
 
-__all__ = ["TRYING_ON", "Fit", "Fitting", "Trial", "first_unlike"]
+__all__ = ["TRYING_ON", "Fit", "Fitting", "Trial", "choice_of", "first_unlike"]
 
 TRYING_ON: Final = "trying_on"
 """Why a person is covered whose surrogate is not chosen yet."""
@@ -163,10 +163,7 @@ class Fitting:
                 return Fit(None, "no_surrogate")
         if len(trial.likeness) < len(trial.offered):
             return None
-        least = int(trial.likeness.argmin())
-        bound = self._thresholds.too_alike + _shared_likeness(trial)
-        is_fit = float(trial.likeness[least]) < bound
-        return Fit(least if is_fit else None)
+        return Fit(choice_of(trial.likeness, self._thresholds, _shared_likeness(trial)))
 
     def _most_at_once(self, trial: Trial) -> int:
         if self.is_spread:
@@ -181,6 +178,24 @@ class Fitting:
         if len(rows):
             found[rows] = self._embedder.embed(crops) @ trial.embedding
         return found
+
+
+def choice_of(likeness: Float32, limits: PersonThresholds, shared: float = 0.0) -> int | None:
+    """Place of the draw that is chosen where all are known; None for a cover.
+
+    Args:
+        likeness: cosines of the draws, in their order; infinite where one could not be painted.
+        limits: from which a draw resembles, and too much.
+        shared: how much of it is no likeness of the draws themselves.
+
+    >>> choice_of(np.float32([0.3, 0.25]), PersonThresholds(0.9, 0.8, alike=0.2, too_alike=0.3))
+    1
+    """
+    place = first_unlike(likeness, limits.alike)
+    if place is not None:
+        return place
+    least = int(likeness.argmin())
+    return least if float(likeness[least]) < limits.too_alike + shared else None
 
 
 def _shared_likeness(trial: Trial) -> float:

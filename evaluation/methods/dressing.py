@@ -6,19 +6,17 @@ smoothing over time: a photograph has no neighbours.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.compositor import Patch, compose
+from engines.compositor import compose
 from engines.control_reading import ControlReader, Painter
-from engines.face_look import Look, painted_points, painting_place
-from engines.harmony import retouch_of, retouched, sized_patch
+from engines.painted_looks import control_from_looks, matched_to_picture, patch_from_look
 from engines.pictures import picture_from_bgr
-from engines.rim import matched_at_rim
-from engines.swapper import Control, Rendered
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces
 
@@ -74,37 +72,17 @@ def _dressed(
     ]
     found = [face_about(points) for points in faces.points]
     looks = reader.looks(list(zip(frames, found, strict=True)))
-    rendered = swapper.paint(
-        Control(
-            np.stack([painted_points(look.shape) for look in looks]),
-            np.stack([look.light for look in looks]),
-            np.array([look.doubt for look in looks], np.float32),
-            contrast=np.array([look.contrast for look in looks], np.float32),
-        ),
-        latents,
-    )
+    rendered = swapper.paint(control_from_looks(looks), latents)
     made = []
     for row, (frame, face, look) in enumerate(zip(frames, found, looks, strict=True)):
         patches = {}
         if rendered.is_usable[row]:
-            patches[0] = _patch(frame, look, rendered, row)
+            patch = patch_from_look(rendered, row, look, face)
+            patch = replace(patch, occlusion=look.occlusion)
+            patches[0] = matched_to_picture(frame.picture, patch, (0, frame.index))
         track = Track(0, face, TrackState.DETECTED, 0)
         made.append(compose(frame, [track], patches).picture.bgr())
     return made
-
-
-def _patch(frame: Frame, look: Look, rendered: Rendered, row: int) -> Patch:
-    size = rendered.alpha.shape[1]
-    place = painting_place(look.motion, painted_points(look.shape), size)
-    patch = Patch(
-        rendered.pixels[row],
-        rendered.alpha[row],
-        place,
-        rendered.identity[row],
-        look.occlusion,
-    )
-    patch = matched_at_rim(frame.picture, sized_patch(patch))
-    return retouched(patch, retouch_of(frame.picture, patch), (0, frame.index))
 
 
 def face_about(points: NDArray[np.float32]) -> Face:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.alignment import identity_mask
-from engines.harmony import MOST_SIDE, Retouch, retouch_of, retouched, sized_patch
+from engines import harmony
+from engines.alignment import crop_from_picture, identity_mask
+from engines.harmony import MOST_SIDE, Retouch, retouched, sized_patch
 from engines.patches import Patch, defect_of
-from engines.pictures import picture_from_bgr
+from engines.pictures import Picture, picture_from_bgr
 
 pytestmark = pytest.mark.unit
 
@@ -37,6 +38,12 @@ def patch_at(scale: float = 1.0, size: int = SIDE) -> Patch:
     alpha = identity_mask(size).astype(np.float32)
     place = np.array([[scale, 0, -64 * scale], [0, scale, -64 * scale]], np.float32)
     return Patch(painted, alpha, place)
+
+
+def retouch_of(picture: Picture, patch: Patch) -> Retouch:
+    """What a patch lacks beside what its crop shows of the picture."""
+    head = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
+    return harmony.retouch_of(picture, patch, head)
 
 
 def test_clean_sharp_surroundings_ask_for_nothing() -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines import rim
+from engines.alignment import crop_from_picture
 from engines.errors import EngineFault
 from engines.patches import Patch, defect_of, identity_mask_of
-from engines.pictures import BgrImage, picture_from_bgr
-from engines.rim import matched_at_rim
+from engines.pictures import BgrImage, Picture, picture_from_bgr
 from tests.engines.stylegan.faces import identities
 
 pytestmark = pytest.mark.unit
@@ -47,6 +48,12 @@ def patch_of(pixels: Float32 | None = None) -> Patch:
     patch = Patch(pixels, np.zeros((SIZE, SIZE), np.float32), place, identities(1, 1.0)[0])
     away = cv2.distanceTransform(1 - identity_mask_of(patch, SIZE).astype(np.uint8), 2, 3)
     return replace(patch, alpha=np.clip(1 - away / 8, 0, 1).astype(np.float32))
+
+
+def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
+    """The patch in the tone of what its crop shows of the picture."""
+    seen = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
+    return rim.matched_at_rim(picture, patch, seen)
 
 
 def matched(pixels: Float32, patch: Patch | None = None) -> Patch:

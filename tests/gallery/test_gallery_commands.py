@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -113,13 +112,6 @@ def test_key_file_is_made_then_rotated(tmp_path: Path) -> None:
     assert second.current_id in said
     assert second.unseal(first.seal(b"x", "e"), "e") == b"x"
     assert second.current_id != first.current_id
-
-
-@pytest.fixture
-def short_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp())
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.mark.redis

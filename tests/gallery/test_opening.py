@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,13 +34,6 @@ def test_gallery_in_redis_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with pytest.raises(SecretMissing, match=KEY_VARIABLE):
         open_gallery(settings_of(), NoiseMaker(), redis_url="redis://127.0.0.1:1")
-
-
-@pytest.fixture
-def short_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp())
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.mark.redis

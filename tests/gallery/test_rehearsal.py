@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,13 +25,6 @@ from gallery.stores.local_redis import INSTALL, LocalRedis
 with_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason=f"needs redis-server: {INSTALL}"
 )
-
-
-@pytest.fixture
-def short_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp())
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.mark.redis

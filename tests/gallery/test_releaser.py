@@ -221,6 +221,20 @@ def test_tracks_that_come_to_share_a_face_are_covered_but_the_first() -> None:
     assert here.gallery.report().covers == {"shared_face": 1}
 
 
+class AskedMaker(NoiseMaker):
+    """Writes down which bins it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
+        self.asked.append(attribute_bin)
+        return super().make(keyed, number, places, attribute_bin, draw)
+
+
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
@@ -232,42 +246,26 @@ def test_tracks_that_come_to_share_a_face_are_covered_but_the_first() -> None:
 def test_attributes_reach_the_maker_as_the_settings_say(
     attributes: Attributes, expected: list[str]
 ) -> None:
-    asked: list[str] = []
-
-    class Maker(NoiseMaker):
-        def make(
-            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
-        ) -> Made:
-            asked.append(attribute_bin)
-            return super().make(keyed, number, places, attribute_bin, draw)
-
-    here = Scene(Gallery(settings_of(k=3, attributes=attributes), Maker()))
+    maker = AskedMaker()
+    here = Scene(Gallery(settings_of(k=3, attributes=attributes), maker))
     for human in (2, 3, 4, 5):
         here.passes(human, attributes="hair=red")
     here.passes(6, attributes="hair=blue")
-    assert asked == expected
+    assert maker.asked == expected
 
 
 @pytest.mark.parametrize(("attributes", "expected"), [("matched", "hair=red"), ("none", "")])
 def test_face_of_no_cluster_matches_its_own_bin_where_others_do(
     attributes: Attributes, expected: str
 ) -> None:
-    asked: list[str] = []
-
-    class Maker(NoiseMaker):
-        def make(
-            self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
-        ) -> Made:
-            asked.append(attribute_bin)
-            return super().make(keyed, number, places, attribute_bin, draw)
-
-    here = Scene(Gallery(settings_of(attributes=attributes), Maker()))
+    maker = AskedMaker()
+    here = Scene(Gallery(settings_of(attributes=attributes), maker))
     for human in (2, 3, 4):
         here.passes(human, attributes="hair=blue")
     answer = here.gallery.assign("door", 99, look(2, is_poor=True), "hair=red", here.time_s)
     assert answer.surrogate is not None
     assert here.gallery.report().swaps_in_doubt == 1
-    assert asked[-1] == expected
+    assert maker.asked[-1] == expected
 
 
 class FailingMaker(NoiseMaker):

@@ -209,13 +209,6 @@ def test_purge_leaves_no_key_of_the_namespace_and_all_of_another(server: LocalRe
     other.close()
 
 
-@pytest.fixture
-def short_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp())
-    yield folder
-    shutil.rmtree(folder)
-
-
 @pytest.mark.redis
 @with_redis
 def test_restarted_server_that_kept_its_data_is_not_trusted_with_them(short_folder: Path) -> None:
