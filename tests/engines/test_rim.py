@@ -150,6 +150,19 @@ def test_hair_over_the_forehead_stays_in_front() -> None:
     assert (made.alpha[must] == 1).all()
 
 
+@pytest.mark.parametrize("shine", [(70, 70, 60), (45, 30, 0), (-10, 5, 30)])
+def test_forehead_that_shines_or_is_made_up_otherwise_is_no_hair(
+    shine: tuple[int, int, int],
+) -> None:
+    """Else the painting would end in a line right above its brows."""
+    image, patch = head(SKIN), patch_of()
+    must = identity_mask_of(patch, SIZE)
+    image[: MARGIN + int(np.flatnonzero(must.any(axis=1))[0])] += np.float32(shine)
+    made = matched(image, patch)
+    assert np.abs(made.alpha - patch.alpha).max() < 0.1
+    assert np.abs(cheeks(made) - SKIN).max() < 12
+
+
 def test_face_at_the_edge_of_the_frame_takes_its_tone_from_what_is_seen() -> None:
     cut = frame_of(head(SKIN * 0.85))[:, : MARGIN + 80]
     made = matched_at_rim(picture_from_bgr(np.ascontiguousarray(cut)), patch_of())
