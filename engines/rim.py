@@ -1,9 +1,11 @@
 """Matches a painted face to its head along the rim, and leaves hair on the forehead in front.
 
-Light that the generator paints is coarse, so a painted cheek may be darker or redder than the neck
-below it. Where both are skin, the difference between the head and the painting is measured along
-the rim of the mask, spread inwards by normalised convolution (Knutsson and Westin 1993), and added.
-It is as smooth as the widest blur, so nothing of the subject's features comes with it.
+Light that the generator paints is coarse, so a painted face may be darker or redder than the head
+around it. Where both are skin, the plane on which most of their difference lies is found by robust
+least squares, and the painting is multiplied so that its skin changes by it: nine numbers, as many
+as the light that was read tells, so nothing of the subject's features comes with it. What differs
+from that plane right at the rim of the mask, where a chin throws its shade, is spread a little way
+inwards by normalised convolution (Knutsson and Westin 1993).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ __all__ = ["matched_at_rim"]
 
 _WORKED: Final = 96
 """Side at which the difference is spread, px; it is smooth."""
-_SPREADS: Final = ((0.03, 1.0), (0.06, 0.3), (0.12, 0.06), (0.3, 0.01))
+_SPREADS: Final = ((0.03, 1.0), (0.06, 0.3))
 """Deviations of the blurs, shares of the side, and their weights: near rims count most."""
 _RIM: Final = (0.02, 0.9)
 """Alpha between which a place belongs to the rim."""
@@ -51,9 +53,20 @@ side."""
 _SURELY: Final = (0.5, 0.9)
 """Certainties between which a place of the rim begins to count as skin."""
 _MOST: Final = 60.0
-_UNEVEN: Final = (-12.0, 25.0)
+_MOST_GAIN: Final = 2.0
+"""How many times as bright or as dark a painted face may become."""
+_UNEVEN: Final = (-10.0, 10.0)
 """Grey levels by which a painted face is changed at most, and by how much less and more in one
 place than in the middle of all. Less lets the shadow of hair and ears creep into cheeks."""
+_OUTLYING: Final = 40.0
+"""Distance from the plane of a difference, grey levels, from which a place of the rim is none of
+the lamp's."""
+_TILT: Final = 0.05
+_ROUNDS: Final = 4
+"""What holds the plane level, and how often it is fitted anew."""
+_REACHED: Final = (0.0, 0.08)
+"""Distances from the rim, shares of the side, between which what is uneven along it fades."""
+_FAINT: Final = 1e-3
 _LEAST_RIM: Final = 12.0
 """Places of the rim, px of `_WORKED`, without which a face stays as it was painted."""
 
@@ -81,9 +94,12 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32)
     if not seen.all():
         rim *= _reduced(seen.astype(np.float32))
-    tone = _tone(original - painted, rim * rise(skin, *_SURELY))
-    pixels = np.asarray(cv2.resize(tone, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
-    pixels += patch.pixels
+    sure = rise(skin, *_SURELY)
+    both = sure * rise(_skin_of(painted, alpha, must), *_SURELY) * (alpha > _RIM[0])
+    tone = _tone(original - painted, both, rim * sure)
+    gain = _gain(painted, tone, both)
+    pixels = np.asarray(cv2.resize(gain, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
+    pixels *= patch.pixels
     np.clip(pixels, 0, 255, out=pixels)
     return replace(patch, pixels=pixels, alpha=_behind_hair(patch, skin))
 
@@ -109,9 +125,9 @@ def _skin_of(head: Float32, alpha: Float32, must: Float32) -> Float32:
         return np.ones(alpha.shape, np.float32)
     rows = np.arange(len(head))[:, None] / len(head)
     cheeks = (alpha >= 1) & (rows > _CHEEKS[0]) & (rows < _CHEEKS[1])
-    typical = np.median(head[cheeks if cheeks.any() else rim], axis=0)
+    typical = np.asarray(np.median(head[cheeks if cheeks.any() else rim], axis=0), np.float32)
     skin = _likeness(head, typical)
-    forehead = np.median(head[_forehead(must)], axis=0)
+    forehead = np.asarray(np.median(head[_forehead(must)], axis=0), np.float32)
     if forehead @ LUMA > _BARE * (typical @ LUMA):
         np.maximum(skin, _likeness(head, forehead), out=skin)
     return skin
@@ -131,10 +147,10 @@ def _forehead(must: Float32) -> NDArray[np.bool_]:
     return strip if strip.any() else np.ones(must.shape, np.bool_)
 
 
-def _likeness(head: Float32, typical: NDArray[np.float64]) -> Float32:
+def _likeness(head: Float32, typical: Float32) -> Float32:
     """How surely places of a head are skin of a typical colour [3] in another light."""
     ratio = brightness(head) / max(float(typical @ LUMA), 1.0)
-    hue = np.abs(head - (typical * ratio[..., None]).astype(np.float32)).max(axis=2)
+    hue = np.abs(head - typical * ratio[..., None]).max(axis=2)
     unlike = (
         rise(np.asarray(1 - ratio, np.float32), *_DARKER),
         rise(np.asarray(ratio - 1, np.float32), *_BRIGHTER),
@@ -143,14 +159,61 @@ def _likeness(head: Float32, typical: NDArray[np.float64]) -> Float32:
     return np.asarray(1 - np.maximum.reduce(unlike), np.float32)
 
 
-def _tone(difference: Float32, weight: Float32) -> Float32:
-    """What must be added to a painted face, float32[S, S, 3]."""
-    if weight.sum() < _LEAST_RIM:
+def _tone(difference: Float32, skin: Float32, rim: Float32) -> Float32:
+    """What must be added to a painted face, float32[S, S, 3].
+
+    Light differs by a plane, found by robust least squares (Tukey's biweight); what differs
+    otherwise along the rim, such as the shade of ears and hair, changes what is next to it alone.
+
+    Args:
+        difference: float32[S, S, 3], head without painted face.
+        skin: float32[S, S] in [0, 1], where both are skin.
+        rim: float32[S, S] in [0, 1], where the head is and the painted face ends.
+    """
+    if skin.sum() < _LEAST_RIM:
         return np.zeros_like(difference)
-    typical = np.median(difference[weight > 0.5], axis=0) if (weight > 0.5).any() else 0.0
-    uneven = np.clip(difference - typical, *_UNEVEN)
-    tone = typical + spread(np.asarray(uneven, np.float32), weight, _SPREADS)
+    tone = _plane(difference, skin)
+    if rim.sum() >= _LEAST_RIM:
+        uneven = np.clip(difference - tone, *_UNEVEN)
+        tone = tone + spread(np.asarray(uneven, np.float32), rim, _SPREADS) * _nearness(rim)
     return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
+
+
+def _gain(painted: Float32, tone: Float32, skin: Float32) -> Float32:
+    """By what a painted face is multiplied so that its skin gains a tone, float32[S, S, 3].
+
+    As light does: dark brows stay dark under more of it.
+    """
+    sure = skin > 0.5
+    level = np.median(painted[sure if sure.any() else skin >= 0], axis=0)
+    gain = 1 + tone / np.maximum(level, 1.0).astype(np.float32)
+    return np.asarray(np.clip(gain, 1 / _MOST_GAIN, _MOST_GAIN), np.float32)
+
+
+def _plane(difference: Float32, weight: Float32) -> Float32:
+    """The plane that most of a difference lies on, float32[S, S, 3]."""
+    side = len(weight)
+    step = np.linspace(-1, 1, side, dtype=np.float32)
+    across, down = np.meshgrid(step, step)
+    terms = np.stack([np.ones_like(across), across, down], axis=2).reshape(-1, 3)
+    known = weight.ravel() > _FAINT
+    shown, counts = terms[known], weight.ravel()[known]
+    wanted = difference.reshape(-1, 3)[known]
+    found = np.zeros((3, 3), np.float32)
+    found[0] = np.median(wanted, axis=0)
+    tilt = np.diag(np.array([0, _TILT, _TILT], np.float32)) * counts.sum()
+    for _ in range(_ROUNDS):
+        away = np.linalg.norm(wanted - shown @ found, axis=1)
+        held = counts * np.square(np.maximum(1 - np.square(away / _OUTLYING), 0)) + _FAINT
+        scaled = shown * held[:, None]
+        found = np.linalg.solve(scaled.T @ shown + tilt, scaled.T @ wanted)
+    return np.asarray((terms @ found).reshape(side, side, 3), np.float32)
+
+
+def _nearness(weight: Float32) -> Float32:
+    """1 where a rim is known, less and less beyond: float32[S, S, 1]."""
+    far = cv2.distanceTransform((weight < 0.5).astype(np.uint8), cv2.DIST_L2, 3) / len(weight)
+    return (1 - rise(np.asarray(far, np.float32), *_REACHED))[..., None]
 
 
 def _behind_hair(patch: Patch, skin: Float32) -> Float32:

@@ -28,6 +28,8 @@ __all__ = [
     "Labelled",
     "age_band",
     "balanced_accuracy",
+    "chosen_rows",
+    "crops_of",
     "fit_classifier",
     "fit_embedding_attributes",
     "skin_tone",
@@ -156,7 +158,7 @@ def skin_tone(group: str) -> str:
     return "dark" if group == "black" else "light"
 
 
-def _chosen_rows(data: Path, count: int, seed: int) -> dict[str, dict[str, str]]:
+def chosen_rows(data: Path, count: int, seed: int) -> dict[str, dict[str, str]]:
     """Rows of the table of so many random labelled crops, by name."""
     with (data / "faces256.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["source"] == _SOURCE]
@@ -164,7 +166,7 @@ def _chosen_rows(data: Path, count: int, seed: int) -> dict[str, dict[str, str]]
     return {rows[place]["name"]: rows[place] for place in order.tolist()}
 
 
-def _crops(data: Path, wanted: set[str]) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
+def crops_of(data: Path, wanted: set[str]) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
     """Names and pictures uint8[S, S, 3] BGR of the wanted crops."""
     for path in sorted(data.glob("faces256-*.tar")):
         with tarfile.open(path) as tar:
@@ -179,12 +181,12 @@ def _crops(data: Path, wanted: set[str]) -> Iterator[tuple[str, npt.NDArray[np.u
 
 
 def _embedded(data: Path, embedder_folder: Path, count: int, seed: int) -> Labelled:
-    rows = _chosen_rows(data, count, seed)
+    rows = chosen_rows(data, count, seed)
     embedder, _ = embedder_from_pack(OpenVino(threads=1), _DEADLINE_S, embedder_folder)
     names: list[str] = []
     found: list[Float32] = []
     waiting: list[npt.NDArray[np.uint8]] = []
-    for name, crop in _crops(data, set(rows)):
+    for name, crop in crops_of(data, set(rows)):
         names.append(name)
         waiting.append(crop)
         if len(waiting) == _BATCH:

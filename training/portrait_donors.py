@@ -23,7 +23,7 @@ import numpy.typing as npt
 from engines.backends.openvino import OpenVino
 from engines.embedder import FaceEmbedder, embedder_from_pack
 from engines.stylegan.details import write_details
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import LUMA, rise
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.light import (
     contrast_from_field,
@@ -54,6 +54,10 @@ _SIGNATURE: Final = 10.0
 """Length of what tells donors' latents apart in directions that no network looks at."""
 _BROAD: Final = 0.03
 """Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
+_FINE: Final = 0.01
+"""Deviation of the blur within which it is a pore or a hair."""
+_GREYED: Final = 0.6
+"""Share of the colour of such patches that is taken away far from the features."""
 _MOST_GLOSS: Final = 0.22
 _MOST_SHADE: Final = 0.5
 """How much brighter and darker than even skin such patches may be, texture units."""
@@ -148,16 +152,25 @@ def evened(texture: Float32, points: Float32) -> Float32:
     """
     size = len(texture)
     broad = cv2.GaussianBlur(texture, (0, 0), _BROAD * size)
+    middling = np.asarray(cv2.GaussianBlur(texture, (0, 0), _FINE * size) - broad, np.float32)
     most = np.where(broad > 0, _MOST_GLOSS, _MOST_SHADE).astype(np.float32)
-    bounded = most * np.tanh(broad / most)
-    mirrored = bounded[:, ::-1]
-    shared = np.sign(bounded) * np.minimum(np.abs(bounded), np.abs(mirrored))
-    shared[bounded * mirrored < 0] = 0
-    shared = cv2.GaussianBlur(shared, (0, 0), _BROAD * size / 2)
+    shared = _on_both_sides(most * np.tanh(broad / most))
+    shared = np.asarray(cv2.GaussianBlur(shared, (0, 0), _BROAD * size / 2), np.float32)
     away = rise(away_from_features(points, size), *_FAR)[..., None]
-    even = texture + shared * (1 - _CALMED * away) - broad
+    grey = (shared @ LUMA[::-1])[..., None]
+    shared += _GREYED * away * (grey - shared)
+    blotches = away * (middling - _on_both_sides(middling))
+    even = texture + shared * (1 - _CALMED * away) - broad - blotches
     inside = rise(within_outline(points, size), *_RIM)[..., None]
     return np.asarray(even * inside, np.float32)
+
+
+def _on_both_sides(texture: Float32) -> Float32:
+    """What both sides of a texture float32[S, S, 3] have of it, the lesser of the two."""
+    mirrored = texture[:, ::-1]
+    shared = np.sign(texture) * np.minimum(np.abs(texture), np.abs(mirrored))
+    shared[texture * mirrored < 0] = 0
+    return np.asarray(shared, np.float32)
 
 
 def told_apart(latents: Float32) -> Float32:

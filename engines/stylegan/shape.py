@@ -45,6 +45,8 @@ _LOWER_LIP: Final = slice(3, 8)
 _UPPER_LIP: Final = slice(13, 18)
 """The middle of the inner lips; the contour runs along the lower one first."""
 FEATURE_LIMIT: Final = 3.0
+_REGAINED: Final = 1.5
+"""By how much movement grows faster than it is, beyond what counts as none, until it is whole."""
 _OVER_MEAN: Final = 0.5
 _OVER_SUBJECT: Final = 1.0
 """How much of the way from eyes in place to the whole face in place surrogates are laid over the
@@ -85,14 +87,16 @@ class ShapeModel:
     Attributes:
         mean: float32[MESH_POINTS, 3], canonical.
         expression: float32[K, MESH_POINTS * 3], orthonormal rows.
-        expression_gain: float32[K, K], what is kept of the expression part of one picture.
-            Faces at rest differ in these directions too: this is the least-squares estimate
-            of the movement alone (Wiener), given how people at rest vary.
+        neutral: float32[K], the expression part of the mean of people at rest.
+        movement_gain: float32[K, K], what is kept of an expression part beyond it. Faces at rest
+            differ in these directions too: this is the least-squares estimate of the movement
+            alone (Wiener), given how people vary who were asked to look neutral.
+        stillness: float32[K], movement that counts as none.
+        expression_gain: float32[K, K], the same as the renderer learnt it, for `features_of`.
         identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
         from_latent: float32[513, J], affine map from the mean w of a w+ latent.
         identity_limit: float32[J], largest magnitude that a surrogate may take.
-        resting: float32[K], how far people at rest differ in the expression directions: what is
-            smaller is no movement.
+        resting: float32[K], what was no movement to the renderer.
         rest_from_latent: float32[513, K], affine map from the mean w to the expression part of
             the surrogate's face at rest.
         rest_limit: float32[K], largest magnitude of it.
@@ -104,6 +108,9 @@ class ShapeModel:
 
     mean: Float32
     expression: Float32
+    neutral: Float32
+    movement_gain: Float32
+    stillness: Float32
     expression_gain: Float32
     identity: Float32
     from_latent: Float32
@@ -127,11 +134,14 @@ class ShapeModel:
     def movement_of(self, points: Float32, pose: Pose) -> Float32:
         """Return what of the expression part is movement rather than person, float32[N, K].
 
-        Besides the gain, what is as small as people at rest differ counts as the person: a
-        face that always smiles a little tells who it is. Large movements lose little by it.
+        Besides the gain, what is as small as people at rest differ counts as the person. Large
+        movements lose nothing by it.
         """
-        found = self.expression_of(points, pose)
-        return movement_from_expression(found, self.expression_gain, self.resting)
+        return self._moved(self.expression_of(points, pose))
+
+    def _moved(self, expression: Float32) -> Float32:
+        """What of expression parts float32[N, K] is movement."""
+        return movement_beyond_rest(expression, self.neutral, self.movement_gain, self.stillness)
 
     def rest_of(self, points: Float32, pose: Pose) -> Float32:
         """Return what of the expression part is the person's face at rest, float32[N, K]."""
@@ -171,7 +181,9 @@ class ShapeModel:
             float32[N, F], standardised, within FEATURE_LIMIT.
         """
         pose = pose or self.pose_of(points)
-        features = movement_features(self.movement_of(points, pose), pose)
+        found = self.expression_of(points, pose)
+        learnt = movement_from_expression(found, self.expression_gain, self.resting)
+        features = movement_features(learnt, pose)
         standard = (features - self.feature_mean) / self.feature_spread
         return np.asarray(np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT), np.float32)
 
@@ -226,18 +238,42 @@ class ShapeModel:
     def at_rest(self, latents: Float32) -> Float32:
         """The faces at rest that w+ latents float32[N, L, 512] carry, laid over the mean face.
 
+        Donors smile in their portraits; what of that is movement is left to the subjects.
+
         Returns:
             float32[N, MESH_POINTS, 3], canonical, half of the way between the eyes in place and
             the whole face in place. By the eyes alone, a face with eyes close together would be
             large, and its mouth far from any subject's.
         """
         own = self.identity_from_latents(latents) @ self.identity
-        own = own + self.rest_from_latents(latents) @ self.expression
+        rest = self.rest_from_latents(latents)
+        own = np.asarray(own + (rest - self._moved(rest)) @ self.expression, np.float32)
         return _laid_over(self.mean + own.reshape(-1, MESH_POINTS, 3), self.mean[None], _OVER_MEAN)
 
 
+def movement_beyond_rest(
+    expression: Float32, neutral: Float32, movement_gain: Float32, stillness: Float32
+) -> Float32:
+    """What of expression parts is movement rather than a face at rest, float32[N, K].
+
+    Args:
+        expression: float32[N, K].
+        neutral: float32[K], see `ShapeModel`.
+        movement_gain: float32[K, K], likewise.
+        stillness: float32[K], likewise.
+
+    >>> one = np.ones((1, 1), np.float32)
+    >>> sizes = np.array([[1], [2], [9]], np.float32)
+    >>> movement_beyond_rest(sizes, 0 * one[0], one, one[0]).ravel().tolist()
+    [0.0, 1.5, 9.0]
+    """
+    found = (expression - neutral) @ movement_gain.T
+    beyond = np.maximum(np.abs(found) - stillness, 0) * _REGAINED
+    return np.asarray(np.sign(found) * np.minimum(beyond, np.abs(found)), np.float32)
+
+
 def movement_from_expression(expression: Float32, gain: Float32, resting: Float32) -> Float32:
-    """What of expression parts is movement rather than person, float32[N, K].
+    """The same as the renderer learnt it, float32[N, K].
 
     Args:
         expression: float32[N, K].
@@ -344,6 +380,9 @@ def load_shape_model(path: Path) -> ShapeModel:
     fits = (
         parts["mean"].shape == (MESH_POINTS, 3)
         and parts["expression"].shape[1:] == (flat,)
+        and parts["neutral"].shape == (len(parts["expression"]),)
+        and parts["movement_gain"].shape == (len(parts["expression"]),) * 2
+        and parts["stillness"].shape == (len(parts["expression"]),)
         and parts["expression_gain"].shape == (len(parts["expression"]),) * 2
         and parts["identity"].shape[1:] == (flat,)
         and parts["from_latent"].shape == (513, count)

@@ -97,6 +97,9 @@ def shape_model(seed: int = 0) -> ShapeModel:
     return ShapeModel(
         mean=canonical_mean(),
         expression=basis[:2],
+        neutral=np.zeros(2, np.float32),
+        movement_gain=np.array([[0.8, 0.0], [0.0, 0.6]], np.float32),
+        stillness=np.full(2, 0.01, np.float32),
         expression_gain=np.array([[0.8, 0.0], [0.0, 0.6]], np.float32),
         identity=basis[2:],
         from_latent=(random.standard_normal((513, 3)) * 0.002).astype(np.float32),

@@ -171,17 +171,31 @@ def test_resting_difference_is_lost_and_large_movement_kept() -> None:
     points = np.repeat(drawn_face()[None], 2, axis=0)
     pose = model.pose_of(points)
     at_rest = model.expression_of(points, pose)[0]
-    resting = model.resting
-    for size, kept in ((0.9, 0.0), (20.0, 19.0)):
-        wanted = np.linalg.solve(model.expression_gain, size * resting)
+    still = model.stillness
+    for size, kept in ((0.9, 0.0), (2.0, 1.5), (20.0, 20.0)):
+        wanted = np.linalg.solve(model.movement_gain, size * still)
         moved = points.copy()
         moved[:, :MESH_POINTS] += ((wanted - at_rest) @ model.expression).reshape(-1, 3) * 0.4
         found = model.movement_of(moved, model.pose_of(moved))[0]
-        assert np.allclose(found, kept * resting, rtol=0.05, atol=1e-3)
+        assert np.allclose(found, kept * still, rtol=0.05, atol=1e-3)
+
+
+def test_donor_who_smiles_in_the_portrait_smiles_only_where_the_subject_does() -> None:
+    """Else everybody's surrogate would smile on."""
+    plain = shape_model()
+    smile = np.array([0.2, 0.0], np.float32)
+    held = np.zeros_like(plain.rest_from_latent)
+    held[-1] = smile
+    model = replace(plain, rest_from_latent=held, opening=np.zeros_like(plain.opening))
+    latents = np.zeros((1, 4, 512), np.float32)
+    still = model.at_rest(latents) - replace(model, rest_from_latent=0 * held).at_rest(latents)
+    left = still.reshape(1, -1) @ model.expression.T
+    assert np.allclose(left, (1 - 0.8) * smile, atol=0.02)
 
 
 def test_surrogate_brings_its_own_face_at_rest() -> None:
-    model = shape_model()
+    plain = shape_model()
+    model = replace(plain, movement_gain=np.zeros_like(plain.movement_gain))
     points = drawn_face()[None]
     still = replace(model, opening=np.zeros_like(model.opening))
     rest = np.array([[0.05, -0.04]], np.float32)
@@ -203,7 +217,7 @@ def test_subjects_rest_does_not_show() -> None:
     pose = model.pose_of(one)
     at_rest = model.expression_of(one, pose)[0]
     other = one.copy()
-    inside = np.linalg.solve(model.expression_gain, 0.8 * model.resting)
+    inside = np.linalg.solve(model.movement_gain, 0.8 * model.stillness)
     other[:, :MESH_POINTS] += ((inside - at_rest) @ model.expression).reshape(-1, 3) * 0.4
     assert np.allclose(model.movement_of(other, model.pose_of(other)), 0.0, atol=1e-3)
     assert np.abs(model.rest_of(other, model.pose_of(other))).max() > 1e-3
