@@ -27,7 +27,7 @@ from engines.pictures import BgrImage, Picture
 __all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
 
 LEAST_SIDE: Final = 32
-MOST_SIDE: Final = 384
+MOST_SIDE: Final = 512
 """Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
 _MOST_GRAIN: Final = 10.0
 _LEAST_PIXELS: Final = 64
@@ -36,6 +36,8 @@ _MOST_CRISP: Final = 1.8
 _SAME_CRISP: Final = 1.05
 _FINE_PX: Final = 1.5
 """Deviation of the blur that takes fine details away: periods up to 8 px."""
+_BLURS: Final = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Shares of a blur that are tried, the most first."""
 _FLAT: Final = 0.3
 """Deviation of fine details, grey levels, below which there are none."""
 _SAME_FOCUS: Final = 0.3
@@ -119,11 +121,25 @@ def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     blur = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))  # NaN stays NaN
     noise = _grain(seen, ring), _grain(painted, hidden)
     grain = float(np.sqrt(max(noise[0] ** 2 - noise[1] ** 2, 0.0)))
-    if blur > _SAME_FOCUS:
-        return Retouch(blur, min(grain, _MOST_GRAIN))
-    wanted, own = (_fineness(*one, hidden) for one in zip((seen, painted), noise, strict=True))
+    wanted = _fineness(seen, noise[0], hidden)
+    blur, own = _no_softer(painted, blur, noise[1], hidden, wanted)
     crispness = float(np.clip(wanted / own, 1.0, _MOST_CRISP)) if wanted and own else 1.0
     return Retouch(blur, min(grain, _MOST_GRAIN), crispness)
+
+
+def _no_softer(
+    painted: Float32, blur: float, noise: float, where: NDArray[np.bool_], wanted: float
+) -> tuple[float, float]:
+    """As much of a blur, px, as leaves fine details of a strength, and what it leaves.
+
+    Edges of a face are wide where its skin is soft, too: they tell the most that may be blurred.
+    """
+    for share in _BLURS:
+        soft = _softened(painted, share * blur)
+        own = _fineness(soft, 0.0 if soft is not painted else noise, where)
+        if not blur > _SAME_FOCUS or own >= wanted:
+            return share * blur, own
+    return 0.0, own
 
 
 def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:

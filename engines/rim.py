@@ -43,7 +43,7 @@ _MIDDLE: Final = (0.3, 0.7)
 _STRIP: Final = 0.06
 """Quantiles of a face's columns between which its forehead is looked at, and the height of what is
 looked at, share of the side."""
-_NEAR: Final = (0.0, 0.03)
+_NEAR: Final = (0.0, 0.015)
 """Distances from the identity outline between which hair comes to lie in front, shares of the
 side."""
 _SPOTS: Final = 0.02

@@ -81,6 +81,17 @@ def test_grain_under_the_patch_is_not_looked_at() -> None:
     assert first.grain == pytest.approx(second.grain, abs=0.5)
 
 
+def test_face_of_soft_edges_and_fine_skin_keeps_its_fine_details() -> None:
+    """Edges of cheeks and lips are wide in focus too; their width alone would blur the skin."""
+    pores = np.random.default_rng(3).normal(0, 14, (256, 256, 1))
+    smooth = scene(2.0).astype(np.float32)
+    rough = np.clip(smooth + cv2.GaussianBlur(pores, (0, 0), 0.8)[..., None], 0, 255)
+    soft = retouch_of(picture_from_bgr(under_patch(scene(2.0), scene(2.0))), patch_at())
+    fine = retouch_of(picture_from_bgr(under_patch(rough.astype(np.uint8), scene(2.0))), patch_at())
+    assert soft.blur > 1.4
+    assert fine.blur < 0.8 * soft.blur
+
+
 def test_face_that_is_out_of_focus_before_sharp_things_gets_a_soft_patch() -> None:
     found = retouch_of(picture_from_bgr(under_patch(scene(2.0), scene())), patch_at())
     assert found.blur == pytest.approx(2.0, rel=0.3)
