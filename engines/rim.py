@@ -11,6 +11,7 @@ inwards by normalised convolution (Knutsson and Westin 1993).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -18,31 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.crop_regions import inside_of
+from engines.head_skin import RIM, skin_of
 from engines.patches import Patch, identity_mask_of
 from engines.pictures import BgrImage, Picture
-from engines.stylegan.drawing import LUMA, brightness, rise, spread
+from engines.stylegan.drawing import rise
 
 __all__ = ["matched_at_rim"]
 
 _WORKED: Final = 96
 """Side at which the difference is spread, px; it is smooth."""
-_SPREADS: Final = ((0.03, 1.0), (0.06, 0.3))
-"""Deviations of the blurs, shares of the side, and their weights: near rims count most."""
-_RIM: Final = (0.02, 0.9)
-"""Alpha between which a place belongs to the rim."""
-_CHEEKS: Final = (0.45, 0.72)
-"""Heights between which the opaque part of a patch lies on cheeks, shares of the side."""
-_DARKER: Final = (0.3, 0.55)
-_BRIGHTER: Final = (0.6, 1.0)
-"""Between which shares less or more than the cheeks' brightness a place becomes no skin."""
-_HUE: Final = (18.0, 36.0)
-"""Differences of colour from the cheeks', grey levels in that light, between which too."""
-_BARE: Final = 0.75
-"""How bright a forehead is at least, share of the cheeks' brightness, that is not behind hair."""
-_MIDDLE: Final = (0.3, 0.7)
-_STRIP: Final = 0.06
-"""Quantiles of a face's columns between which its forehead is looked at, and the height of what is
-looked at, share of the side."""
+_SPREAD: Final = 0.04
+"""Deviation of the blur by which it is spread, a share of the side."""
 _NEAR: Final = (0.0, 0.015)
 """Distances from the identity outline between which hair comes to lie in front, shares of the
 side."""
@@ -67,6 +54,7 @@ _ROUNDS: Final = 4
 _REACHED: Final = (0.0, 0.08)
 """Distances from the rim, shares of the side, between which what is uneven along it fades."""
 _FAINT: Final = 1e-3
+_COARSE: Final = np.s_[::2, ::2]
 _LEAST_RIM: Final = 12.0
 """Places of the rim, px of `_WORKED`, without which a face stays as it was painted."""
 
@@ -90,73 +78,29 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
         _reduced(one) for one in (head.astype(np.float32), patch.pixels, patch.alpha)
     )
     must = _reduced(identity_mask_of(patch, size).astype(np.float32))
-    skin = _skin_of(original, alpha, must)
-    rim = ((alpha > _RIM[0]) & (alpha < _RIM[1])).astype(np.float32)
+    skin = skin_of(original, alpha, must)
+    rim = ((alpha > RIM[0]) & (alpha < RIM[1])).astype(np.float32)
     if not seen.all():
         rim *= _reduced(seen.astype(np.float32))
     sure = rise(skin, *_SURELY)
-    both = sure * rise(_skin_of(painted, alpha, must), *_SURELY) * (alpha > _RIM[0])
+    both = _both_skin(painted, sure, alpha, must)
     tone = _tone(original - painted, both, rim * sure)
-    gain = _gain(painted, tone, both)
+    gain = _gain(painted[_COARSE], tone, both)
     pixels = np.asarray(cv2.resize(gain, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
     pixels *= patch.pixels
     np.clip(pixels, 0, 255, out=pixels)
     return replace(patch, pixels=pixels, alpha=_behind_hair(patch, skin))
 
 
+def _both_skin(painted: Float32, sure: Float32, alpha: Float32, must: Float32) -> Float32:
+    """How surely a head, and what is painted over it, are skin, at every second place."""
+    own = skin_of(painted[_COARSE], alpha[_COARSE], must[_COARSE])
+    return np.asarray(sure[_COARSE] * rise(own, *_SURELY) * (alpha[_COARSE] > RIM[0]), np.float32)
+
+
 def _reduced(picture: Float32) -> Float32:
     size = (_WORKED, _WORKED)
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
-
-
-def _skin_of(head: Float32, alpha: Float32, must: Float32) -> Float32:
-    """How surely places of the head are skin: float32[S, S].
-
-    That is what looks like its cheeks in another light, or like the forehead above its brows, which
-    may shine, or be less red. A forehead much darker than the cheeks is taken for hair.
-
-    Args:
-        head: float32[S, S, 3].
-        alpha: float32[S, S] of the patch.
-        must: float32[S, S], 1 within its identity outline.
-    """
-    rim = (alpha > _RIM[0]) & (alpha < _RIM[1])
-    if not rim.any():
-        return np.ones(alpha.shape, np.float32)
-    rows = np.arange(len(head))[:, None] / len(head)
-    cheeks = (alpha >= 1) & (rows > _CHEEKS[0]) & (rows < _CHEEKS[1])
-    typical = np.asarray(np.median(head[cheeks if cheeks.any() else rim], axis=0), np.float32)
-    skin = _likeness(head, typical)
-    forehead = np.asarray(np.median(head[_forehead(must)], axis=0), np.float32)
-    if forehead @ LUMA > _BARE * (typical @ LUMA):
-        np.maximum(skin, _likeness(head, forehead), out=skin)
-    return skin
-
-
-def _forehead(must: Float32) -> NDArray[np.bool_]:
-    """A strip above the middle of what must be hidden: bool[S, S], never empty."""
-    side = len(must)
-    columns = np.flatnonzero(must.max(axis=0) > 0.5)
-    if not len(columns):
-        return np.ones(must.shape, np.bool_)
-    first, last = np.quantile(columns, _MIDDLE).astype(int)
-    tops = (must[:, first : last + 1] > 0.5).argmax(axis=0)
-    rows = np.arange(side)[:, None]
-    strip = np.zeros(must.shape, np.bool_)
-    strip[:, first : last + 1] = (rows < tops) & (rows >= tops - _STRIP * side)
-    return strip if strip.any() else np.ones(must.shape, np.bool_)
-
-
-def _likeness(head: Float32, typical: Float32) -> Float32:
-    """How surely places of a head are skin of a typical colour [3] in another light."""
-    ratio = brightness(head) / max(float(typical @ LUMA), 1.0)
-    hue = np.abs(head - typical * ratio[..., None]).max(axis=2)
-    unlike = (
-        rise(np.asarray(1 - ratio, np.float32), *_DARKER),
-        rise(np.asarray(ratio - 1, np.float32), *_BRIGHTER),
-        rise(np.asarray(hue, np.float32), *_HUE),
-    )
-    return np.asarray(1 - np.maximum.reduce(unlike), np.float32)
 
 
 def _tone(difference: Float32, skin: Float32, rim: Float32) -> Float32:
@@ -167,15 +111,14 @@ def _tone(difference: Float32, skin: Float32, rim: Float32) -> Float32:
 
     Args:
         difference: float32[S, S, 3], head without painted face.
-        skin: float32[S, S] in [0, 1], where both are skin.
+        skin: float32[S / 2, S / 2] in [0, 1], where both are skin.
         rim: float32[S, S] in [0, 1], where the head is and the painted face ends.
     """
     if skin.sum() < _LEAST_RIM:
         return np.zeros_like(difference)
     tone = _plane(difference, skin)
     if rim.sum() >= _LEAST_RIM:
-        uneven = np.clip(difference - tone, *_UNEVEN)
-        tone = tone + spread(np.asarray(uneven, np.float32), rim, _SPREADS) * _nearness(rim)
+        tone = tone + _spread(np.clip(difference - tone, *_UNEVEN), rim) * _nearness(rim)
     return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
 
 
@@ -191,23 +134,41 @@ def _gain(painted: Float32, tone: Float32, skin: Float32) -> Float32:
 
 
 def _plane(difference: Float32, weight: Float32) -> Float32:
-    """The plane that most of a difference lies on, float32[S, S, 3]."""
-    side = len(weight)
-    step = np.linspace(-1, 1, side, dtype=np.float32)
-    across, down = np.meshgrid(step, step)
-    terms = np.stack([np.ones_like(across), across, down], axis=2).reshape(-1, 3)
-    known = weight.ravel() > _FAINT
-    shown, counts = terms[known], weight.ravel()[known]
-    wanted = difference.reshape(-1, 3)[known]
+    """The plane that most of a difference float32[S, S, 3] lies on, of the same shape.
+
+    Args:
+        difference: what is told apart.
+        weight: float32[S / 2, S / 2], how much every second place of it counts.
+    """
+    side = len(difference)
+    known = np.flatnonzero(weight > _FAINT)
+    shown, counts = _plane_terms(side // 2)[known], weight.ravel()[known]
+    wanted = difference[_COARSE].reshape(-1, 3)[known]
     found = np.zeros((3, 3), np.float32)
     found[0] = np.median(wanted, axis=0)
-    tilt = np.diag(np.array([0, _TILT, _TILT], np.float32)) * counts.sum()
+    level = np.diag(np.array([0, _TILT, _TILT], np.float32)) * counts.sum()
     for _ in range(_ROUNDS):
-        away = np.linalg.norm(wanted - shown @ found, axis=1)
-        held = counts * np.square(np.maximum(1 - np.square(away / _OUTLYING), 0)) + _FAINT
-        scaled = shown * held[:, None]
-        found = np.linalg.solve(scaled.T @ shown + tilt, scaled.T @ wanted)
-    return np.asarray((terms @ found).reshape(side, side, 3), np.float32)
+        away = np.square(wanted - shown @ found).sum(axis=1) / np.float32(_OUTLYING**2)
+        held = counts * np.square(np.maximum(1 - away, 0)) + np.float32(_FAINT)
+        scaled = (shown * held[:, None]).T
+        found = np.linalg.solve(scaled @ shown + level, scaled @ wanted)
+    return np.asarray((_plane_terms(side) @ found).reshape(side, side, 3), np.float32)
+
+
+@lru_cache(maxsize=4)
+def _plane_terms(side: int) -> Float32:
+    """1, x and y in [-1, 1] of every place, float32[side * side, 3], shared."""
+    step = np.linspace(-1, 1, side, dtype=np.float32)
+    across, down = np.meshgrid(step, step)
+    return np.stack([np.ones_like(across), across, down], axis=2).reshape(-1, 3)
+
+
+def _spread(values: Float32, weight: Float32) -> Float32:
+    """Values float32[S, S, 3] at all places near where they are known."""
+    blur = _SPREAD * len(weight)
+    both = cv2.merge([*cv2.split(values * weight[..., None]), weight])
+    soft = cv2.GaussianBlur(both, (0, 0), blur)
+    return np.asarray(soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6)), np.float32)
 
 
 def _nearness(weight: Float32) -> Float32:
