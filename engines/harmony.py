@@ -6,6 +6,7 @@ what is around a face may be out of focus where it is not, as in most portraits,
 is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
 number, and as those around it only where the face has no edges. Where it is softer than what it
 hides, its own fine details are strengthened, by one number again, and less than twice.
+A face without any edges or details is out of focus.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from engines.alignment import scale_of
 from engines.crop_regions import inside_of
-from engines.focus import edge_width, grey_of, slopes_of
+from engines.focus import MOST_BLUR, edge_width, grey_of, slopes_of
 from engines.grain import grain
 from engines.patches import Patch, identity_mask_of
 from engines.pictures import BgrImage, Picture
@@ -38,6 +39,9 @@ _FINE_PX: Final = 1.5
 """Deviation of the blur that takes fine details away: periods up to 8 px."""
 _BLURS: Final = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of a blur that are tried, the most first."""
+_LESS_FINE_PX: Final = 4.0
+_UNSEEN: Final = 0.7
+"""Deviation of fine details, grey levels, below which they are rounding and blocks of a codec."""
 _FLAT: Final = 0.3
 """Deviation of fine details, grey levels, below which there are none."""
 _SAME_FOCUS: Final = 0.3
@@ -55,8 +59,7 @@ class Retouch:
     """What a patch lacks to look like the picture around it.
 
     Attributes:
-        blur: standard deviation of the blur to apply, px of the frame; NaN where neither the
-            face nor its surroundings have an edge to tell their focus by.
+        blur: standard deviation of the blur to apply, px of the frame.
         grain: standard deviation of the noise to add, grey levels.
         crispness: how much stronger its fine details are to become, 1 or more.
     """
@@ -66,14 +69,12 @@ class Retouch:
     crispness: float = 1.0
 
     def followed_by(self, other: Retouch, share: float) -> Retouch:
-        """A running mean with `share` of the new one; what is unknown changes nothing.
+        """A running mean with `share` of the new one.
 
-        >>> Retouch(1.0, 2.0).followed_by(Retouch(float("nan"), 4.0), 0.5)
-        Retouch(blur=1.0, grain=3.0, crispness=1.0)
+        >>> Retouch(1.0, 2.0).followed_by(Retouch(2.0, 4.0), 0.5)
+        Retouch(blur=1.5, grain=3.0, crispness=1.0)
         """
-        blur = other.blur if np.isnan(self.blur) else self.blur
-        if not np.isnan(other.blur):
-            blur += share * (other.blur - blur)
+        blur = self.blur + share * (other.blur - self.blur)
         grain = self.grain + share * (other.grain - self.grain)
         crispness = self.crispness + share * (other.crispness - self.crispness)
         return Retouch(blur, grain, crispness)
@@ -118,28 +119,28 @@ def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     slopes = slopes_of(seen)
     face, own = edge_width(slopes, hidden), edge_width(slopes_of(painted), hidden)
     wanted = edge_width(slopes, ring) if np.isnan(face) else face
-    blur = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))  # NaN stays NaN
+    wider = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))
     noise = _grain(seen, ring), _grain(painted, hidden)
     grain = float(np.sqrt(max(noise[0] ** 2 - noise[1] ** 2, 0.0)))
-    wanted = _fineness(seen, noise[0], hidden)
-    blur, own = _no_softer(painted, blur, noise[1], hidden, wanted)
+    most = MOST_BLUR if np.isnan(wider) else wider
+    blur = _no_softer(painted, most, _fine_share(seen, noise[0], hidden), hidden)
+    if blur > _SAME_FOCUS:
+        return Retouch(blur, min(grain, _MOST_GRAIN))
+    wanted, own = (_fineness(*one, hidden) for one in zip((seen, painted), noise, strict=True))
     crispness = float(np.clip(wanted / own, 1.0, _MOST_CRISP)) if wanted and own else 1.0
     return Retouch(blur, min(grain, _MOST_GRAIN), crispness)
 
 
-def _no_softer(
-    painted: Float32, blur: float, noise: float, where: NDArray[np.bool_], wanted: float
-) -> tuple[float, float]:
-    """As much of a blur, px, as leaves fine details of a strength, and what it leaves.
+def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.bool_]) -> float:
+    """As much of a blur, px, as leaves the share of fine details that is wanted.
 
     Edges of a face are wide where its skin is soft, too: they tell the most that may be blurred.
     """
-    for share in _BLURS:
-        soft = _softened(painted, share * blur)
-        own = _fineness(soft, 0.0 if soft is not painted else noise, where)
-        if not blur > _SAME_FOCUS or own >= wanted:
-            return share * blur, own
-    return 0.0, own
+    if not most > _SAME_FOCUS:
+        return most
+    shares = (_fine_share(_softened(painted, one * most), 0.0, where) for one in _BLURS)
+    kept = (one * most for one, left in zip(_BLURS, shares, strict=True) if left >= wanted)
+    return next(kept, 0.0)
 
 
 def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
@@ -167,6 +168,19 @@ def _with_luma(pixels: Float32, levels: Float32) -> Float32:
     # Broadcasting along a last axis of three would take several times as long.
     lighter = np.asarray(cv2.add(pixels, cv2.merge([levels] * 3)), np.float32)
     return np.clip(lighter, 0, 255, out=lighter)
+
+
+def _fine_share(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+    """How strong the finest details are beside less fine ones; 0 where there are none.
+
+    Whatever the contrast, it falls with every blur.
+    """
+    if not where.any():
+        return 0.0
+    small, large = (cv2.GaussianBlur(luma, (0, 0), one) for one in (_FINE_PX, _LESS_FINE_PX))
+    square = float((luma - small)[where].var()) - noise**2
+    less = float((small - large)[where].var())
+    return float(np.sqrt(square / less)) if square > _UNSEEN**2 and less > 0 else 0.0
 
 
 def _fineness(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:

@@ -31,8 +31,13 @@ _WORKED: Final = 96
 _SPREAD: Final = 0.04
 """Deviation of the blur by which it is spread, a share of the side."""
 _NEAR: Final = (0.0, 0.015)
-"""Distances from the identity outline between which hair comes to lie in front, shares of the
-side."""
+_NEAR_BROWS: Final = (0.03, 0.07)
+"""Distances from the identity outline between which hair comes to lie in front, shares of the side,
+elsewhere and above brows, which are dark, and reach farther than landmarks tell."""
+_EYES: Final = (0.36, 0.42)
+_BESIDE: Final = (0.0, 0.04)
+"""Heights, and distances from the outline's sides, between which the one goes over into the other,
+shares of the side."""
 _SPOTS: Final = 0.02
 _SOFT: Final = 0.01
 """Radius of spots and deviation of the soft rim of hair that is left in front, shares of the
@@ -177,6 +182,17 @@ def _nearness(weight: Float32) -> Float32:
     return (1 - rise(np.asarray(far, np.float32), *_REACHED))[..., None]
 
 
+def _above_brows(must: NDArray[np.bool_]) -> Float32:
+    """1 above the brows of what must be hidden, 0 beside and below them: float32[S, S]."""
+    size = len(must)
+    steps = (np.arange(size, dtype=np.float32) + 0.5) / np.float32(size)
+    columns = steps[must.any(axis=0)]
+    if not len(columns):
+        return np.zeros(must.shape, np.float32)
+    inside = np.minimum(steps - columns[0], columns[-1] - steps)
+    return np.outer(1 - rise(steps, *_EYES), rise(inside, *_BESIDE))
+
+
 def _behind_hair(patch: Patch, skin: Float32) -> Float32:
     """Alpha without what is no skin; the identity outline stays opaque.
 
@@ -187,7 +203,9 @@ def _behind_hair(patch: Patch, skin: Float32) -> Float32:
     size, side = patch.alpha.shape[0], skin.shape[0]
     must = identity_mask_of(patch, size)
     away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / size
-    near = 1 - rise(np.asarray(away, np.float32), *_NEAR)
+    away = np.asarray(away, np.float32)
+    above = _above_brows(must)
+    near = 1 - rise(away, *_NEAR) * (1 - above) - rise(away, *_NEAR_BROWS) * above
     spots = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * round(_SPOTS * side) + 1,) * 2)
     bare = cv2.morphologyEx(skin, cv2.MORPH_CLOSE, spots)
     soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * side)

@@ -22,11 +22,11 @@ UNBOUNDED: Final = 1.0
 
 _DARKEST: Final = 1.1
 """Added to brightness in [-1, 1] before it is divided: black is divided too."""
-_LEAST: Final = 0.1
+_LEAST: Final = 0.05
 """Contrast that every face has; below it only blurs are measured."""
 _ALLOWED: Final = 1.1
 """How much more a surrogate may have than its subject."""
-_MOST_CALMED: Final = 0.5
+_MOST_CALMED: Final = 0.3
 """Share of its contrast that a surrogate keeps at least."""
 _FAINT: Final = 1e-6
 _MEAN: Final = np.full((1, 3), 1 / 3, np.float32)

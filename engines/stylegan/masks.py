@@ -48,7 +48,10 @@ the subject's own. Smaller leaves more of the subject's forehead, and a softer s
 _TEMPLE: Final = 0.1
 """Width over which temples go over into the subject's own, as a share of the side."""
 _BROW_REACH: Final = 0.02
-"""How far beyond the landmarks of brows what must be hidden reaches, as a share of the side."""
+"""How far above the landmarks of brows what must be hidden reaches, as a share of the side."""
+_BROW_INSET: Final = 0.88
+"""How far towards the outline what must be hidden above brows reaches, shares of the way from the
+middle: hair falls over temples."""
 _BEYOND: Final = 0.03
 """How far beyond the outline temples still go over, as a share of the side."""
 _DONOR_SHARE: Final = 0.5
@@ -57,7 +60,7 @@ _CARRIED: Final = 0.1
 """How far within a face features go along with its outline, crop units."""
 _HELD: Final = 1.5
 """What holds features where they are, in points of the outline. Larger moves them less."""
-_INSET: Final = (0.10, 0.0)
+_INSET: Final = (0.17, 0.0)
 """How far within the outline what must be hidden ends beside the eyes and at the chin, shares of
 the way to the middle of the face. Hair falls over cheeks beside the eyes."""
 _CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
@@ -148,7 +151,10 @@ def identity_outlines(points: Float32, outlines: Float32) -> Float32:
         float32[N, K, 2], points whose convex hull it is.
     """
     brows = np.concatenate([points[:, BROW_LEFT_SLICE], points[:, BROW_RIGHT_SLICE]], axis=1)
-    wide = _within(_widened_brows(points), outlines)
+    bare = _within(brows[..., :2], outlines)
+    middle = outlines.mean(axis=1, keepdims=True)
+    above = brows[..., :2] - np.array([0, _BROW_REACH], np.float32)
+    wide = _within(above, middle + _BROW_INSET * (outlines - middle))
     first, last = _CHEEKBONES
     jaws = outlines[:, first:last]
     middle = brows[..., :2].mean(axis=1, keepdims=True)
@@ -158,18 +164,7 @@ def identity_outlines(points: Float32, outlines: Float32) -> Float32:
     centre = (middle + jaws.mean(axis=1, keepdims=True)) / 2
     kept = jaws + inset * (centre - jaws)
     features = [points[:, part, :2] for part in _FEATURES]
-    return np.concatenate([kept, wide, *features], axis=1).astype(np.float32)
-
-
-def _widened_brows(points: Float32) -> Float32:
-    """Brows and a margin around them, float32[N, K, 2] of float32[N, POINTS, 3]."""
-    reached = []
-    for part in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE):
-        brow = points[:, part, :2]
-        away = brow - brow.mean(axis=1, keepdims=True)
-        length = np.maximum(np.linalg.norm(away, axis=2, keepdims=True), _FAINT)
-        reached.append(brow + away / length * np.float32(_BROW_REACH))
-    return np.concatenate(reached, axis=1)
+    return np.concatenate([kept, bare, wide, *features], axis=1).astype(np.float32)
 
 
 def _within(points: Float32, outlines: Float32) -> Float32:
