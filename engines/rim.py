@@ -22,7 +22,7 @@ from engines.crop_regions import inside_of
 from engines.head_skin import RIM, skin_of
 from engines.patches import Patch, identity_mask_of
 from engines.pictures import BgrImage, Picture
-from engines.stylegan.drawing import rise
+from engines.stylegan.drawing import brightness, rise
 
 __all__ = ["matched_at_rim"]
 
@@ -123,7 +123,8 @@ def _tone(difference: Float32, skin: Float32, rim: Float32) -> Float32:
         return np.zeros_like(difference)
     tone = _plane(difference, skin)
     if rim.sum() >= _LEAST_RIM:
-        tone = tone + _spread(np.clip(difference - tone, *_UNEVEN), rim) * _nearness(rim)
+        uneven = np.clip(brightness(difference - tone), *_UNEVEN)
+        tone = tone + (_spread(uneven, rim) * _nearness(rim))[..., None]
     return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
 
 
@@ -169,17 +170,16 @@ def _plane_terms(side: int) -> Float32:
 
 
 def _spread(values: Float32, weight: Float32) -> Float32:
-    """Values float32[S, S, 3] at all places near where they are known."""
+    """Values float32[S, S] at all places near where they are known."""
     blur = _SPREAD * len(weight)
-    both = cv2.merge([*cv2.split(values * weight[..., None]), weight])
-    soft = cv2.GaussianBlur(both, (0, 0), blur)
-    return np.asarray(soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6)), np.float32)
+    total, share = (cv2.GaussianBlur(one, (0, 0), blur) for one in (values * weight, weight))
+    return np.asarray(total / np.maximum(share, np.float32(1e-6)), np.float32)
 
 
 def _nearness(weight: Float32) -> Float32:
-    """1 where a rim is known, less and less beyond: float32[S, S, 1]."""
+    """1 where a rim is known, less and less beyond: float32[S, S]."""
     far = cv2.distanceTransform((weight < 0.5).astype(np.uint8), cv2.DIST_L2, 3) / len(weight)
-    return (1 - rise(np.asarray(far, np.float32), *_REACHED))[..., None]
+    return np.asarray(1 - rise(np.asarray(far, np.float32), *_REACHED), np.float32)
 
 
 def _above_brows(must: NDArray[np.bool_]) -> Float32:
