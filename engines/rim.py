@@ -45,11 +45,13 @@ side."""
 _SURELY: Final = (0.5, 0.9)
 """Certainties between which a place of the rim begins to count as skin."""
 _MOST: Final = 60.0
+"""Grey levels by which a painted face is changed at most."""
 _MOST_GAIN: Final = 2.0
-"""How many times as bright or as dark a painted face may become."""
-_UNEVEN: Final = (-10.0, 10.0)
-"""Grey levels by which a painted face is changed at most, and by how much less and more in one
-place than in the middle of all. Less lets the shadow of hair and ears creep into cheeks."""
+"""How many times as bright or as dark it may become."""
+_UNEVEN: Final = 10.0
+_UNEVEN_HUE: Final = 6.0
+"""Grey levels of brightness and of hue by which it may change otherwise in one place. More lets
+the shadow of hair and ears creep into cheeks, and tints foreheads that shine."""
 _OUTLYING: Final = 40.0
 """Distance from the plane of a difference, grey levels, from which a place of the rim is none of
 the lamp's."""
@@ -123,8 +125,7 @@ def _tone(difference: Float32, skin: Float32, rim: Float32) -> Float32:
         return np.zeros_like(difference)
     tone = _plane(difference, skin)
     if rim.sum() >= _LEAST_RIM:
-        uneven = np.clip(brightness(difference - tone), *_UNEVEN)
-        tone = tone + (_spread(uneven, rim) * _nearness(rim))[..., None]
+        tone = tone + _spread(_uneven(difference - tone), rim) * _nearness(rim)
     return np.asarray(np.clip(tone, -_MOST, _MOST), np.float32)
 
 
@@ -169,17 +170,24 @@ def _plane_terms(side: int) -> Float32:
     return np.stack([np.ones_like(across), across, down], axis=2).reshape(-1, 3)
 
 
+def _uneven(left: Float32) -> Float32:
+    """What is left of a difference float32[S, S, 3] beside its plane, as far as it counts."""
+    grey = brightness(left)[..., None]
+    hue = np.clip(left - grey, -_UNEVEN_HUE, _UNEVEN_HUE)
+    return np.asarray(np.clip(grey, -_UNEVEN, _UNEVEN) + hue, np.float32)
+
+
 def _spread(values: Float32, weight: Float32) -> Float32:
-    """Values float32[S, S] at all places near where they are known."""
-    blur = _SPREAD * len(weight)
-    total, share = (cv2.GaussianBlur(one, (0, 0), blur) for one in (values * weight, weight))
-    return np.asarray(total / np.maximum(share, np.float32(1e-6)), np.float32)
+    """Values float32[S, S, 3] at all places near where they are known."""
+    both = cv2.merge([*cv2.split(values * weight[..., None]), weight])
+    soft = cv2.GaussianBlur(both, (0, 0), _SPREAD * len(weight))
+    return np.asarray(soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6)), np.float32)
 
 
 def _nearness(weight: Float32) -> Float32:
-    """1 where a rim is known, less and less beyond: float32[S, S]."""
+    """1 where a rim is known, less and less beyond: float32[S, S, 1]."""
     far = cv2.distanceTransform((weight < 0.5).astype(np.uint8), cv2.DIST_L2, 3) / len(weight)
-    return np.asarray(1 - rise(np.asarray(far, np.float32), *_REACHED), np.float32)
+    return (1 - rise(np.asarray(far, np.float32), *_REACHED))[..., None]
 
 
 def _above_brows(must: NDArray[np.bool_]) -> Float32:
