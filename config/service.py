@@ -168,7 +168,7 @@ class Live(Section):
     inbox_frames: Annotated[int, Field(ge=1, le=64)] = 2
     """Decoded frames that may wait; the oldest is dropped. More delay, fewer drops."""
     outbox_frames: Annotated[int, Field(ge=1, le=256)] = 8
-    """Finished pictures that may wait for one output; the oldest is dropped."""
+    """Finished pictures that may wait for an encoder; the oldest is dropped."""
     stall_s: Seconds = 5.0
     """Silence of a source after which it is connected again."""
     reconnect_first_s: Seconds = 0.5

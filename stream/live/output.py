@@ -21,7 +21,7 @@ SlateMaker = Callable[[int, int, int], Composite]
 
 
 class Outlet(Protocol):
-    """Whoever takes the finished pictures of a stream: an encoder, a recording, viewers."""
+    """Whoever takes the finished pictures of a stream: its encoders, previews."""
 
     def offer(self, composite: Composite) -> None:
         """Takes one composite without blocking; drops an older one when it is behind."""

@@ -15,13 +15,15 @@ from av.audio.frame import AudioFrame
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from stream.live.encoder_choice import LiveCodec
+from stream.live.encoder_stage import EncoderStage
 from stream.live.errors import OfferRefused
-from stream.live.live_encoder import LiveCodec
+from stream.live.h264_offers import SENT_MODES, offer_in_baseline
 from stream.live.output import Output
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import FRAME_BYTES, RATE, Sound, SoundLine
-from stream.live.viewer_encoder import Viewer, ViewerEncoder
+from stream.live.viewer import Viewer
 
 __all__ = ["EncodedTrack", "HeardTrack", "codec_of_offer", "send_sound_to", "send_to"]
 
@@ -126,23 +128,25 @@ class HeardTrack(MediaStreamTrack):
 
 
 def codec_of_offer(offer: str) -> LiveCodec:
-    """The codec to send: VP8, which every browser has, or H.264 where the offer has no VP8.
+    r"""The codec to send: H.264, which other outputs take too, or VP8 where the offer has none.
 
     >>> codec_of_offer("a=rtpmap:96 VP8/90000")
     'vp8'
+    >>> h264 = "a=rtpmap:97 H264/90000\r\na=fmtp:97 packetization-mode=1"
+    >>> codec_of_offer("a=rtpmap:96 VP8/90000\r\n" + h264)
+    'h264'
 
     Raises:
         OfferRefused: neither is in the offer.
     """
-    names = {name.upper() for name in re.findall(r"a=rtpmap:\d+ ([A-Za-z0-9]+)/90000", offer)}
-    if "VP8" in names:
-        return "vp8"
-    if "H264" in names:
+    if offer_in_baseline(offer, SENT_MODES)[1]:
         return "h264"
-    raise OfferRefused("the offer has neither VP8 nor H.264")
+    if re.search(r"a=rtpmap:\d+ VP8/90000", offer, re.IGNORECASE):
+        return "vp8"
+    raise OfferRefused("the offer has neither VP8 nor H.264 in packetization mode 1")
 
 
-async def send_to(session: RtcSession, encoder: ViewerEncoder, codec: LiveCodec) -> None:
+async def send_to(session: RtcSession, encoder: EncoderStage, codec: LiveCodec) -> None:
     """Sends a stream's pictures on the session's first video transceiver, and receives nothing.
 
     Raises:

@@ -102,7 +102,7 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
     async def prepare(session: RtcSession) -> None:
         if not _is_wanted(shared, running, session):
             return
-        await send_to(session, running.encoder(codec), codec)
+        await send_to(session, running.live.encoders.stage(codec), codec)
         if running.spec.audio == "pass":
             send_sound_to(session, running.live.output)
 

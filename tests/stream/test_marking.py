@@ -15,7 +15,8 @@ from stream.containers import container_of, video_endings
 from stream.encoder_options import EncodeSettings
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
-from stream.live.live_encoder import EncoderOptions, LiveEncoder
+from stream.live.encoder_choice import EncoderOptions
+from stream.live.live_encoder import LiveEncoder
 from stream.live.timeline import Timeline
 from stream.marking import CONTAINER_MARK, XMP_MARK, mark_in_bitstream, sei_nal
 from stream.still_writing import encoded_still

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stream.live.address import address_from_text
+from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import SinkLost
-from stream.live.live_encoder import EncoderOptions
 from stream.live.network_sink import NetworkSink
 from stream.service.url_guard import OpenGate
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Encoding, slate
 
 
 @contextmanager
@@ -21,19 +21,19 @@ def publishing(address: str) -> Iterator[None]:
     stop = threading.Event()
 
     def publish() -> None:
-        sink = None
+        sink = encoding = None
         for number in itertools.count():
             if stop.wait(1 / 25):
                 break
             try:
-                sink = sink or NetworkSink(
-                    address_from_text(address), OpenGate(), EncoderOptions(keyframe_s=0.5)
-                )
-                sink.write(slate(90, 160, number * 3600))
+                if sink is None or encoding is None:
+                    sink = NetworkSink(address_from_text(address), OpenGate())
+                    encoding = Encoding(sink, EncoderOptions(keyframe_s=0.5))
+                encoding.write(slate(90, 160, number * 3600))
             except SinkLost:
                 assert sink is not None
                 sink.abort()
-                sink = None
+                sink = encoding = None
         if sink is not None:
             sink.abort()
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import av
 import pytest
 
+from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused
-from stream.live.live_encoder import EncoderOptions
 from stream.live.recording import RecordingSink, Retention, recording_folder
-from stream.marking import mark_in_bitstream
-from tests.stream.live.fakes import slate
+from stream.marking import mark_in_bitstream, sei_nal
+from tests.stream.live.fakes import Encoding, slate
 
 pytestmark = pytest.mark.unit
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,8 +27,9 @@ class Wall:
 
 
 def record(sink: RecordingSink, frames: int) -> None:
+    encoding = Encoding(sink, EncoderOptions(fps=15), sei_nal())
     for number in range(frames):
-        sink.write(slate(90, 160, number * 6000))
+        encoding.write(slate(90, 160, number * 6000))
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", "a\x00", "A", "x" * 60])
@@ -38,7 +39,7 @@ def test_name_that_could_lead_out_of_the_folder_is_refused(tmp_path: Path, name:
 
 
 def test_files_roll_at_key_frames_and_play(tmp_path: Path) -> None:
-    sink = RecordingSink(tmp_path, EncoderOptions(fps=15), Retention(segment_s=2.0), Wall())
+    sink = RecordingSink(tmp_path, Retention(segment_s=2.0), Wall())
     record(sink, 75)
     sink.finish()
     files = sorted(tmp_path.iterdir())
@@ -53,11 +54,11 @@ def test_files_roll_at_key_frames_and_play(tmp_path: Path) -> None:
 
 
 def test_unfinished_file_has_no_final_name_and_is_named_by_the_next_run(tmp_path: Path) -> None:
-    sink = RecordingSink(tmp_path, EncoderOptions(fps=15), wall=Wall())
+    sink = RecordingSink(tmp_path, wall=Wall())
     record(sink, 40)
     sink.abort()
     assert [file.suffix for file in tmp_path.iterdir()] == [".partial"]
-    again = RecordingSink(tmp_path, EncoderOptions(fps=15), wall=Wall())
+    again = RecordingSink(tmp_path, wall=Wall())
     record(again, 5)
     assert len(list(tmp_path.glob("*.mp4"))) == 1
     again.finish()
