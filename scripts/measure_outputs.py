@@ -4,12 +4,13 @@
     scripts/measure_outputs.py CLIP [--code BEFORE=FOLDER …] [--rounds 3] [--seconds 20]
         [--viewers 2]
 
-Runs `kveil serve` with one stream, its faces covered: the clip over and over in real time, once
-without any output and once with RTSP (the GStreamer server of the tests), HLS in a folder, a
-recording and viewers by WHEP (in a process of their own, whose time is not counted). `--code`
-adds another copy of the repository, so that two versions are measured in turns in one run. The
-time is that of the service and its processes; the difference between the two rows is what the
-outputs cost. On a machine that others use as well, compare columns within one run alone.
+Runs the service with one stream: the clip over and over in real time, once without any output
+and once with RTSP (the GStreamer server of the tests), HLS in a folder, a recording and viewers
+by WHEP (in a process of their own, whose time is not counted). Faces are not sought, so that the
+rest is what is measured. `--code` adds another copy of the repository, so that two versions are
+measured in turns in one run. The time is that of the service and its processes; the difference
+between the two rows is what the outputs cost. On a machine that others use as well, compare
+within one run alone.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from aiortc import RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamError, MediaStreamTrack
 
 HERE = Path(__file__).resolve().parents[1]
-SERVE = "from stream.cli.main import main; main()"
 FPS = 25
 WARM_S = 6.0
 
@@ -69,7 +69,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--viewers", type=int, default=2)
     parser.add_argument("--watch", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.serve:
+        serve(chosen.serve)
+        return
     if chosen.watch:
         asyncio.run(watch(chosen.watch, chosen.viewers, chosen.seconds))
         return
@@ -160,21 +164,36 @@ def configuration(clip: Path, folder: Path, rtsp_port: int | None) -> dict[str, 
 def serving(
     code: Path, settings: dict[str, object], folder: Path
 ) -> Iterator[tuple[str, psutil.Process]]:
-    """`kveil serve` of a copy of the code: its address and its process."""
+    """The service of a copy of the code: its address and its process."""
     file = folder / "kveil.yaml"
     file.write_text(yaml.safe_dump(settings))
-    command = [sys.executable, "-c", SERVE, "serve", "--config", str(file)]
+    command = [sys.executable, __file__, "--serve", str(file)]
     environment = os.environ | {"PYTHONPATH": str(code)}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=code
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, cwd=code
     ) as process:
-        assert process.stdout is not None
+        told = file.with_suffix(".address")
+        while not told.exists():
+            assert process.poll() is None, "the service ended"
+            time.sleep(0.1)
         try:
-            line = process.stdout.readline().decode()
-            yield line.split()[-1], psutil.Process(process.pid)
+            yield told.read_text(), psutil.Process(process.pid)
         finally:
-            process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(b"end", timeout=60)
+
+
+def serve(file: Path) -> None:
+    """Runs the service of whichever copy of the code is on the path, until its input ends."""
+    from config.service import ServiceSettings
+    from tests.stream.service.served import served
+    from tests.stream.service.service_bench import service_of
+
+    settings = ServiceSettings.model_validate(yaml.safe_load(file.read_text()))
+    with served(service_of(settings), settings) as address:
+        fresh = file.with_suffix(".fresh")
+        fresh.write_text(address)
+        fresh.rename(file.with_suffix(".address"))
+        sys.stdin.read()
 
 
 def cpu_s(process: psutil.Process) -> float:

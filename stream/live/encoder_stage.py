@@ -21,7 +21,7 @@ from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions, LiveCodec
-from stream.live.live_encoder import TICKS, EncodedPicture, LiveEncoder
+from stream.live.live_encoder import TICKS, EncodedPicture, LiveEncoder, even_size
 from stream.mailbox import Mailbox
 
 __all__ = ["EncoderStage", "EncoderStages", "Need", "Taker"]
@@ -40,6 +40,10 @@ class Taker(Protocol):
     @property
     def need(self) -> Need:
         """What it can use now; asked before each picture, from several threads."""
+
+    @property
+    def keeps_size(self) -> bool:
+        """Cannot follow a change of the picture's size, as a file cannot."""
 
     def offer(self, picture: EncodedPicture) -> None:
         """Takes one picture without blocking; leaves out up to a key frame when behind."""
@@ -173,12 +177,13 @@ class EncoderStage:
         return pictures
 
     def _encoder_for(self, run: _Run, composite: Composite) -> LiveEncoder:
-        if self._codec == "h264":  # what is written into a file keeps its first size
-            return run.encoder or LiveEncoder(self._options, "h264", self._mark, self._size)
-        size = (composite.picture.height, composite.picture.width)
-        if run.encoder is None or size != run.size:  # browsers follow a new size of VP8
-            run.size = size
-            return LiveEncoder(self._options, self._codec)
+        """A fresh one where there is none, or where the size changed and every taker follows."""
+        if any(taker.keeps_size and taker.need != "nothing" for taker in self._takers):
+            size = self._size
+        else:
+            size = even_size(composite.picture.height, composite.picture.width)
+        if run.encoder is None or (size != self._size and self._size != (0, 0)):
+            return LiveEncoder(self._options, self._codec, self._mark, size)
         return run.encoder
 
     def _is_key_due(self, time_s: Fraction) -> bool:
@@ -213,7 +218,6 @@ class _Run:
 
     thread: threading.Thread = field(default_factory=threading.Thread)
     encoder: LiveEncoder | None = None
-    size: tuple[int, int] = (0, 0)
     since_s: float | None = None
     is_replaced: bool = False
 

@@ -16,7 +16,7 @@ from stream.encoders import EncoderChoice
 from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
 from stream.planes import frame_from_picture
 
-__all__ = ["TICKS", "EncodedPicture", "FrameFitter", "LiveEncoder"]
+__all__ = ["TICKS", "EncodedPicture", "FrameFitter", "LiveEncoder", "even_size"]
 
 TICKS: Final = Fraction(1, 90_000)
 _LEAST_STEP: Final = 90  # 1 ms, the coarsest clock of any container used here
@@ -65,7 +65,7 @@ class FrameFitter:
         """The frame to encode next."""
         picture = composite.picture
         if not self.height:
-            self.height, self.width = picture.height + picture.height % 2, _even(picture.width)
+            self.height, self.width = even_size(picture.height, picture.width)
         pts = int(composite.pts * composite.time_base / TICKS)
         frame = frame_from_picture(picture, "yuv420p", 0, pts, TICKS)
         if (frame.height, frame.width) != (self.height, self.width):
@@ -158,8 +158,13 @@ def _converted(frame: VideoFrame, pixel_format: str) -> VideoFrame:
     return other
 
 
-def _even(length: int) -> int:
-    return length + length % 2
+def even_size(height: int, width: int) -> tuple[int, int]:
+    """The size in which a picture is encoded.
+
+    >>> even_size(47, 64)
+    (48, 64)
+    """
+    return height + height % 2, width + width % 2
 
 
 def _letterboxed(frame: VideoFrame, height: int, width: int) -> VideoFrame:

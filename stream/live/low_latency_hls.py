@@ -34,6 +34,8 @@ class LowLatencyHls:
         counters: gets faults.
     """
 
+    keeps_size = True
+
     def __init__(self, name: str, keyframe_s: float, clock: Clock, counters: Counters) -> None:
         self._keyframe_s = min(keyframe_s, _LONGEST_KEYFRAME_S)
         self._clock = clock

@@ -89,6 +89,8 @@ class SinkLane:
         taken: pictures that such connections took.
     """
 
+    keeps_size = True
+
     def __init__(
         self,
         name: str,

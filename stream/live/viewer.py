@@ -23,6 +23,8 @@ class Viewer:
         loop: on which `receive` is awaited.
     """
 
+    keeps_size = False
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._pictures = Mailbox[EncodedPicture](

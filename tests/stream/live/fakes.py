@@ -13,6 +13,7 @@ from engines.compositor import Composite, compose, compose_slate, compose_unknow
 from engines.pictures import picture_from_bgr
 from engines.types import Frame
 from stream.live.encoder_choice import EncoderOptions
+from stream.live.encoder_stage import Need
 from stream.live.errors import SourceLost
 from stream.live.live_encoder import EncodedPicture, LiveEncoder
 from stream.live.sink_lane import PictureSink
@@ -146,6 +147,25 @@ class FakeSink:
 
     def abort(self) -> None:
         self.is_aborted = True
+
+
+class Taking:
+    """A taker that keeps what it is offered."""
+
+    def __init__(self, begins: Need = "key", *, keeps_size: bool = True) -> None:
+        self.need: Need = begins
+        self.keeps_size = keeps_size
+        self.taken: list[EncodedPicture] = []
+        self.is_ended = False
+
+    def offer(self, picture: EncodedPicture) -> None:
+        if picture.is_key:
+            self.need = "next"
+        if self.need == "next":
+            self.taken.append(picture)
+
+    def end(self) -> None:
+        self.is_ended = True
 
 
 class Encoding:

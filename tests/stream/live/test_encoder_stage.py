@@ -20,17 +20,19 @@ from stream.encoders import EncoderChoice
 from stream.live import encoder_choice
 from stream.live.address import Address
 from stream.live.assembly import Assembly
+from stream.live.backoff import Backoff
 from stream.live.clock import SystemClock
 from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
-from stream.live.encoder_stage import EncoderStage, EncoderStages, Need
+from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.live_encoder import EncodedPicture, LiveEncoder
 from stream.live.running_stream import RunningStream
+from stream.live.sink_lane import SinkLane
 from stream.live.turns import Turns
 from stream.live.viewer import Viewer
 from stream.replacement import CoverEveryFace
 from stream.service.url_guard import OpenGate
-from tests.stream.live.fakes import FakeClock, frame_at, slate
+from tests.stream.live.fakes import FakeClock, FakeSink, Taking, frame_at, slate
 from tests.stream.live.rtsp_peer import eventually
 from tests.stream.service.service_bench import engines
 
@@ -51,24 +53,6 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(LiveEncoder, "_opened", counted)
     return found
-
-
-class Taking:
-    """A taker that keeps what it is offered."""
-
-    def __init__(self, begins: Need = "key") -> None:
-        self.need: Need = begins
-        self.taken: list[EncodedPicture] = []
-        self.is_ended = False
-
-    def offer(self, picture: EncodedPicture) -> None:
-        if picture.is_key:
-            self.need = "next"
-        if self.need == "next":
-            self.taken.append(picture)
-
-    def end(self) -> None:
-        self.is_ended = True
 
 
 class Stage:
@@ -178,6 +162,45 @@ def test_taker_that_blocks_holds_up_no_other_and_goes_on_at_a_key_frame() -> Non
     loop.close()
 
 
+class Blocking(FakeSink):
+    """A server that takes its first pictures and then no more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def write(self, picture: EncodedPicture) -> None:
+        super().write(picture)
+        if len(self.written) == 3:
+            self.let_go.wait(60.0)
+
+
+def test_sink_that_blocks_stalls_no_other_and_resumes_at_a_key_frame_that_its_queue_holds() -> None:
+    stage, blocked, flowing = Stage(options=EncoderOptions(fps=10)), Blocking(), FakeSink()
+    counters = Counters()
+    lanes = [
+        SinkLane("out", lambda sink=sink: sink, 16, Backoff(1, 8), FakeClock(), counters)  # type: ignore[misc]
+        for sink in (blocked, flowing)
+    ]
+    threads = [threading.Thread(target=lane.run) for lane in lanes]
+    for lane, thread in zip(lanes, threads, strict=True):
+        stage.inner.add(lane)
+        thread.start()
+    for first in range(0, 100, 10):
+        for composite in composites(10, first):
+            stage.inner.offer(composite)
+        assert eventually(lambda wanted=first + 10: len(flowing.written) == wanted)  # type: ignore[misc]
+    blocked.let_go.set()
+    assert stage.inner.close()
+    for thread in threads:
+        thread.join(20.0)
+    assert times(flowing.written) == list(range(100))
+    assert times(blocked.written) == [0, 1, 2, *range(90, 100)]
+    assert blocked.written[3].is_key
+    assert decoded(blocked.written[3:]) == 10
+    assert counters.counts()["dropped_output"] == 87
+
+
 async def _received(viewer: Viewer, dropped: int) -> list[EncodedPicture]:
     found = [await viewer.receive() for _ in range(100 - dropped)]
     return [one for one in found if one is not None]
@@ -214,10 +237,7 @@ def test_size_stays_after_an_encoder_failed(monkeypatch: pytest.MonkeyPatch) -> 
     assert eventually(lambda: stage.counters.counts().get("encoder_faults") == 1)
     monkeypatch.undo()
     stage.give([slate(96, 128, 2 * STEP)], taker)
-    context = av.CodecContext.create("h264", "r")
-    frames = [frame for one in taker.taken for frame in context.decode(av.Packet(one.data))]
-    frames += context.decode(None)
-    assert [(frame.height, frame.width) for frame in frames] == [(48, 64)] * 2
+    assert sizes(taker.taken) == [(48, 64)] * 2
     assert stage.inner.close()
 
 
@@ -267,12 +287,27 @@ def test_decoded_frame_is_refused_by_the_encoder_and_nothing_of_it_leaves() -> N
     assert len(taker.taken) == 1
 
 
-def test_viewers_of_vp8_follow_a_new_size(made: list[str]) -> None:
-    stage, taker = Stage("vp8"), Taking()
-    stage.inner.add(taker)
-    stage.give([slate(48, 64, 0), slate(96, 128, STEP)], taker)
-    assert made == ["vp8", "vp8"]
-    assert keys(taker.taken) == [0, 1]
+def sizes(pictures: Sequence[EncodedPicture]) -> list[tuple[int, int]]:
+    """Height and width of every picture, decoded."""
+    context = av.CodecContext.create("h264", "r")
+    frames = [frame for one in pictures for frame in context.decode(av.Packet(one.data))]
+    return [(frame.height, frame.width) for frame in (*frames, *context.decode(None))]
+
+
+def test_size_is_followed_only_while_no_taker_has_to_keep_it() -> None:
+    stage, viewer, file = Stage(), Taking(keeps_size=False), Taking("nothing")
+    stage.inner.add(viewer)
+    stage.inner.add(file)
+    given = [slate(48, 64, 0), slate(96, 128, STEP), slate(47, 64, 2 * STEP)]
+    stage.give(given, viewer)
+    assert keys(viewer.taken) == [0, 1, 2]
+    assert sizes(viewer.taken) == [(48, 64), (96, 128), (48, 64)]
+    file.need = "key"
+    stage.give([slate(96, 128, number * STEP) for number in range(10, 13)], viewer, file)
+    assert sizes(file.taken) == [(48, 64)] * 3
+    file.need = "nothing"
+    stage.give([slate(96, 128, 14 * STEP)], viewer)
+    assert sizes(viewer.taken[-1:]) == [(96, 128)]
     assert stage.inner.close()
 
 

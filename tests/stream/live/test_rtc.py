@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from aiortc import RTCPeerConnection
+from aiortc.rtp import RTCP_PSFB_PLI, RtcpPsfbPacket
 
 from stream.live.clock import SystemClock
 from stream.live.counters import Counters
@@ -16,7 +17,7 @@ from stream.live.rtc_sessions import RtcSession, RtcSessions
 from stream.live.viewer import Viewer
 from stream.live.whep import send_to
 from stream.live.whip import WhipEntrance
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Taking, slate
 from tests.stream.live.rtsp_peer import eventually
 
 pytestmark = pytest.mark.unit
@@ -152,7 +153,7 @@ def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None
         session = RtcSession("id", "desk", RTCPeerConnection())
         await offered(session)
         encoder = viewer_encoder()
-        await send_to(session, encoder, "vp8")
+        await send_to(session, encoder)
         connection = session.connection
         await connection.setLocalDescription(await connection.createAnswer())
         lines = connection.localDescription.sdp.splitlines()
@@ -169,10 +170,37 @@ def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None
     asyncio.run(watch())
 
 
+def test_lost_packet_of_a_viewer_asks_the_encoder_for_a_key_frame() -> None:
+    async def watch() -> None:
+        session, encoder, taker = (
+            RtcSession("id", "desk", RTCPeerConnection()),
+            viewer_encoder(),
+            Taking(),
+        )
+        encoder.add(taker)
+        await offered(session)
+        await send_to(session, encoder)
+        sender = next(
+            one.sender for one in session.connection.getTransceivers() if one.kind == "video"
+        )
+        loss = RtcpPsfbPacket(fmt=RTCP_PSFB_PLI, ssrc=1, media_ssrc=sender._ssrc)
+        for number in range(8):
+            encoder.offer(slate(48, 64, number * 9000))
+            assert eventually(lambda wanted=number + 1: len(taker.taken) == wanted)  # type: ignore[misc]
+            await sender._handle_rtcp_packet(loss)
+        keys = [one.pts // 9000 for one in taker.taken if one.is_key]
+        assert keys == [0, 5], "half a second later at the earliest"
+        session.on_end()
+        await session.connection.close()
+        assert encoder.close()
+
+    asyncio.run(watch())
+
+
 def test_data_channel_is_refused_to_viewers_and_publishers() -> None:
     async def ask() -> None:
         encoder, entrance = viewer_encoder(), WhipEntrance(Counters(), 2, 10**6, SystemClock())
-        for answer in (lambda one: send_to(one, encoder, "vp8"), entrance.receive_from):
+        for answer in (lambda one: send_to(one, encoder), entrance.receive_from):
             session = RtcSession("id", "desk", RTCPeerConnection())
             await offered(session, has_data=True)
             with pytest.raises(OfferRefused, match="data channel"):
