@@ -28,6 +28,7 @@ from stream.live.live_anonymizer import LiveAnonymizers
 from stream.live.live_stream import Liveliness, LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
+from stream.live.output import NO_SIGNAL
 from stream.live.recording import RecordingSink, Retention, recording_folder
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import PictureSink, SinkLane
@@ -258,7 +259,7 @@ def _slate(stream: str, height: int, width: int, ticks: int) -> Composite:
         pts=ticks,
         time_base=Timeline.TIME_BASE,
         index=0,
-        cause="no signal",
+        cause=NO_SIGNAL,
         stream=stream,
     )
     mark(slate, MarkStyle("waiting for video", "top-left", 0.06))

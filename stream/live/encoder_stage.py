@@ -22,6 +22,7 @@ from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions, LiveCodec
 from stream.live.live_encoder import TICKS, EncodedPicture, LiveEncoder, even_size
+from stream.live.output import NO_SIGNAL
 from stream.mailbox import Mailbox
 
 __all__ = ["EncoderStage", "EncoderStages", "Need", "Taker"]
@@ -43,7 +44,7 @@ class Taker(Protocol):
 
     @property
     def keeps_size(self) -> bool:
-        """Cannot follow a change of the picture's size, as a file cannot."""
+        """Begins anew where the picture's size changes, as a file must."""
 
     def offer(self, picture: EncodedPicture) -> None:
         """Takes one picture without blocking; leaves out up to a key frame when behind."""
@@ -89,6 +90,7 @@ class EncoderStage:
         self._is_key_asked = False
         self._key_s = Fraction(-1)
         self._size = (0, 0)
+        self._has_seen_picture = False
         self._hung: list[_Run] = []
         self._run = self._begun()
 
@@ -177,11 +179,16 @@ class EncoderStage:
         return pictures
 
     def _encoder_for(self, run: _Run, composite: Composite) -> LiveEncoder:
-        """A fresh one where there is none, or where the size changed and every taker follows."""
-        if any(taker.keeps_size and taker.need != "nothing" for taker in self._takers):
+        """A fresh one where there is none, or where the size changed and every taker follows.
+
+        A slate before the first picture has a size that nobody knows to be right, so whatever
+        began with it begins anew.
+        """
+        is_kept = any(taker.keeps_size and taker.need != "nothing" for taker in self._takers)
+        size = even_size(composite.picture.height, composite.picture.width)
+        if is_kept and self._has_seen_picture:
             size = self._size
-        else:
-            size = even_size(composite.picture.height, composite.picture.width)
+        self._has_seen_picture |= composite.cause != NO_SIGNAL
         if run.encoder is None or (size != self._size and self._size != (0, 0)):
             return LiveEncoder(self._options, self._codec, self._mark, size)
         return run.encoder

@@ -32,11 +32,13 @@ class EncodedPicture:
         data: H.264 in Annex B form, or one VP8 frame.
         pts: time in units of 1/90000 s; also the decoding time, as there are no B-frames.
         is_key: can be decoded without what went before.
+        size: height and width, px; changes at key frames alone.
     """
 
     data: bytes
     pts: int
     is_key: bool
+    size: tuple[int, int] = (0, 0)
 
 
 class FrameFitter:
@@ -135,7 +137,7 @@ class LiveEncoder:
         for packet in self._context.encode(frame):
             data = (self._mark if packet.is_keyframe else b"") + bytes(packet)
             pts = packet.pts if packet.pts is not None else int(frame.pts or 0)
-            encoded.append(EncodedPicture(data, pts, packet.is_keyframe))
+            encoded.append(EncodedPicture(data, pts, packet.is_keyframe, self.size))
         return encoded
 
     def _opened(self) -> tuple[EncoderChoice, VideoCodecContext]:

@@ -101,22 +101,25 @@ class LowLatencyHls:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        cutter = PartCutter()
+        cutter, size = PartCutter(), (0, 0)
         with suppress(MailboxClosed):
             while True:
                 try:
-                    self._add(self._mailbox.receive(_IDLE_S), cutter)
+                    picture = self._mailbox.receive(_IDLE_S)
+                    if picture.size != size:
+                        cutter, size = self._fresh(cutter), picture.size
+                    self._add(picture, cutter)
                 except MailboxClosed:
                     raise
                 except BaseException as error:
                     # Where nobody asks, what is old must not be shown later.
                     self._counters.add("sink_losses", not isinstance(error, TimeoutError))
-                    cutter.close()
-                    cutter = self._fresh()
+                    self._mailbox.start_over()
+                    cutter = self._fresh(cutter)
         cutter.close()
 
-    def _fresh(self) -> PartCutter:
-        self._mailbox.start_over()
+    def _fresh(self, cutter: PartCutter) -> PartCutter:
+        cutter.close()
         self.window.clear()
         return PartCutter()
 

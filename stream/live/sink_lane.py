@@ -156,15 +156,17 @@ class SinkLane:
 
     def run(self) -> None:
         """Writes until `end` or `abort`."""
+        first: _Moment | None = None
         while not self._stopped.is_set():
             try:
-                self._write_one_connection()
+                first = self._write_one_connection(first or self._mailbox.receive())
             except MailboxCancelled:
                 break
             except MailboxClosed:
                 self._end_gracefully()
                 break
             except BaseException as error:  # one output's fault stays its own
+                first = None
                 self._lost(error)
         self._abort_sink()
 
@@ -178,17 +180,19 @@ class SinkLane:
         self._mailbox.cancel()
         self._abort_sink()
 
-    def _write_one_connection(self) -> None:
-        first = self._mailbox.receive()
+    def _write_one_connection(self, first: _Moment) -> _Moment:
+        """Writes pictures of one size; gives the first of another, with which the next begins."""
         sink = self._sink = self._open()
         self._unproved, moment = 0, first
-        while True:
+        while moment.picture.size == first.picture.size:
             _write(sink, moment)
             self._unproved += 1
             if self._unproved == _PROOF_PICTURES:
                 self._backoff.proved()
                 self._holds()
             moment = self._mailbox.receive()
+        self._end_gracefully()
+        return moment
 
     def _end_gracefully(self) -> None:
         sink, self._sink = self._sink, None

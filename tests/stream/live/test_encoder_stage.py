@@ -32,7 +32,7 @@ from stream.live.turns import Turns
 from stream.live.viewer import Viewer
 from stream.replacement import CoverEveryFace
 from stream.service.url_guard import OpenGate
-from tests.stream.live.fakes import FakeClock, FakeSink, Taking, frame_at, slate
+from tests.stream.live.fakes import FakeClock, FakeSink, Taking, composite_at, frame_at, slate
 from tests.stream.live.rtsp_peer import eventually
 from tests.stream.service.service_bench import engines
 
@@ -231,7 +231,7 @@ def fails(self: LiveEncoder, composite: Composite) -> list[EncodedPicture]:
 def test_size_stays_after_an_encoder_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     stage, taker = Stage(), Taking()
     stage.inner.add(taker)
-    stage.give(composites(1), taker)
+    stage.give([composite_at(0, 48, 64)], taker)
     monkeypatch.setattr(LiveEncoder, "encode", fails)
     stage.inner.offer(slate(96, 128, STEP))
     assert eventually(lambda: stage.counters.counts().get("encoder_faults") == 1)
@@ -298,7 +298,7 @@ def test_size_is_followed_only_while_no_taker_has_to_keep_it() -> None:
     stage, viewer, file = Stage(), Taking(keeps_size=False), Taking("nothing")
     stage.inner.add(viewer)
     stage.inner.add(file)
-    given = [slate(48, 64, 0), slate(96, 128, STEP), slate(47, 64, 2 * STEP)]
+    given = [composite_at(0, 48, 64), slate(96, 128, STEP), slate(47, 64, 2 * STEP)]
     stage.give(given, viewer)
     assert keys(viewer.taken) == [0, 1, 2]
     assert sizes(viewer.taken) == [(48, 64), (96, 128), (48, 64)]
@@ -309,6 +309,25 @@ def test_size_is_followed_only_while_no_taker_has_to_keep_it() -> None:
     stage.give([slate(96, 128, 14 * STEP)], viewer)
     assert sizes(viewer.taken[-1:]) == [(96, 128)]
     assert stage.inner.close()
+
+
+def test_what_began_with_a_slate_begins_anew_once_with_the_size_of_the_first_picture() -> None:
+    stage, sinks = Stage(), [FakeSink(), FakeSink()]
+    script = iter(sinks)
+    lane = SinkLane("out", lambda: next(script), 64, Backoff(1, 8), FakeClock(), Counters())
+    stage.inner.add(lane)
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    for number, size in enumerate([(48, 64), (48, 64), (96, 128), (32, 48)]):
+        given = slate(*size, number * STEP)
+        stage.inner.offer(given if number < 2 else composite_at(number * STEP, *size))
+    stage.inner.offer(slate(32, 48, 9 * STEP))
+    assert stage.inner.close()
+    thread.join(20.0)
+    assert [times(sink.written) for sink in sinks] == [[0, 1], [2, 3, 9]]
+    assert [sizes(sink.written) for sink in sinks] == [[(48, 64)] * 2, [(96, 128)] * 3]
+    assert all(sink.is_finished for sink in sinks)
+    assert lane.taken == 5
 
 
 def test_key_frames_carry_the_mark() -> None:
