@@ -29,6 +29,7 @@ from stream.live.live_stream import Liveliness, LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.output import NO_SIGNAL
+from stream.live.publishing import SinkCodec, codec_for
 from stream.live.recording import RecordingSink, Retention, recording_folder
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import PictureSink, SinkLane
@@ -37,7 +38,6 @@ from stream.live.source_keeper import Persistence
 from stream.live.timeline import Timeline
 from stream.live.turns import Turns
 from stream.live.whip import WhipEntrance
-from stream.marking import sei_nal
 from stream.media import Source
 from stream.methods import method_warning
 from stream.replacement import CoverEveryFace, FaceReplacer
@@ -110,8 +110,8 @@ class Assembly:
             encoders=encoders,
         )
         running = RunningStream(spec, live, anonymizers, entrance, self.clock)
-        for name, open_sink in self._ways_out(spec, encoders):
-            live.add_lane(self._lane(spec, name, open_sink, counters))
+        for name, codec, open_sink in self._ways_out(spec, encoders):
+            live.add_lane(self._lane(spec, name, open_sink, counters), codec)
         self._warn_of_method(spec)
         return running
 
@@ -158,30 +158,34 @@ class Assembly:
 
     def _ways_out(
         self, spec: StreamSpec, encoders: EncoderStages
-    ) -> list[tuple[str, Callable[[], PictureSink]]]:
+    ) -> list[tuple[str, SinkCodec, Callable[[], PictureSink]]]:
+        """Name, codec and maker of every output."""
         is_marked = self.settings.anonymize.privacy.label
         has_sound = spec.audio == "pass"
-        ways: list[tuple[str, Callable[[], PictureSink]]] = []
+        ways: list[tuple[str, SinkCodec, Callable[[], PictureSink]]] = []
         for text in spec.sinks:
             address = address_from_text(text)
             self.gate.admit(address)
+            codec = codec_for(address, self.settings.live.codec)
             make = partial(
-                NetworkSink, address, self.gate, is_marked=is_marked, has_sound=has_sound
+                NetworkSink, address, self.gate, codec, is_marked=is_marked, has_sound=has_sound
             )
-            ways.append((str(address), make))
+            ways.append((str(address), codec, make))
         if spec.record:
             if not self.settings.recording.folder:
                 raise UsageRefused("recording needs recording.folder in the configuration")
+            codec = self.settings.live.codec
             folder = recording_folder(Path(self.settings.recording.folder), spec.name)
             record = partial(
                 RecordingSink,
                 folder,
                 self._retention(),
+                codec=codec,
                 is_marked=is_marked,
                 has_sound=has_sound,
-                want_key=encoders.stage("h264").want_key,
+                want_key=encoders.stage(codec).want_key,
             )
-            ways.append((RECORDING, record))
+            ways.append((RECORDING, codec, record))
         return ways
 
     def _lane(
@@ -207,7 +211,7 @@ class Assembly:
             options,
             self.clock,
             counters,
-            mark=sei_nal() if wanted.privacy.label else b"",
+            is_marked=wanted.privacy.label,
             capacity=live.outbox_frames,
         )
 

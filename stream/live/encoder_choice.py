@@ -11,8 +11,12 @@ from stream.encoders import EncoderChoice, encoder_names, encoder_spelling, is_h
 
 __all__ = ["EncoderOptions", "LiveCodec", "choose_live_encoder"]
 
-LiveCodec = Literal["h264", "vp8"]
-_SOFTWARE: Final[dict[LiveCodec, str]] = {"h264": "libx264", "vp8": "libvpx"}
+LiveCodec = Literal["h264", "hevc", "vp8"]
+_SOFTWARE: Final[dict[LiveCodec, str]] = {
+    "h264": "libx264",
+    "hevc": "libx265",
+    "vp8": "libvpx",
+}
 _NEVER: Final = "65535"
 """Spacing of key frames, in frames, that no encoder reaches: they are asked for one by one."""
 
@@ -82,14 +86,21 @@ def _options_of(name: str, options: EncoderOptions) -> tuple[tuple[str, str], ..
     elif name == "libx264":
         chosen |= bits | {"preset": options.speed, "tune": "zerolatency", "crf": "23"}
         chosen |= {"profile": "baseline", "forced-idr": "1"}
+    elif name == "libx265":
+        rate = str(options.bitrate_kbps)
+        inner = {"vbv-maxrate": rate, "vbv-bufsize": rate, "pools": str(options.threads)}
+        inner |= {"log-level": "none", "repeat-headers": "1"}
+        chosen |= {"preset": "ultrafast", "tune": "zerolatency", "crf": "26", "forced-idr": "1"}
+        chosen["x265-params"] = ":".join(f"{key}={value}" for key, value in inner.items())
     elif name.endswith("_nvenc"):
         chosen |= bits | {"preset": "p4", "tune": "ull", "rc": "vbr", "cq": "23", "b": "0"}
-        chosen |= {"profile": "baseline", "bf": "0", "delay": "0", "zerolatency": "1"}
-        chosen |= {"forced-idr": "1"}
+        chosen |= {"bf": "0", "delay": "0", "zerolatency": "1", "forced-idr": "1"}
     elif name.endswith("_qsv"):
         chosen |= bits | {"preset": "veryfast", "b": f"{options.bitrate_kbps}k", "bf": "0"}
-        chosen |= {"profile": "baseline", "async_depth": "1", "forced_idr": "1"}
+        chosen |= {"async_depth": "1", "forced_idr": "1"}
     else:
-        chosen |= {"b": f"{options.bitrate_kbps}k", "profile": "baseline", "bf": "0"}
+        chosen |= {"b": f"{options.bitrate_kbps}k", "bf": "0"}
         chosen |= {"realtime": "1"} if name.endswith("_videotoolbox") else {}
+    if name.startswith("h264_"):
+        chosen["profile"] = "baseline"
     return tuple(sorted(chosen.items()))

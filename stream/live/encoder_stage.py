@@ -63,7 +63,7 @@ class EncoderStage:
         stream: name of the stream, for logs and the thread's name.
         codec: of all takers.
         options: of the encoder.
-        mark: bytes before H.264 key frames.
+        is_marked: key frames carry the machine-readable mark; see `LiveEncoder`.
         capacity: most composites waiting; the oldest is dropped when full. More rides out
             slower pictures, fewer holds less delay.
         clock: tells how long an encode lasts.
@@ -75,12 +75,13 @@ class EncoderStage:
         stream: str,
         codec: LiveCodec,
         options: EncoderOptions,
-        mark: bytes,
         capacity: int,
         clock: Clock,
         counters: Counters,
+        *,
+        is_marked: bool = False,
     ) -> None:
-        self._stream, self._codec, self._mark = stream, codec, mark
+        self._stream, self._codec, self._is_marked = stream, codec, is_marked
         self._options = options
         self._clock, self._counters = clock, counters
         self._mailbox = Mailbox[Composite](capacity, on_full="drop_oldest")
@@ -190,7 +191,7 @@ class EncoderStage:
             size = self._size
         self._has_seen_picture |= composite.cause != NO_SIGNAL
         if run.encoder is None or (size != self._size and self._size != (0, 0)):
-            return LiveEncoder(self._options, self._codec, self._mark, size)
+            return LiveEncoder(self._options, self._codec, is_marked=self._is_marked, size=size)
         return run.encoder
 
     def _is_key_due(self, time_s: Fraction) -> bool:
@@ -237,7 +238,7 @@ class EncoderStages:
         options: of the encoders.
         clock: see `EncoderStage`.
         counters: see `EncoderStage`.
-        mark: bytes to put before every H.264 key frame; empty for none.
+        is_marked: see `EncoderStage`.
         capacity: see `EncoderStage`.
     """
 
@@ -248,11 +249,11 @@ class EncoderStages:
         clock: Clock,
         counters: Counters,
         *,
-        mark: bytes = b"",
+        is_marked: bool = False,
         capacity: int = 8,
     ) -> None:
         self._stream, self._clock, self._counters = stream, clock, counters
-        self._mark, self._capacity = mark, capacity
+        self._is_marked, self._capacity = is_marked, capacity
         self._lock = threading.Lock()
         self._stages: dict[LiveCodec, EncoderStage] = {}
         self.options = options
@@ -270,10 +271,10 @@ class EncoderStages:
                     self._stream,
                     codec,
                     self.options,
-                    self._mark,
                     self._capacity,
                     self._clock,
                     self._counters,
+                    is_marked=self._is_marked,
                 )
             return self._stages[codec]
 

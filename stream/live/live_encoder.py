@@ -14,6 +14,7 @@ from av.video.frame import VideoFrame
 from engines.compositor import Composite
 from stream.encoders import EncoderChoice
 from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
+from stream.marking import sei_nal
 from stream.planes import frame_from_picture
 
 __all__ = ["TICKS", "EncodedPicture", "FrameFitter", "LiveEncoder", "even_size"]
@@ -29,7 +30,7 @@ class EncodedPicture:
     """One encoded composite.
 
     Attributes:
-        data: H.264 in Annex B form, or one VP8 frame.
+        data: H.264 or H.265 in Annex B form, or one VP8 frame.
         pts: time in units of 1/90000 s; also the decoding time, as there are no B-frames.
         is_key: can be decoded without what went before.
         size: height and width, px; changes at key frames alone.
@@ -89,8 +90,8 @@ class LiveEncoder:
 
     Args:
         options: rate, spacing of key frames, effort, and which encoder.
-        codec: `h264` (baseline, Annex B) or `vp8`.
-        mark: bytes to put before every H.264 key frame, such as `marking.sei_nal()`.
+        codec: `h264` (baseline, Annex B), `hevc` (Annex B) or `vp8`.
+        is_marked: puts `marking.sei_nal` before every key frame; VP8 has no place for it.
         size: see `FrameFitter`.
     """
 
@@ -98,12 +99,13 @@ class LiveEncoder:
         self,
         options: EncoderOptions,
         codec: LiveCodec = "h264",
-        mark: bytes = b"",
+        *,
+        is_marked: bool = False,
         size: tuple[int, int] = (0, 0),
     ) -> None:
         self._options = options
         self._codec: LiveCodec = codec
-        self._mark = mark if codec == "h264" else b""
+        self._mark = sei_nal(codec) if is_marked and codec != "vp8" else b""
         self._fitter = FrameFitter(options, size)
         self._context: VideoCodecContext | None = None
         self.choice: EncoderChoice | None = None

@@ -14,7 +14,7 @@ from engines.types import Frame
 from stream.live.anonymizing import AnonymizerFactory, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters, Event, Latency
-from stream.live.encoder_choice import EncoderOptions
+from stream.live.encoder_choice import EncoderOptions, LiveCodec
 from stream.live.encoder_stage import EncoderStages
 from stream.live.engine_trouble import EngineTrouble
 from stream.live.frame_worker import Arrival, FrameWorker
@@ -166,13 +166,13 @@ class LiveStream:
         """Takes another source than the one given; before `start` alone."""
         self._keeper.replace_connect(connect)
 
-    def add_lane(self, lane: SinkLane) -> None:
+    def add_lane(self, lane: SinkLane, codec: LiveCodec = "h264") -> None:
         """Adds an output of encoded pictures; it runs until the stream stops."""
         thread = threading.Thread(
             target=lane.run, name=f"{self.name}-sink-{len(self._lanes)}", daemon=True
         )
         self._lanes[lane] = thread
-        self.encoders.stage("h264").add(lane)
+        self.encoders.stage(codec).add(lane)
         if self._shelf is not None:
             self.output.add_ear(lane)
         thread.start()

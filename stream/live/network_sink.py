@@ -10,7 +10,7 @@ from stream.live.address import Address, Gate
 from stream.live.errors import SinkLost
 from stream.live.library_errors import reason_of
 from stream.live.live_encoder import EncodedPicture
-from stream.live.publishing import Outgoing, outgoing_to
+from stream.live.publishing import Outgoing, SinkCodec, outgoing_to
 from stream.live.sound import Sound, SoundLine
 from stream.marking import CONTAINER_MARK
 
@@ -23,6 +23,7 @@ class NetworkSink:
     Args:
         address: where to publish; a file ending in `.m3u8` makes HLS with fMP4 segments.
         gate: decides whether it may be reached.
+        codec: of the pictures.
         is_marked: adds the machine-readable mark to the metadata.
         timeout_s: for connecting.
         has_sound: there is a track of sound, fed by `write_sound`.
@@ -32,13 +33,14 @@ class NetworkSink:
         self,
         address: Address,
         gate: Gate,
+        codec: SinkCodec = "h264",
         *,
         is_marked: bool = True,
         timeout_s: float = 5.0,
         has_sound: bool = False,
     ) -> None:
         self._address = address
-        self._gate = gate
+        self._gate, self._codec = gate, codec
         self._metadata = CONTAINER_MARK if is_marked else {}
         self._timeout_s = timeout_s
         self._has_sound = has_sound
@@ -60,6 +62,7 @@ class NetworkSink:
                     self._gate,
                     self._metadata,
                     self._timeout_s,
+                    self._codec,
                     has_sound=self._has_sound,
                 )
                 if self._is_aborted:

@@ -17,6 +17,7 @@ from engines.errors import KveilError
 from stream.live.errors import AddressRefused, SinkLost
 from stream.live.live_encoder import TICKS, EncodedPicture
 from stream.live.packet_muxer import PacketMuxer
+from stream.live.publishing import SinkCodec
 from stream.live.sound import Sound, SoundLine
 from stream.marking import CONTAINER_MARK
 
@@ -65,6 +66,7 @@ class RecordingSink:
         folder: of this stream.
         retention: lengths and ages.
         wall: present time, for names and ages.
+        codec: of the pictures.
         is_marked: adds the machine-readable mark to the metadata.
         has_sound: there is a track of sound, fed by `write_sound`.
         want_key: asks for a key frame, with which the next file can begin.
@@ -76,6 +78,7 @@ class RecordingSink:
         retention: Retention | None = None,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
+        codec: SinkCodec = "h264",
         is_marked: bool = True,
         has_sound: bool = False,
         want_key: Callable[[], None] = lambda: None,
@@ -83,6 +86,7 @@ class RecordingSink:
         self._folder = folder
         self._retention = retention or Retention()
         self._wall = wall
+        self._codec: SinkCodec = codec
         self._has_sound = has_sound
         self._line = SoundLine()
         self._metadata = CONTAINER_MARK if is_marked else {}
@@ -156,7 +160,8 @@ class RecordingSink:
         self.delete_old()
         stamp = self._wall().strftime("%Y%m%dT%H%M%S%fZ")
         self._path = self._folder / f"{stamp}.mp4{_PARTIAL}"
-        self._muxer, self._began = PacketMuxer(self._opened, has_sound=self._has_sound), pts
+        self._muxer = PacketMuxer(self._opened, self._codec, has_sound=self._has_sound)
+        self._began = pts
 
     def _opened(self) -> OutputContainer:
         assert self._path is not None

@@ -214,6 +214,7 @@ class SinkLane:
         self._counters.add("sink_losses")
         self._is_away = True
         self._clock.wait(self._stopped, self._backoff.next_s())
+        self._heard.clear()
         self._mailbox.start_over()
         self._is_away = False
 

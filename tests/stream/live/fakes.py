@@ -12,7 +12,7 @@ import numpy as np
 from engines.compositor import Composite, compose, compose_slate, compose_unknown
 from engines.pictures import picture_from_bgr
 from engines.types import Frame
-from stream.live.encoder_choice import EncoderOptions
+from stream.live.encoder_choice import EncoderOptions, LiveCodec
 from stream.live.encoder_stage import Need
 from stream.live.errors import SourceLost
 from stream.live.live_encoder import EncodedPicture, LiveEncoder
@@ -172,10 +172,15 @@ class Encoding:
     """Encodes composites for a sink alone."""
 
     def __init__(
-        self, sink: PictureSink, options: EncoderOptions | None = None, mark: bytes = b""
+        self,
+        sink: PictureSink,
+        options: EncoderOptions | None = None,
+        codec: LiveCodec = "h264",
+        *,
+        is_marked: bool = False,
     ) -> None:
         self._sink = sink
-        self._encoder = LiveEncoder(options or EncoderOptions(), "h264", mark)
+        self._encoder = LiveEncoder(options or EncoderOptions(), codec, is_marked=is_marked)
 
     def write(self, composite: Composite) -> None:
         for picture in self._encoder.encode(composite):

@@ -26,10 +26,12 @@ from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
 from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.live_encoder import EncodedPicture, LiveEncoder
+from stream.live.publishing import SinkCodec
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import SinkLane
 from stream.live.turns import Turns
 from stream.live.viewer import Viewer
+from stream.marking import mark_in_bitstream
 from stream.replacement import CoverEveryFace
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import FakeClock, FakeSink, Taking, composite_at, frame_at, slate
@@ -60,7 +62,7 @@ class Stage:
 
     def __init__(self, codec: LiveCodec = "h264", options: EncoderOptions = OPTIONS) -> None:
         self.counters, self.clock = Counters(), FakeClock()
-        self.inner = EncoderStage("cam", codec, options, b"", 512, self.clock, self.counters)
+        self.inner = EncoderStage("cam", codec, options, 512, self.clock, self.counters)
 
     def give(self, given: Sequence[Composite], *takers: Taking) -> None:
         """Waits until every one of the takers has got a picture for each composite."""
@@ -331,12 +333,13 @@ def test_what_began_with_a_slate_begins_anew_once_with_the_size_of_the_first_pic
 
 
 def test_key_frames_carry_the_mark() -> None:
-    stages = EncoderStages("cam", OPTIONS, FakeClock(), Counters(), mark=b"\0\0\1\x06mark")
-    taker = Taking()
-    stages.stage("h264").add(taker)
+    stages = EncoderStages("cam", OPTIONS, FakeClock(), Counters(), is_marked=True)
+    takers: dict[LiveCodec, Taking] = {"h264": Taking(), "hevc": Taking()}
+    for codec, taker in takers.items():
+        stages.stage(codec).add(taker)
     stages.offer(slate(48, 64, 0))
     assert not stages.close()
-    assert taker.taken[0].data.startswith(b"\0\0\1\x06mark")
+    assert all(mark_in_bitstream(taker.taken[0].data) for taker in takers.values())
 
 
 def passing(*fit: str) -> Callable[..., bool]:
@@ -363,6 +366,8 @@ def test_software_passes_the_test_that_hardware_has_to_pass() -> None:
         {"x264-params": "bframes=2"},  # and out of order
         {"x264-params": "repeat-headers=0"},  # key frames without their headers
     )
+    hevc = choose_live_encoder("hevc", EncoderOptions(encoder="software"), 48, 64)
+    assert passes_live_test("libx265", "yuv420p", 64, 48, hevc.options)
     for more in ({}, *unfit):
         given = tuple(sorted((options | more).items()))
         assert passes_live_test("libx264", "yuv420p", 64, 48, given) == (not more), more
@@ -396,11 +401,13 @@ def _choice(stage: EncoderStage) -> EncoderChoice:
     return choice
 
 
-def assembled(folder: Path) -> RunningStream:
-    settings = ServiceSettings(live=Live(fps=10), recording=Recording(folder=str(folder / "kept")))
+def assembled(folder: Path, codec: SinkCodec = "h264", *more: str) -> RunningStream:
+    settings = ServiceSettings(
+        live=Live(fps=10, codec=codec), recording=Recording(folder=str(folder / "kept"))
+    )
     spec = StreamSpec(
         name="desk",
-        sinks=(str(folder / "a" / "live.m3u8"), str(folder / "b" / "live.m3u8")),
+        sinks=(str(folder / "a" / "live.m3u8"), str(folder / "b" / "live.m3u8"), *more),
         record=True,
     )
     assembly = Assembly(
@@ -448,3 +455,17 @@ def test_stream_with_every_kind_of_output_is_encoded_once_per_codec(
     assert time.monotonic() - began < 30.0
     with av.open(str(next((tmp_path / "kept").rglob("*.mp4")))) as recording:
         assert len(list(recording.decode(video=0))) >= 2
+
+
+def test_outputs_in_hevc_leave_rtmp_viewers_and_players_their_h264(tmp_path: Path) -> None:
+    running, loop = (
+        assembled(tmp_path, "hevc", "rtmp://127.0.0.1:9/live/key"),
+        asyncio.new_event_loop(),
+    )
+    stages = running.live.encoders
+    stages.stage("h264").add(Viewer(loop))
+    assert running.hls in stages.stage("h264").takers
+    assert [len(stages.stage(codec).takers) for codec in ("h264", "hevc")] == [3, 3]
+    assert running.viewers == 1
+    assert not running.stop()
+    loop.close()

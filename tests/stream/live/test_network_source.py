@@ -20,6 +20,7 @@ from stream.live.errors import AddressRefused, SourceLost
 from stream.live.http_reader import HttpOpener
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.publishing import SinkCodec
 from stream.live.transports import RtspTransport
 from stream.service.url_guard import Allowance, OpenGate, UrlGuard
 from tests.clips import Clip, made_clip
@@ -142,10 +143,11 @@ def test_credentials_of_a_publication_are_seen_in_no_process() -> None:
     assert "s3cret" not in seen
 
 
-def test_published_stream_can_be_watched_and_says_goodbye() -> None:
-    with rtsp_peer() as peer:
-        sink = NetworkSink(peer.address("out"), OpenGate())
-        encoding = Encoding(sink)
+@pytest.mark.parametrize(("codec", "takes"), [("h264", "h264"), ("hevc", "h265")])
+def test_published_stream_can_be_watched_and_says_goodbye(codec: SinkCodec, takes: str) -> None:
+    with rtsp_peer("--takes", takes) as peer:
+        sink = NetworkSink(peer.address("out"), OpenGate(), codec)
+        encoding = Encoding(sink, codec=codec)
         stop = threading.Event()
 
         def publish() -> None:

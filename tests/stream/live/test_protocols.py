@@ -17,8 +17,9 @@ from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused, SinkLost, SourceLost
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.publishing import SinkCodec
 from stream.live.srt_bridge import srt_library
-from stream.marking import mark_in_bitstream, sei_nal
+from stream.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import Encoding, slate
 from tests.stream.live.publishing import publishing
@@ -55,9 +56,10 @@ def frames_of(address: str, number: int) -> int:
     return count
 
 
-def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path) -> None:
-    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate())
-    encoding = Encoding(sink, mark=sei_nal())
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path, codec: SinkCodec) -> None:
+    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate(), codec)
+    encoding = Encoding(sink, codec=codec, is_marked=True)
     for number in range(120):
         encoding.write(slate(90, 160, number * 3600))
     sink.finish()
@@ -135,11 +137,12 @@ def test_rtmp_stream_that_nobody_publishes_is_told_in_one_line() -> None:
     assert "\n" not in str(lost.value)
 
 
-def test_srt_goes_out_and_comes_in() -> None:
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_srt_goes_out_and_comes_in(codec: SinkCodec) -> None:
     if srt_library() is None:
         pytest.skip("needs SRT: apt-get install libsrt1.5-gnutls")
     port = free_port()
-    with publishing(f"srt://127.0.0.1:{port}?mode=caller"):
+    with publishing(f"srt://127.0.0.1:{port}?mode=caller", codec):
         assert frames_of(f"srt://127.0.0.1:{port}?mode=listener", 10) == 10
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused
+from stream.live.publishing import SinkCodec
 from stream.live.recording import RecordingSink, Retention, recording_folder
-from stream.marking import mark_in_bitstream, sei_nal
+from stream.marking import mark_in_bitstream
 from tests.stream.live.fakes import Encoding, slate
 
 pytestmark = pytest.mark.unit
@@ -26,8 +27,8 @@ class Wall:
         return self.time
 
 
-def record(sink: RecordingSink, frames: int) -> None:
-    encoding = Encoding(sink, EncoderOptions(fps=15), sei_nal())
+def record(sink: RecordingSink, frames: int, codec: SinkCodec = "h264") -> None:
+    encoding = Encoding(sink, EncoderOptions(fps=15), codec, is_marked=True)
     for number in range(frames):
         encoding.write(slate(90, 160, number * 6000))
 
@@ -38,9 +39,10 @@ def test_name_that_could_lead_out_of_the_folder_is_refused(tmp_path: Path, name:
         recording_folder(tmp_path, name)
 
 
-def test_files_roll_at_key_frames_and_play(tmp_path: Path) -> None:
-    sink = RecordingSink(tmp_path, Retention(segment_s=2.0), Wall())
-    record(sink, 75)
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_files_roll_at_key_frames_and_play(tmp_path: Path, codec: SinkCodec) -> None:
+    sink = RecordingSink(tmp_path, Retention(segment_s=2.0), Wall(), codec=codec)
+    record(sink, 75, codec)
     sink.finish()
     files = sorted(tmp_path.iterdir())
     assert [file.suffix for file in files] == [".mp4"] * 3
@@ -48,6 +50,7 @@ def test_files_roll_at_key_frames_and_play(tmp_path: Path) -> None:
     for file in files:
         with av.open(str(file)) as container:
             assert "digitalSourceType" in container.metadata["comment"]
+            assert container.streams.video[0].codec_context.name == codec
             frames += sum(1 for _ in container.decode(video=0))
         assert mark_in_bitstream(file.read_bytes())
     assert frames == 75

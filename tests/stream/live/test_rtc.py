@@ -145,7 +145,7 @@ async def offered(session: RtcSession, *, has_data: bool = False) -> None:
 
 
 def viewer_encoder() -> EncoderStage:
-    return EncoderStage("desk", "vp8", EncoderOptions(), b"", 8, SystemClock(), Counters())
+    return EncoderStage("desk", "vp8", EncoderOptions(), 8, SystemClock(), Counters())
 
 
 def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None:
