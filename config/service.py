@@ -168,7 +168,7 @@ class Live(Section):
     inbox_frames: Annotated[int, Field(ge=1, le=64)] = 2
     """Decoded frames that may wait; the oldest is dropped. More delay, fewer drops."""
     outbox_frames: Annotated[int, Field(ge=1, le=256)] = 8
-    """Finished pictures that may wait for one output; the oldest is dropped."""
+    """Finished pictures that may wait for an encoder; the oldest is dropped."""
     stall_s: Seconds = 5.0
     """Silence of a source after which it is connected again."""
     reconnect_first_s: Seconds = 0.5
@@ -189,6 +189,9 @@ class Live(Section):
     """Width of the slate before the first picture, px."""
     fps: Annotated[int, Field(ge=1, le=120)] = 25
     """Nominal rate for the encoders; pictures leave when they come."""
+    codec: Literal["h264", "hevc"] = "h264"
+    """Coding of outputs: H.265 needs less of the line and more of the processor, where no GPU has
+    an encoder. RTMP, viewers and low-latency HLS get H.264 all the same, by a second encoder."""
     bitrate_kbps: Annotated[int, Field(ge=100, le=100_000)] = 4000
     """Ceiling of each output's bit rate."""
     keyframe_s: Seconds = 1.0

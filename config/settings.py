@@ -142,7 +142,8 @@ class Output(Section):
     """How the result is written."""
 
     encoder: str = "auto"
-    """`auto`: hardware where it passes its test, else software; or a name such as `libx264`."""
+    """`auto`: hardware where it passes its test, else software; or a name such as `libx264`.
+    Live streams too, which use software where the one that is named does not work."""
     codec: Literal["same", "h264", "hevc", "av1", "vp9", "vp8", "mjpeg"] = "same"
     """`same` keeps the coding of the input where the file can hold it. H.264 is the fastest:
     software HEVC and AV1 take several times as long."""

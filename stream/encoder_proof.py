@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
 import av
 from av.codec.context import CodecContext
+from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
+from av.video.stream import VideoStream
 
-__all__ = ["encodes", "known_formats", "passes_test_encode"]
+__all__ = ["encodes", "known_formats", "passes_live_test", "passes_test_encode"]
 
 os.environ.setdefault("SVT_LOG", "1")
 
 _TEST_PICTURES: Final = 5
 _TEST_RATE: Final = Fraction(25)
+_KEY_AT: Final = 3
+_INTRA, _DELTA = 1, 0
 
 
 @lru_cache(maxsize=64)
@@ -85,15 +90,64 @@ def passes_test_encode(
         decoder.extradata = context.extradata
         packets = []
         for pts in range(_TEST_PICTURES):
-            frame = av.VideoFrame(width, height, pixel_format)
-            for plane in frame.planes:
-                plane.update(bytes([96 + pts]) * plane.buffer_size)
-            frame.pts, frame.time_base = pts, 1 / rate
-            packets += context.encode(frame)
+            packets += context.encode(_test_picture(pixel_format, width, height, pts, rate))
         packets += context.encode(None)
-        pictures = [image for packet in packets for image in decoder.decode(packet)]
-        pictures += decoder.decode(None)
+        return _decoded_sizes(decoder, packets) == [(width, height)] * _TEST_PICTURES
     except (av.FFmpegError, ValueError, NotImplementedError):
         return False
-    sizes = {(image.width, image.height) for image in pictures}
-    return len(pictures) == _TEST_PICTURES and sizes == {(width, height)}
+
+
+@lru_cache(maxsize=64)
+def passes_live_test(
+    name: str,
+    pixel_format: str,
+    width: int,
+    height: int,
+    options: tuple[tuple[str, str], ...],
+    rate: Fraction = _TEST_RATE,
+) -> bool:
+    """Whether an encoder gives each picture at once, and key frames that need nothing before.
+
+    What joins a live stream begins at a key frame that was asked for, without any header from
+    elsewhere. So such a frame must come when it is asked for, and a decoder that knows nothing
+    must take it and what follows.
+
+    >>> slow, quick = (), (("tune", "zerolatency"), ("forced-idr", "1"))
+    >>> [passes_live_test("libx264", "yuv420p", 64, 48, one) for one in (slow, quick)]
+    [False, True]
+    """
+    try:
+        context = _opened(name, pixel_format, width, height, options, rate)
+        packets = []
+        for pts in range(_TEST_PICTURES):
+            frame = _test_picture(pixel_format, width, height, pts, rate)
+            frame.pict_type = _INTRA if pts in (0, _KEY_AT) else _DELTA
+            packets += context.encode(frame)
+        told = [(packet.pts, packet.is_keyframe) for packet in packets]
+        if told != [(pts, pts in (0, _KEY_AT)) for pts in range(_TEST_PICTURES)]:
+            return False
+        decoder = CodecContext.create(context.codec.canonical_name, "r")
+        assert isinstance(decoder, VideoCodecContext)
+        left = _TEST_PICTURES - _KEY_AT
+        return _decoded_sizes(decoder, packets[_KEY_AT:]) == [(width, height)] * left
+    except (av.FFmpegError, ValueError, NotImplementedError):
+        return False
+
+
+def _test_picture(
+    pixel_format: str, width: int, height: int, pts: int, rate: Fraction
+) -> av.VideoFrame:
+    frame = av.VideoFrame(width, height, pixel_format)
+    for plane in frame.planes:
+        plane.update(bytes([96 + pts]) * plane.buffer_size)
+    frame.pts, frame.time_base = pts, 1 / rate
+    return frame
+
+
+def _decoded_sizes(
+    decoder: VideoCodecContext, packets: Sequence[Packet[VideoStream]]
+) -> list[tuple[int, int]]:
+    """Width and height of every picture that a decoder gives of these packets."""
+    pictures = [image for packet in packets for image in decoder.decode(packet)]
+    pictures += decoder.decode(None)
+    return [(image.width, image.height) for image in pictures]

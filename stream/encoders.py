@@ -18,7 +18,14 @@ from stream.errors import OutputNotWritable
 from stream.planes import format_of_picture, picture_format
 from stream.probe import MediaProbe
 
-__all__ = ["EncoderChoice", "choose_encoder", "hardware_encoders"]
+__all__ = [
+    "EncoderChoice",
+    "choose_encoder",
+    "encoder_names",
+    "encoder_spelling",
+    "hardware_encoders",
+    "is_hardware",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +86,14 @@ def choose_encoder(
     """
     height, width = probe.coded_size
     for codec, name, pixel_format in _candidates(probe, container, settings):
-        is_hardware = name not in _SOFTWARE.values()
         options = encoder_options(name, settings, probe)
-        test = passes_test_encode if is_hardware else encodes
+        test = passes_test_encode if is_hardware(name) else encodes
         if test(name, pixel_format, width, height, options, probe.shape.rate):
             quality = _MJPEG_QUANTISER * _LAMBDA if codec == "mjpeg" else None
-            reason = _reason(probe, codec, name, pixel_format, settings, is_hardware)
-            return EncoderChoice(name, codec, pixel_format, options, quality, is_hardware, reason)
+            reason = _reason(probe, codec, name, pixel_format, settings)
+            return EncoderChoice(
+                name, codec, pixel_format, options, quality, is_hardware(name), reason
+            )
     asked = settings.encoder if settings.encoder not in ("auto", "software") else settings.codec
     wanted = "no encoder" if asked == "same" else f"{asked} does not work here, and nothing else"
     raise OutputNotWritable(
@@ -101,11 +109,11 @@ def _candidates(
     pairs = [
         (codec, name)
         for codec in _codecs(probe, container, settings)
-        for name in _names(codec, settings)
+        for name in encoder_names(codec, settings.encoder)
     ]
     for pixel_format in _formats(probe):
         for codec, name in pairs:
-            spelled = _spelled(name, pixel_format)
+            spelled = encoder_spelling(name, pixel_format)
             if spelled is not None:
                 yield codec, name, spelled
 
@@ -116,14 +124,28 @@ def _codecs(probe: MediaProbe, container: Container, settings: EncodeSettings) -
     return sorted(container.codecs, key=lambda codec: codec != probe.codec)
 
 
-def _names(codec: Codec, settings: EncodeSettings) -> tuple[str, ...]:
+def encoder_names(codec: Codec, wanted: str) -> tuple[str, ...]:
+    """Encoders of a coding to try, in this order.
+
+    Args:
+        codec: the coding.
+        wanted: `auto`, `software`, or the name of one; see `EncodeSettings.encoder`.
+
+    >>> encoder_names("h264", "software"), encoder_names("vp8", "h264_nvenc")
+    (('libx264',), ())
+    """
     software, hardware = (_SOFTWARE[codec],), _HARDWARE.get(codec, ())
-    if settings.encoder == "auto":
+    if wanted == "auto":
         return hardware + software
-    if settings.encoder == "software":
+    if wanted == "software":
         return software
-    is_own = settings.encoder == _SOFTWARE[codec] or settings.encoder.startswith(f"{codec}_")
-    return (settings.encoder,) if is_own else ()
+    is_own = wanted == _SOFTWARE[codec] or wanted.startswith(f"{codec}_")
+    return (wanted,) if is_own else ()
+
+
+def is_hardware(name: str) -> bool:
+    """Whether an encoder of these names runs on a GPU or a media engine."""
+    return name not in _SOFTWARE.values()
 
 
 def _formats(probe: MediaProbe) -> Iterator[str]:
@@ -140,7 +162,7 @@ def _formats(probe: MediaProbe) -> Iterator[str]:
             yield format_of_picture(known, depth)
 
 
-def _spelled(name: str, pixel_format: str) -> str | None:
+def encoder_spelling(name: str, pixel_format: str) -> str | None:
     """The encoder's own spelling of a pixel format, None where it cannot take it."""
     known = known_formats(name)
     if name == "gif":
@@ -148,7 +170,7 @@ def _spelled(name: str, pixel_format: str) -> str | None:
     if name == "mjpeg":
         full = pixel_format.replace("yuv4", "yuvj4")
         return full if full in known else None
-    if name not in _SOFTWARE.values():
+    if is_hardware(name):
         return _hardware_spelling(known, pixel_format)
     return pixel_format if pixel_format in known else None
 
@@ -166,10 +188,9 @@ def _reason(
     name: str,
     pixel_format: str,
     settings: EncodeSettings,
-    is_hardware: bool,
 ) -> str:
-    kind = "hardware, passed a test encode" if is_hardware else "software"
-    if settings.encoder == "auto" and not is_hardware and codec in _HARDWARE:
+    kind = "hardware, passed a test encode" if is_hardware(name) else "software"
+    if settings.encoder == "auto" and not is_hardware(name) and codec in _HARDWARE:
         kind = "software, since no hardware encoder passed a test encode"
     parts = [f"{name} ({kind})"]
     if codec != probe.codec and codec == settings.codec:

@@ -14,7 +14,7 @@ __all__ = ["Mailbox", "OnFull", "Receiver", "Sender"]
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
-OnFull = Literal["wait", "drop_oldest"]
+OnFull = Literal["wait", "drop_oldest", "drop_run"]
 
 
 class Sender(Protocol[T_contra]):
@@ -67,6 +67,10 @@ class Mailbox(Generic[T]):
             the receiver; smaller holds less memory and, live, less delay.
         on_full: what `send` does with a full mailbox. `wait`: blocks, nothing is lost
             (files). `drop_oldest`: throws the oldest item away and counts it (live).
+            `drop_run`: for items that need all before them in their run, as pictures need
+            those since their key frame (live). Throws away up to the next run inside; where
+            none is, takes nothing until a run begins, which then takes the place of the rest.
+        begins_run: whether an item begins a run; for `drop_run`, which takes none before.
 
     >>> mailbox = Mailbox[int](capacity=2, on_full="drop_oldest")
     >>> for number in range(5):
@@ -76,7 +80,12 @@ class Mailbox(Generic[T]):
     ([3, 4], 3)
     """
 
-    def __init__(self, capacity: int, on_full: OnFull) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        on_full: OnFull,
+        begins_run: Callable[[T], bool] = lambda _: False,
+    ) -> None:
         if capacity < 1:
             message = f"a mailbox holds at least one item, not {capacity}"
             raise ValueError(message)
@@ -87,6 +96,9 @@ class Mailbox(Generic[T]):
         self._is_closed = False
         self._is_cancelled = False
         self._dropped = 0
+        self._begins_run = begins_run
+        self._is_before_run = on_full == "drop_run"
+        self._has_lost_run = False
 
     @property
     def sender(self) -> Sender[T]:
@@ -109,6 +121,12 @@ class Mailbox(Generic[T]):
         with self._changed:
             return self._dropped
 
+    @property
+    def is_starved(self) -> bool:
+        """Empty, and takes nothing until a run begins: `drop_run` alone."""
+        with self._changed:
+            return self._is_before_run and not self._items
+
     def __len__(self) -> int:
         with self._changed:
             return len(self._items)
@@ -129,17 +147,25 @@ class Mailbox(Generic[T]):
             self._items.clear()
             self._changed.notify_all()
 
+    def start_over(self) -> None:
+        """Forgets what is inside; with `drop_run`, takes nothing until a run begins."""
+        with self._changed:
+            self._items.clear()
+            self._is_before_run, self._has_lost_run = self._on_full == "drop_run", False
+
     def send(self, item: T, timeout_s: float | None = None) -> None:
         """Hands over one item; see `Sender.send`."""
         with self._changed:
             if self._on_full == "wait":
                 self._wait_until(self._may_send, timeout_s, "full")
             self._raise_if_ended(is_sender=True)
-            if len(self._items) >= self._capacity:
-                self._items.popleft()
-                self._dropped += 1
-            self._items.append(item)
-            self._changed.notify_all()
+            if self._on_full == "drop_run":
+                is_taken = self._makes_room_in_run(item)
+            else:
+                is_taken = self._makes_room()
+            if is_taken:
+                self._items.append(item)
+                self._changed.notify_all()
 
     def receive(self, timeout_s: float | None = None) -> T:
         """Takes the oldest item; see `Receiver.receive`."""
@@ -160,6 +186,36 @@ class Mailbox(Generic[T]):
                 return
             yield item
             del item
+
+    def _makes_room(self) -> bool:
+        if len(self._items) >= self._capacity:
+            self._items.popleft()
+            self._dropped += 1
+        return True
+
+    def _makes_room_in_run(self, item: T) -> bool:
+        """Whether there is a place for an item that everything it needs goes before."""
+        begins = self._begins_run(item)
+        if self._is_before_run and begins:
+            self._dropped += len(self._items)
+            self._items.clear()
+            self._is_before_run = False
+        elif len(self._items) >= self._capacity:
+            self._is_before_run = self._has_lost_run = not self._drops_oldest_run(begins)
+        if self._is_before_run:
+            self._dropped += self._has_lost_run
+        return not self._is_before_run
+
+    def _drops_oldest_run(self, is_next_begun: bool) -> bool:
+        """Drops up to the next run, which may begin after what is inside; whether there is one."""
+        inside = enumerate(self._items)
+        place = next((at for at, one in inside if at and self._begins_run(one)), None)
+        if place is None and not is_next_begun:
+            return False
+        for _ in range(len(self._items) if place is None else place):
+            self._items.popleft()
+            self._dropped += 1
+        return True
 
     def _may_send(self) -> bool:
         is_ended = self._is_closed or self._is_cancelled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 __all__ = [
     "CONTAINER_MARK",
@@ -53,20 +53,21 @@ def marked(metadata: Mapping[str, str]) -> dict[str, str]:
     return dict(metadata) | {key: said.get(key, "") + text for key, text in CONTAINER_MARK.items()}
 
 
-def sei_nal() -> bytes:
-    """The H.264 network abstraction unit that carries the mark, with its start code.
+def sei_nal(codec: Literal["h264", "hevc"] = "h264") -> bytes:
+    """The network abstraction unit that carries the mark, with its start code.
 
-    >>> sei_nal()[:6].hex()
-    '000000010605'
+    >>> sei_nal()[:6].hex(), sei_nal("hevc")[:7].hex()
+    ('000000010605', '000000014e0105')
     """
     payload = SEI_UUID.bytes + MARK_TEXT.encode("ascii")
     size = b"\xff" * (len(payload) // 255) + bytes([len(payload) % 255])
-    body = _escaped(b"\x06\x05" + size + payload + b"\x80")
+    head = b"\x06" if codec == "h264" else b"\x4e\x01"
+    body = _escaped(head + b"\x05" + size + payload + b"\x80")
     return b"\x00\x00\x00\x01" + body
 
 
 def mark_in_bitstream(bitstream: bytes) -> bool:
-    """Whether an H.264 elementary stream carries the mark.
+    """Whether an elementary stream of H.264 or H.265 carries the mark.
 
     >>> mark_in_bitstream(b"video" + sei_nal()), mark_in_bitstream(b"video")
     (True, False)

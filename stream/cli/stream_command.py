@@ -36,6 +36,9 @@ def stream(
     ] = "tcp",
     fps: Annotated[int, typer.Option(min=1, max=120, help="Nominal rate of the output.")] = 25,
     bitrate: Annotated[int, typer.Option(min=100, help="Ceiling of the output, kbit/s.")] = 4000,
+    codec: Annotated[
+        Literal["h264", "hevc"], typer.Option(help="Coding of the output; RTMP stays H.264.")
+    ] = "h264",
     audio: Annotated[
         Literal["pass", "drop"], typer.Option(help="Sound; a voice identifies a person too.")
     ] = "drop",
@@ -60,7 +63,7 @@ def stream(
             preset=preset, file=config, flags=given | flags_from_pairs(pairs or [])
         ),
         sources=Sources(rtsp_transport=transport),
-        live=Live(fps=fps, bitrate_kbps=bitrate),
+        live=Live(fps=fps, bitrate_kbps=bitrate, codec=codec),
         recording=Recording(folder="" if "://" in target or ".m3u8" in target else target),
     )
     is_recording = bool(settings.recording.folder)

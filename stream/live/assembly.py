@@ -22,22 +22,23 @@ from stream.live.backoff import Backoff
 from stream.live.bounded_detector import BoundedDetector
 from stream.live.clock import Clock
 from stream.live.counters import Counters
-from stream.live.encoder_share import EncoderShares
+from stream.live.encoder_choice import EncoderOptions
+from stream.live.encoder_stage import EncoderStages
 from stream.live.live_anonymizer import LiveAnonymizers
-from stream.live.live_encoder import EncoderOptions
 from stream.live.live_stream import Liveliness, LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
+from stream.live.output import NO_SIGNAL
+from stream.live.publishing import SinkCodec, codec_for
 from stream.live.recording import RecordingSink, Retention, recording_folder
 from stream.live.running_stream import RunningStream
-from stream.live.sink_lane import SinkLane
+from stream.live.sink_lane import PictureSink, SinkLane
 from stream.live.sound import Hear
 from stream.live.source_keeper import Persistence
 from stream.live.timeline import Timeline
 from stream.live.turns import Turns
 from stream.live.whip import WhipEntrance
-from stream.marking import sei_nal
-from stream.media import Sink, Source
+from stream.media import Source
 from stream.methods import method_warning
 from stream.replacement import CoverEveryFace, FaceReplacer
 
@@ -52,6 +53,8 @@ _Connect = Callable[[Hear | None], Source]
 """Opens a source that gives its sound to whoever is named."""
 _LOG = structlog.get_logger("kveil.assembly")
 _NEVER_S = 1e9
+_WAITING_PICTURES = 64
+"""Encoded pictures that may wait for one output."""
 _MOST_HUNG = 4
 """Searches that may hang before no more are begun."""
 
@@ -89,6 +92,7 @@ class Assembly:
             InputUnreadable: the file to play is not there.
         """
         counters = Counters()
+        encoders = self._encoders(spec, counters)
         anonymizers = self._anonymizers(spec, counters)
         entrance, connect = self._way_in(spec, counters)
         live = LiveStream(
@@ -103,21 +107,11 @@ class Assembly:
             counters,
             has_sound=spec.audio == "pass",
             cover=anonymizers.cover,
+            encoders=encoders,
         )
-        is_marked = self.settings.anonymize.privacy.label
-        encoders = EncoderShares(sei_nal() if is_marked else b"")
-        running = RunningStream(
-            spec,
-            live,
-            anonymizers,
-            entrance,
-            self._encoder_options(),
-            self.clock,
-            encoders,
-            is_marked=is_marked,
-        )
-        for name, open_sink in self._ways_out(spec, encoders):
-            live.add_lane(self._lane(spec, name, open_sink, counters))
+        running = RunningStream(spec, live, anonymizers, entrance, self.clock)
+        for name, codec, open_sink in self._ways_out(spec, encoders):
+            live.add_lane(self._lane(spec, name, open_sink, counters), codec)
         self._warn_of_method(spec)
         return running
 
@@ -163,58 +157,63 @@ class Assembly:
         return None, lambda hear: NetworkSource(address, self.gate, self.clock, options, hear)
 
     def _ways_out(
-        self, spec: StreamSpec, encoders: EncoderShares
-    ) -> list[tuple[str, Callable[[], Sink]]]:
-        options = self._encoder_options()
-        begin = partial(encoders.begin, options, "h264")
+        self, spec: StreamSpec, encoders: EncoderStages
+    ) -> list[tuple[str, SinkCodec, Callable[[], PictureSink]]]:
+        """Name, codec and maker of every output."""
         is_marked = self.settings.anonymize.privacy.label
         has_sound = spec.audio == "pass"
-        ways: list[tuple[str, Callable[[], Sink]]] = []
+        ways: list[tuple[str, SinkCodec, Callable[[], PictureSink]]] = []
         for text in spec.sinks:
             address = address_from_text(text)
             self.gate.admit(address)
+            codec = codec_for(address, self.settings.live.codec)
             make = partial(
-                NetworkSink,
-                address,
-                self.gate,
-                options,
-                is_marked=is_marked,
-                has_sound=has_sound,
-                begin=begin,
+                NetworkSink, address, self.gate, codec, is_marked=is_marked, has_sound=has_sound
             )
-            ways.append((str(address), make))
+            ways.append((str(address), codec, make))
         if spec.record:
             if not self.settings.recording.folder:
                 raise UsageRefused("recording needs recording.folder in the configuration")
+            codec = self.settings.live.codec
             folder = recording_folder(Path(self.settings.recording.folder), spec.name)
             record = partial(
                 RecordingSink,
                 folder,
-                options,
                 self._retention(),
+                codec=codec,
                 is_marked=is_marked,
                 has_sound=has_sound,
-                begin=begin,
+                want_key=encoders.stage(codec).want_key,
             )
-            ways.append((RECORDING, record))
+            ways.append((RECORDING, codec, record))
         return ways
 
     def _lane(
-        self, spec: StreamSpec, name: str, open_sink: Callable[[], Sink], counters: Counters
+        self, spec: StreamSpec, name: str, open_sink: Callable[[], PictureSink], counters: Counters
     ) -> SinkLane:
         live = self.settings.live
         backoff = Backoff(live.reconnect_first_s, live.reconnect_longest_s)
         return SinkLane(
-            name, open_sink, live.outbox_frames, backoff, self.clock, counters, stream=spec.name
+            name, open_sink, _WAITING_PICTURES, backoff, self.clock, counters, stream=spec.name
         )
 
     def _retention(self) -> Retention:
         wanted = self.settings.recording
         return Retention(wanted.segment_s, wanted.keep_hours * 3600, int(wanted.keep_gb * 1e9))
 
-    def _encoder_options(self) -> EncoderOptions:
-        live = self.settings.live
-        return EncoderOptions(live.fps, live.bitrate_kbps, live.keyframe_s)
+    def _encoders(self, spec: StreamSpec, counters: Counters) -> EncoderStages:
+        live, wanted = self.settings.live, self.settings.anonymize
+        options = EncoderOptions(
+            live.fps, live.bitrate_kbps, live.keyframe_s, encoder=wanted.output.encoder
+        )
+        return EncoderStages(
+            spec.name,
+            options,
+            self.clock,
+            counters,
+            is_marked=wanted.privacy.label,
+            capacity=live.outbox_frames,
+        )
 
     def _persistence(self, spec: StreamSpec) -> Persistence:
         live = self.settings.live
@@ -264,7 +263,7 @@ def _slate(stream: str, height: int, width: int, ticks: int) -> Composite:
         pts=ticks,
         time_base=Timeline.TIME_BASE,
         index=0,
-        cause="no signal",
+        cause=NO_SIGNAL,
         stream=stream,
     )
     mark(slate, MarkStyle("waiting for video", "top-left", 0.06))

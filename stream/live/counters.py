@@ -25,6 +25,7 @@ Event = Literal[
     "engine_faults",
     "engine_hangs",
     "worker_deaths",
+    "encoder_faults",
     "sink_losses",
     "viewers_refused",
 ]

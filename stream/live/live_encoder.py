@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 import av
 import numpy as np
@@ -12,42 +12,17 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
 from engines.compositor import Composite
+from stream.encoders import EncoderChoice
+from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
+from stream.marking import sei_nal
 from stream.planes import frame_from_picture
 
-__all__ = ["EncodedPicture", "EncoderOptions", "FrameFitter", "LiveCodec", "LiveEncoder"]
+__all__ = ["TICKS", "EncodedPicture", "FrameFitter", "LiveEncoder", "even_size"]
 
-LiveCodec = Literal["h264", "vp8"]
 TICKS: Final = Fraction(1, 90_000)
-_VP8_OPTIONS: Final = {
-    "deadline": "realtime",
-    "cpu-used": "8",
-    "lag-in-frames": "0",
-    "error-resilient": "default",
-    "static-thresh": "100",
-    "g": "100000",
-}
 _LEAST_STEP: Final = 90  # 1 ms, the coarsest clock of any container used here
 _INTRA: Final = 1
 _DELTA: Final = 0
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderOptions:
-    """How a live output is encoded.
-
-    Attributes:
-        fps: nominal rate, for rate control and key frame spacing.
-        bitrate_kbps: ceiling; larger keeps more detail and needs a wider line.
-        keyframe_s: seconds between key frames; smaller lets viewers in sooner and costs bits.
-        speed: preset of the encoder; slower ones keep more detail at the same rate.
-        threads: of the encoder; more shorten the time of one frame and cost the others theirs.
-    """
-
-    fps: int = 25
-    bitrate_kbps: int = 4000
-    keyframe_s: float = 1.0
-    speed: Literal["ultrafast", "superfast", "veryfast", "faster", "fast"] = "superfast"
-    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +30,16 @@ class EncodedPicture:
     """One encoded composite.
 
     Attributes:
-        data: H.264 in Annex B form, or one VP8 frame.
+        data: H.264 or H.265 in Annex B form, or one VP8 frame.
         pts: time in units of 1/90000 s; also the decoding time, as there are no B-frames.
         is_key: can be decoded without what went before.
+        size: height and width, px; changes at key frames alone.
     """
 
     data: bytes
     pts: int
     is_key: bool
+    size: tuple[int, int] = (0, 0)
 
 
 class FrameFitter:
@@ -73,15 +50,15 @@ class FrameFitter:
 
     Args:
         options: gives the spacing of key frames.
+        size: even height and width, px, where they are set already; else zeros.
     """
 
-    def __init__(self, options: EncoderOptions) -> None:
+    def __init__(self, options: EncoderOptions, size: tuple[int, int] = (0, 0)) -> None:
         self._keyframe_ticks = round(options.keyframe_s / TICKS)
         self._last_pts: int | None = None
         self._key_pts = 0
         self._is_key_wanted = True
-        self.height = 0
-        self.width = 0
+        self.height, self.width = size
 
     def want_key(self) -> None:
         """The next frame becomes a key frame; callable from any thread."""
@@ -91,7 +68,7 @@ class FrameFitter:
         """The frame to encode next."""
         picture = composite.picture
         if not self.height:
-            self.height, self.width = picture.height + picture.height % 2, _even(picture.width)
+            self.height, self.width = even_size(picture.height, picture.width)
         pts = int(composite.pts * composite.time_base / TICKS)
         frame = frame_from_picture(picture, "yuv420p", 0, pts, TICKS)
         if (frame.height, frame.width) != (self.height, self.width):
@@ -112,23 +89,30 @@ class LiveEncoder:
     """Encodes composites, and nothing else, picture by picture.
 
     Args:
-        options: rate, spacing of key frames, effort.
-        codec: `h264` (baseline, Annex B) or `vp8`.
-        mark: bytes to put before every H.264 key frame, such as `marking.sei_nal()`.
+        options: rate, spacing of key frames, effort, and which encoder.
+        codec: `h264` (baseline, Annex B), `hevc` (Annex B) or `vp8`.
+        is_marked: puts `marking.sei_nal` before every key frame; VP8 has no place for it.
+        size: see `FrameFitter`.
     """
 
     def __init__(
-        self, options: EncoderOptions, codec: LiveCodec = "h264", mark: bytes = b""
+        self,
+        options: EncoderOptions,
+        codec: LiveCodec = "h264",
+        *,
+        is_marked: bool = False,
+        size: tuple[int, int] = (0, 0),
     ) -> None:
         self._options = options
         self._codec: LiveCodec = codec
-        self._mark = mark if codec == "h264" else b""
-        self._fitter = FrameFitter(options)
+        self._mark = sei_nal(codec) if is_marked and codec != "vp8" else b""
+        self._fitter = FrameFitter(options, size)
         self._context: VideoCodecContext | None = None
+        self.choice: EncoderChoice | None = None
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width of the encoded picture; (0, 0) before the first."""
+        """Height and width of the encoded picture; zeros before the first."""
         return self._fitter.height, self._fitter.width
 
     def want_key(self) -> None:
@@ -136,48 +120,55 @@ class LiveEncoder:
         self._fitter.want_key()
 
     def encode(self, composite: Composite) -> list[EncodedPicture]:
-        """The encoded form of one composite: usually one picture."""
+        """The encoded form of one composite: usually one picture.
+
+        Raises:
+            TypeError: it is no composite, so nobody says that its faces are gone.
+            av.FFmpegError: the encoder failed.
+        """
+        if not isinstance(composite, Composite):
+            message = f"only a Composite is encoded, not a {type(composite).__name__}"
+            raise TypeError(message)
         frame = self._fitter.fitted(composite)
         if self._context is None:
-            self._context = self._configured()
+            self.choice, self._context = self._opened()
+        assert self.choice is not None
+        if self.choice.pixel_format != frame.format.name:
+            frame = _converted(frame, self.choice.pixel_format)
         encoded = []
         for packet in self._context.encode(frame):
             data = (self._mark if packet.is_keyframe else b"") + bytes(packet)
             pts = packet.pts if packet.pts is not None else int(frame.pts or 0)
-            encoded.append(EncodedPicture(data, pts, packet.is_keyframe))
+            encoded.append(EncodedPicture(data, pts, packet.is_keyframe, self.size))
         return encoded
 
-    def _configured(self) -> VideoCodecContext:
-        name = "libx264" if self._codec == "h264" else "libvpx"
-        context = cast(VideoCodecContext, av.CodecContext.create(name, "w"))
-        context.height, context.width = self.size
-        context.pix_fmt = "yuv420p"
+    def _opened(self) -> tuple[EncoderChoice, VideoCodecContext]:
+        height, width = self.size
+        choice = choose_live_encoder(self._codec, self._options, height, width)
+        context = cast(VideoCodecContext, av.CodecContext.create(choice.name, "w"))
+        context.height, context.width = height, width
+        context.pix_fmt = choice.pixel_format
         context.time_base = TICKS
         context.framerate = Fraction(self._options.fps)
         context.thread_count = self._options.threads
-        if self._codec == "h264":
-            context.options = _h264_options(self._options)
-        else:
-            context.bit_rate = self._options.bitrate_kbps * 1000
-            context.options = dict(_VP8_OPTIONS)
-        return context
+        context.options = dict(choice.options)
+        return choice, context
 
 
-def _h264_options(options: EncoderOptions) -> dict[str, str]:
-    return {
-        "preset": options.speed,
-        "tune": "zerolatency",
-        "profile": "baseline",
-        "crf": "23",
-        "maxrate": f"{options.bitrate_kbps}k",
-        "bufsize": f"{options.bitrate_kbps}k",
-        "g": "100000",
-        "forced-idr": "1",
-    }
+def _converted(frame: VideoFrame, pixel_format: str) -> VideoFrame:
+    """The frame in another format, with its time and type."""
+    other = frame.reformat(format=pixel_format)
+    other.pts, other.time_base, other.pict_type = frame.pts, frame.time_base, frame.pict_type
+    return other
 
 
-def _even(length: int) -> int:
-    return length + length % 2
+def even_size(height: int, width: int) -> tuple[int, int]:
+    """The size in which a picture is encoded.
+
+    >>> even_size(47, 64)
+    (48, 64)
+    """
+    return height + height % 2, width + width % 2
 
 
 def _letterboxed(frame: VideoFrame, height: int, width: int) -> VideoFrame:

@@ -14,6 +14,8 @@ from engines.types import Frame
 from stream.live.anonymizing import AnonymizerFactory, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters, Event, Latency
+from stream.live.encoder_choice import EncoderOptions, LiveCodec
+from stream.live.encoder_stage import EncoderStages
 from stream.live.engine_trouble import EngineTrouble
 from stream.live.frame_worker import Arrival, FrameWorker
 from stream.live.output import Outlet, Output, SlateMaker
@@ -42,7 +44,7 @@ class Liveliness:
             more rides out longer pauses of the engines.
         hold_s: time without a picture after which the slate shows.
         slate_fps: slates per second.
-        hang_s: longest call into the engines before it counts as hung.
+        hang_s: longest call into the engines, or into an encoder, before it counts as hung.
         jump_s: disagreement of the source's clock with ours that counts as a jump.
         slate_shape: height and width of the slate before the first picture, px.
     """
@@ -94,6 +96,7 @@ class LiveStream:
         counters: of this stream; a fresh one by default.
         has_sound: the sound that `hear` is given goes to the outputs.
         cover: covers a frame in full where the anonymizer fails.
+        encoders: of the outputs; ones of the usual options by default.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class LiveStream:
         *,
         has_sound: bool = False,
         cover: FrameCover = compose_unknown,
+        encoders: EncoderStages | None = None,
     ) -> None:
         self.name = name
         self._shelf = SoundShelf() if has_sound else None
@@ -134,6 +138,8 @@ class LiveStream:
             self.counters,
             self._shelf,
         )
+        self.encoders = encoders or EncoderStages(name, EncoderOptions(), clock, self.counters)
+        self.output.add(self.encoders)
         self._keeper = SourceKeeper(
             partial(connect, self.hear if has_sound else None),
             self._deliver,
@@ -160,19 +166,19 @@ class LiveStream:
         """Takes another source than the one given; before `start` alone."""
         self._keeper.replace_connect(connect)
 
-    def add_lane(self, lane: SinkLane) -> None:
-        """Adds a network output; it runs until the stream stops or it is removed."""
+    def add_lane(self, lane: SinkLane, codec: LiveCodec = "h264") -> None:
+        """Adds an output of encoded pictures; it runs until the stream stops."""
         thread = threading.Thread(
             target=lane.run, name=f"{self.name}-sink-{len(self._lanes)}", daemon=True
         )
         self._lanes[lane] = thread
-        self.output.add(lane)
+        self.encoders.stage(codec).add(lane)
         if self._shelf is not None:
             self.output.add_ear(lane)
         thread.start()
 
     def add_outlet(self, outlet: Outlet) -> None:
-        """Adds a taker of pictures that brings its own thread, such as the viewers' encoder."""
+        """Adds a taker of the finished pictures themselves, such as the previews."""
         self.output.add(outlet)
 
     def stop(self, timeout_s: float = 5.0) -> list[str]:
@@ -187,10 +193,10 @@ class LiveStream:
         self._close_inbox()
         self._join("reader", timeout_s)
         self._join("worker", timeout_s)
+        self.output.remove(self.encoders)
+        stuck = self.encoders.close(timeout_s)
         for lane in self._lanes:
-            self.output.remove(lane)
             self.output.remove_ear(lane)
-            lane.finish()
         for lane, thread in self._lanes.items():
             thread.join(timeout_s)
             if thread.is_alive():
@@ -199,7 +205,7 @@ class LiveStream:
         self._turns.forget(self.name)
         self.ended.set()
         everyone = [*self._threads.values(), *self._lanes.values(), *self._hung]
-        return [thread.name for thread in everyone if thread.is_alive()]
+        return stuck + [thread.name for thread in everyone if thread.is_alive()]
 
     def hear(self, sound: Sound) -> None:
         """Takes sound of the source, by the clock of its frames; from any thread."""
@@ -233,6 +239,7 @@ class LiveStream:
             self._keeper.check,
             self._replace_hung_worker,
             self._replace_dead_worker,
+            self._replace_hung_encoders,
             self.output.tick,
             self._engine_trouble.check,
             self._count_bounded_losses,
@@ -306,6 +313,9 @@ class LiveStream:
         self._worker.abandon()
         self._worker = self._new_worker()
         self._spawn("worker", self._worker.run)
+
+    def _replace_hung_encoders(self) -> None:
+        self.encoders.check(self._bounds.hang_s)
 
     def _count_bounded_losses(self) -> None:
         dropped, jumps = self._inbox.dropped, self._timeline.jumps

@@ -6,59 +6,48 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
-from engines.compositor import Composite
 from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
-from stream.live.encoder_share import EncoderShares, Encoding
+from stream.live.encoder_stage import Need
 from stream.live.hls_window import HlsWindow
-from stream.live.live_encoder import EncoderOptions
+from stream.live.live_encoder import TICKS, EncodedPicture
 from stream.live.part_cutter import PartCutter
 from stream.mailbox import Mailbox
-from stream.marking import sei_nal
 
 __all__ = ["LowLatencyHls"]
 
-_WAITING_COMPOSITES = 4
+_WAITING_PICTURES = 64
 _LONGEST_KEYFRAME_S = 2.0
 _PART_S = 0.34
 _IDLE_S = 20.0
 
 
 class LowLatencyHls:
-    """An outlet that encodes and cuts while players ask, and rests when none has for a while.
+    """Cuts a stream's pictures while players ask, and rests when none has for a while.
 
     Args:
         name: of the stream, for the thread's name.
-        options: of the encoder; key frames come every two seconds at least.
+        keyframe_s: spacing of key frames; segments longer than two seconds ask for one.
         clock: tells how long nobody has asked.
         counters: gets faults.
-        is_marked: adds the machine-readable mark to key frames.
-        shares: the encoders of the stream; one of its own where None.
     """
 
-    def __init__(
-        self,
-        name: str,
-        options: EncoderOptions,
-        clock: Clock,
-        counters: Counters,
-        *,
-        is_marked: bool,
-        shares: EncoderShares | None = None,
-    ) -> None:
-        self._shares = shares or EncoderShares(sei_nal() if is_marked else b"")
-        keyframe_s = min(options.keyframe_s, _LONGEST_KEYFRAME_S)
-        self._options = replace(options, keyframe_s=keyframe_s)
+    keeps_size = True
+
+    def __init__(self, name: str, keyframe_s: float, clock: Clock, counters: Counters) -> None:
+        self._keyframe_s = min(keyframe_s, _LONGEST_KEYFRAME_S)
         self._clock = clock
         self._counters = counters
-        self._mailbox = Mailbox[Composite](_WAITING_COMPOSITES, on_full="drop_oldest")
+        self._mailbox = Mailbox[EncodedPicture](
+            _WAITING_PICTURES, on_full="drop_run", begins_run=lambda one: one.is_key
+        )
+        self._key_pts = self._newest_pts = 0
         self._lock = threading.Lock()
         self._asked_s = -1e9
         self._waiting: set[_Bell] = set()
-        self.window = HlsWindow(keyframe_s, _PART_S)
+        self.window = HlsWindow(self._keyframe_s, _PART_S)
         self._thread = threading.Thread(target=self._run, name=f"{name}-hls", daemon=True)
         self._thread.start()
 
@@ -85,47 +74,60 @@ class LowLatencyHls:
             with self._lock:
                 self._waiting.discard(bell)
 
-    def offer(self, composite: Composite) -> None:
-        """Queues a composite while players ask."""
-        if self._clock.now() - self._asked_s < _IDLE_S:
-            with suppress(MailboxClosed):
-                self._mailbox.send(composite)
+    @property
+    def need(self) -> Need:
+        """See `Taker.need`."""
+        if self._clock.now() - self._asked_s >= _IDLE_S:
+            return "nothing"
+        length_s = float((self._newest_pts - self._key_pts) * TICKS)
+        return "key" if self._mailbox.is_starved or length_s >= self._keyframe_s else "next"
 
-    def close(self, timeout_s: float = 5.0) -> bool:
-        """Ends the thread; false if it would not leave."""
+    def offer(self, picture: EncodedPicture) -> None:
+        """Queues a picture."""
+        self._newest_pts = picture.pts
+        if picture.is_key:
+            self._key_pts = picture.pts
+        with suppress(MailboxClosed):
+            self._mailbox.send(picture)
+
+    def end(self) -> None:
+        """No more pictures come; idempotent."""
         self._mailbox.cancel()
+
+    def join(self, timeout_s: float = 5.0) -> bool:
+        """Waits for the thread after `end`; false if it would not leave."""
         self._thread.join(timeout_s)
         self._ring()
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        encoder, cutter = self._fresh()
+        cutter, size = PartCutter(), (0, 0)
         with suppress(MailboxClosed):
             while True:
                 try:
-                    composite = self._mailbox.receive(_IDLE_S)
-                except TimeoutError:  # nobody asks: what is old must not be shown later
-                    cutter.close()
-                    encoder, cutter = self._fresh()
-                    continue
-                try:
-                    self._add(composite, encoder, cutter)
-                except BaseException:  # a fresh encoder takes over
-                    self._counters.add("sink_losses")
-                    cutter.close()
-                    encoder, cutter = self._fresh()
+                    picture = self._mailbox.receive(_IDLE_S)
+                    if picture.size != size:
+                        cutter, size = self._fresh(cutter), picture.size
+                    self._add(picture, cutter)
+                except MailboxClosed:
+                    raise
+                except BaseException as error:
+                    # Where nobody asks, what is old must not be shown later.
+                    self._counters.add("sink_losses", not isinstance(error, TimeoutError))
+                    self._mailbox.start_over()
+                    cutter = self._fresh(cutter)
         cutter.close()
 
-    def _fresh(self) -> tuple[Encoding, PartCutter]:
+    def _fresh(self, cutter: PartCutter) -> PartCutter:
+        cutter.close()
         self.window.clear()
-        return self._shares.begin(self._options, "h264"), PartCutter()
+        return PartCutter()
 
-    def _add(self, composite: Composite, encoder: Encoding, cutter: PartCutter) -> None:
-        for picture in encoder.encode(composite):
-            for fragment in cutter.cut(picture):
-                self.window.initial = cutter.initial
-                if self.window.add(fragment):
-                    self._ring()
+    def _add(self, picture: EncodedPicture, cutter: PartCutter) -> None:
+        for fragment in cutter.cut(picture):
+            self.window.initial = cutter.initial
+            if self.window.add(fragment):
+                self._ring()
 
     def _ring(self) -> None:
         with self._lock:

@@ -1,63 +1,55 @@
-"""Publishes composites by RTSP, RTMP, SRT or HLS, one connection each."""
+"""Publishes encoded pictures by RTSP, RTMP, SRT or HLS, one connection each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 
-from engines.compositor import Composite
 from engines.errors import KveilError
 from stream.live.address import Address, Gate
-from stream.live.encoder_share import Encoding, MakeEncoding
 from stream.live.errors import SinkLost
 from stream.live.library_errors import reason_of
-from stream.live.live_encoder import EncoderOptions, LiveEncoder
-from stream.live.publishing import Outgoing, outgoing_to
+from stream.live.live_encoder import EncodedPicture
+from stream.live.publishing import Outgoing, SinkCodec, outgoing_to
 from stream.live.sound import Sound, SoundLine
-from stream.marking import CONTAINER_MARK, sei_nal
+from stream.marking import CONTAINER_MARK
 
 __all__ = ["NetworkSink"]
 
 
 class NetworkSink:
-    """One connection to a server, or one HLS folder; connects at the first composite.
+    """One connection to a server, or one HLS folder; connects at the first picture.
 
     Args:
         address: where to publish; a file ending in `.m3u8` makes HLS with fMP4 segments.
         gate: decides whether it may be reached.
-        options: of the encoder.
-        is_marked: adds the machine-readable mark to key frames and metadata.
+        codec: of the pictures.
+        is_marked: adds the machine-readable mark to the metadata.
         timeout_s: for connecting.
         has_sound: there is a track of sound, fed by `write_sound`.
-        begin: gives the encoding, where others share it; one of its own where None.
     """
 
     def __init__(
         self,
         address: Address,
         gate: Gate,
-        options: EncoderOptions | None = None,
+        codec: SinkCodec = "h264",
         *,
         is_marked: bool = True,
         timeout_s: float = 5.0,
         has_sound: bool = False,
-        begin: MakeEncoding | None = None,
     ) -> None:
         self._address = address
-        self._gate = gate
+        self._gate, self._codec = gate, codec
         self._metadata = CONTAINER_MARK if is_marked else {}
         self._timeout_s = timeout_s
         self._has_sound = has_sound
         self._line = SoundLine()
-        mark = sei_nal() if is_marked else b""
-        own = partial(LiveEncoder, options or EncoderOptions(), "h264", mark)
-        self._encoder: Encoding = (begin or own)()
         self._outgoing: Outgoing | None = None
         self._is_aborted = False
 
-    def write(self, composite: Composite) -> None:
-        """Encodes and sends one composite.
+    def write(self, picture: EncodedPicture) -> None:
+        """Sends one picture.
 
         Raises:
             AddressRefused: the gate does not let it through.
@@ -70,15 +62,15 @@ class NetworkSink:
                     self._gate,
                     self._metadata,
                     self._timeout_s,
+                    self._codec,
                     has_sound=self._has_sound,
                 )
                 if self._is_aborted:
                     self._outgoing.cut()
-            for picture in self._encoder.encode(composite):
-                self._outgoing.write(picture)
+            self._outgoing.write(picture)
 
     def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
-        """Sends sound; see `Hearing.write_sound`.
+        """Sends sound; see `PictureSink.write_sound`.
 
         Raises:
             SinkLost: the server is gone.

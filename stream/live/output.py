@@ -12,16 +12,18 @@ from stream.live.counters import Counters
 from stream.live.sound import Ear, SoundShelf
 from stream.live.timeline import Timeline
 
-__all__ = ["Outlet", "Output", "SlateMaker"]
+__all__ = ["NO_SIGNAL", "Outlet", "Output", "SlateMaker"]
 
 _PATIENCE = 4.0
 _LEAST_STEP = 90
+NO_SIGNAL = "no signal"
+"""Cause of a slate, by which it is told from pictures."""
 SlateMaker = Callable[[int, int, int], Composite]
 """Makes a slate of height × width pixels at a number of ticks of `Timeline.TIME_BASE`."""
 
 
 class Outlet(Protocol):
-    """Whoever takes the finished pictures of a stream: an encoder, a recording, viewers."""
+    """Whoever takes the finished pictures of a stream: its encoders, previews."""
 
     def offer(self, composite: Composite) -> None:
         """Takes one composite without blocking; drops an older one when it is behind."""

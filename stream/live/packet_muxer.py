@@ -11,6 +11,7 @@ import io
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from typing import Literal
 
 import av
 from av.audio.stream import AudioStream
@@ -27,16 +28,22 @@ _SAMPLE_BYTES = 4
 
 
 class PacketMuxer:
-    """One H.264 track in one container, and one of sound on request.
+    """One track of pictures in one container, and one of sound on request.
 
     Args:
         open_container: opens it for writing; called when the first key frame comes.
+        codec: of the pictures.
         has_sound: adds a track of sound, which then must go on as long as the pictures.
     """
 
     def __init__(
-        self, open_container: Callable[[], OutputContainer], *, has_sound: bool = False
+        self,
+        open_container: Callable[[], OutputContainer],
+        codec: Literal["h264", "hevc"] = "h264",
+        *,
+        has_sound: bool = False,
     ) -> None:
+        self._codec = codec
         self._open = open_container
         self._has_sound = has_sound
         self._sound: AudioStream | None = None
@@ -104,10 +111,12 @@ class PacketMuxer:
         self._drop_template()
 
     def _begin(self, key_frame: bytes, pts: int) -> None:
-        self._template = av.open(io.BytesIO(key_frame), "r", format="h264")
+        self._template = av.open(io.BytesIO(key_frame), "r", format=self._codec)
         container = self._open()
         template = self._template.streams.video[0]
         stream: Stream = container.add_stream_from_template(template, opaque=True)
+        if self._codec == "hevc" and container.format.name in ("mp4", "hls"):
+            stream.codec_context.codec_tag = "hvc1"  # what players of Apple take
         self._stream = stream
         if self._has_sound:
             sound = container.add_stream("aac", SOUND_RATE, layout="stereo")

@@ -4,10 +4,11 @@ The media library connects and says goodbye with the interpreter's lock held, so
 that does not answer would freeze every stream of the process. Here it freezes this process
 alone, which its parent ends.
 
-Standard input: one line of JSON (`url`, `format`, `options`, `metadata`, `has_sound`), then each a
-header (time int64, kind uint8, size uint32, little-endian) and its bytes: kind 1 is a key frame
-and 0 another picture, at a time in 1/90000 s; 2 is sound, at the place of its first sample. The
-address comes this way because arguments and environment can be read by others on the machine.
+Standard input: one line of JSON (`url`, `format`, `options`, `metadata`, `codec`, `has_sound`),
+then each a header (time int64, kind uint8, size uint32, little-endian) and its bytes: kind 1 is a
+key frame and 0 another picture, at a time in 1/90000 s; 2 is sound, at the place of its first
+sample. The address comes this way because arguments and environment can be read by others on the
+machine.
 Standard output: one line if it fails.
 """
 
@@ -42,7 +43,7 @@ def publish(pipe: BinaryIO) -> None:
         container.metadata.update(order["metadata"])
         return container
 
-    muxer = PacketMuxer(open_container, has_sound=order["has_sound"])
+    muxer = PacketMuxer(open_container, order["codec"], has_sound=order["has_sound"])
     while header := pipe.read(HEADER.size):
         time, kind, size = HEADER.unpack(header)
         if size > _LARGEST:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import av
 from av.container import OutputContainer
@@ -23,8 +23,9 @@ from stream.live.publisher import HEADER, SOUND
 from stream.live.relay import Relay
 from stream.live.transports import ROOT, end_process, srt_bridge, srt_failure
 
-__all__ = ["Outgoing", "outgoing_to"]
+__all__ = ["Outgoing", "SinkCodec", "codec_for", "outgoing_to"]
 
+SinkCodec = Literal["h264", "hevc"]
 _GOODBYE_S: Final = 4.0
 _FORMATS: Final = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp"}),
@@ -67,32 +68,43 @@ class Outgoing(Protocol):
         """What is known about why it failed; empty if nothing."""
 
 
+def codec_for(address: Address, wanted: SinkCodec) -> SinkCodec:
+    """The coding in which pictures go to an address: many RTMP servers take H.264 alone."""
+    return "h264" if address.kind == "rtmp" else wanted
+
+
 def outgoing_to(
     address: Address,
     gate: Gate,
     metadata: Mapping[str, str],
     timeout_s: float,
+    codec: SinkCodec = "h264",
     *,
     has_sound: bool = False,
 ) -> Outgoing:
-    """The way out to an address; the gate is asked here.
+    """The way out to an address for pictures of a codec; the gate is asked here.
 
     Raises:
         AddressRefused: the gate does not let it through, or nothing can be published there.
     """
     ips = gate.admit(address)
     if address.kind in ("rtsp", "rtmp"):
-        return _Published(address, Relay(address, ips, timeout_s), metadata, has_sound)
+        return _Published(address, Relay(address, ips, timeout_s), metadata, codec, has_sound)
     if address.kind == "srt":
-        return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata, has_sound)
+        return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata, codec, has_sound)
     if address.kind == "file" and address.path.endswith(".m3u8"):
-        return _Segmented(Path(address.path), metadata, has_sound)
+        return _Segmented(Path(address.path), metadata, codec, has_sound)
     raise AddressRefused(f"cannot publish to {address}; use rtsp, rtmp, srt or a name in .m3u8")
 
 
 class _Published:
     def __init__(
-        self, address: Address, relay: Relay, metadata: Mapping[str, str], has_sound: bool
+        self,
+        address: Address,
+        relay: Relay,
+        metadata: Mapping[str, str],
+        codec: SinkCodec,
+        has_sound: bool,
     ) -> None:
         self._relay = relay
         form, options = _FORMATS[address.kind]
@@ -109,6 +121,7 @@ class _Published:
             "format": form,
             "options": options,
             "metadata": dict(metadata),
+            "codec": codec,
             "has_sound": has_sound,
         }
         self._send(json.dumps(order).encode() + b"\n")
@@ -152,11 +165,15 @@ class _Published:
 
 class _Bridged:
     def __init__(
-        self, process: subprocess.Popen[bytes], metadata: Mapping[str, str], has_sound: bool
+        self,
+        process: subprocess.Popen[bytes],
+        metadata: Mapping[str, str],
+        codec: SinkCodec,
+        has_sound: bool,
     ) -> None:
         self._process = process
         self._metadata = metadata
-        self._muxer = PacketMuxer(self._opened, has_sound=has_sound)
+        self._muxer = PacketMuxer(self._opened, codec, has_sound=has_sound)
 
     @property
     def failure(self) -> str:
@@ -217,10 +234,12 @@ class _Unseekable:
 
 
 class _Segmented:
-    def __init__(self, playlist: Path, metadata: Mapping[str, str], has_sound: bool) -> None:
+    def __init__(
+        self, playlist: Path, metadata: Mapping[str, str], codec: SinkCodec, has_sound: bool
+    ) -> None:
         self._playlist = playlist
         self._metadata = metadata
-        self._muxer = PacketMuxer(self._opened, has_sound=has_sound)
+        self._muxer = PacketMuxer(self._opened, codec, has_sound=has_sound)
         self.failure = ""
 
     def write(self, picture: EncodedPicture) -> None:

@@ -7,25 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import av
 from av.container import OutputContainer
 
-from engines.compositor import Composite
 from engines.errors import KveilError
-from stream.live.encoder_share import Encoding, MakeEncoding
 from stream.live.errors import AddressRefused, SinkLost
-from stream.live.live_encoder import EncoderOptions, LiveEncoder
+from stream.live.live_encoder import TICKS, EncodedPicture
 from stream.live.packet_muxer import PacketMuxer
+from stream.live.publishing import SinkCodec
 from stream.live.sound import Sound, SoundLine
-from stream.marking import CONTAINER_MARK, sei_nal
+from stream.marking import CONTAINER_MARK
 
 __all__ = ["RecordingSink", "Retention", "recording_folder"]
 
-_TICKS_PER_S: Final = 90_000
 _SAFE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 _PARTIAL: Final = ".partial"
 
@@ -67,55 +64,54 @@ class RecordingSink:
 
     Args:
         folder: of this stream.
-        options: of the encoder.
         retention: lengths and ages.
         wall: present time, for names and ages.
-        is_marked: adds the machine-readable mark.
+        codec: of the pictures.
+        is_marked: adds the machine-readable mark to the metadata.
         has_sound: there is a track of sound, fed by `write_sound`.
-        begin: gives the encoding, where others share it; one of its own where None.
+        want_key: asks for a key frame, with which the next file can begin.
     """
 
     def __init__(
         self,
         folder: Path,
-        options: EncoderOptions | None = None,
         retention: Retention | None = None,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
+        codec: SinkCodec = "h264",
         is_marked: bool = True,
         has_sound: bool = False,
-        begin: MakeEncoding | None = None,
+        want_key: Callable[[], None] = lambda: None,
     ) -> None:
         self._folder = folder
         self._retention = retention or Retention()
         self._wall = wall
+        self._codec: SinkCodec = codec
         self._has_sound = has_sound
         self._line = SoundLine()
         self._metadata = CONTAINER_MARK if is_marked else {}
-        mark = sei_nal() if is_marked else b""
-        own = partial(LiveEncoder, options or EncoderOptions(), "h264", mark)
-        self._encoder: Encoding = (begin or own)()
+        self._want_key = want_key
         self._muxer: PacketMuxer | None = None
         self._path: Path | None = None
         self._began = 0
 
-    def write(self, composite: Composite) -> None:
+    def write(self, picture: EncodedPicture) -> None:
         """Adds one picture; begins a new file at the first key frame after its time.
 
         Raises:
             SinkLost: the disk is full or the folder cannot be written.
         """
         with _telling():
-            for picture in self._encoder.encode(composite):
-                if picture.is_key and self._is_due(picture.pts):
+            if self._is_due(picture.pts):
+                if picture.is_key:
                     self._roll(picture.pts)
-                elif self._is_due(picture.pts):
-                    self._encoder.want_key()
-                if self._muxer is not None:
-                    self._muxer.write(picture.data, picture.pts, picture.is_key)
+                else:
+                    self._want_key()
+            if self._muxer is not None:
+                self._muxer.write(picture.data, picture.pts, picture.is_key)
 
     def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
-        """Adds sound; see `Hearing.write_sound`.
+        """Adds sound; see `PictureSink.write_sound`.
 
         Raises:
             SinkLost: the disk is full.
@@ -154,8 +150,8 @@ class RecordingSink:
         return deleted
 
     def _is_due(self, pts: int) -> bool:
-        length = (pts - self._began) / _TICKS_PER_S
-        return self._muxer is None or length >= self._retention.segment_s
+        length_s = float((pts - self._began) * TICKS)
+        return self._muxer is None or length_s >= self._retention.segment_s
 
     def _roll(self, pts: int) -> None:
         self.finish()
@@ -164,7 +160,8 @@ class RecordingSink:
         self.delete_old()
         stamp = self._wall().strftime("%Y%m%dT%H%M%S%fZ")
         self._path = self._folder / f"{stamp}.mp4{_PARTIAL}"
-        self._muxer, self._began = PacketMuxer(self._opened, has_sound=self._has_sound), pts
+        self._muxer = PacketMuxer(self._opened, self._codec, has_sound=self._has_sound)
+        self._began = pts
 
     def _opened(self) -> OutputContainer:
         assert self._path is not None

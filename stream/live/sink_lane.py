@@ -1,37 +1,69 @@
-"""One network output of a stream: its own thread, its own short queue, its own reconnects."""
+"""One output of a stream: its own thread, its own short queue, its own reconnects."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
-from engines.compositor import Composite
 from engines.errors import KveilError
 from stream.errors import MailboxCancelled, MailboxClosed
 from stream.live.backoff import Backoff
 from stream.live.clock import Clock
 from stream.live.counters import Counters
-from stream.live.sound import Hearing, Sound
+from stream.live.encoder_stage import Need
+from stream.live.live_encoder import TICKS, EncodedPicture
+from stream.live.sound import Sound
 from stream.mailbox import Mailbox
-from stream.media import Sink
 
-__all__ = ["SinkLane"]
+__all__ = ["PictureSink", "SinkLane"]
 
 _LOG = structlog.get_logger("kveil.sink")
 _PROOF_PICTURES: Final = 50
 """So many show that a connection holds; fewer may have gone into its buffers alone."""
+_WAITING_SOUNDS: Final = 256
+"""Sounds that may wait for their picture; the oldest make room and become silence."""
+_TOLERANCE_S: Final = 1e-4
+
+
+class PictureSink(Protocol):
+    """Takes encoded pictures, beginning with a key frame. Blocking: runs in a lane's thread."""
+
+    def write(self, picture: EncodedPicture) -> None:
+        """Writes or sends one picture; may block until `abort`.
+
+        Raises:
+            KveilError: disk full, connection lost or refused.
+        """
+
+    def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
+        """Encodes sound; what lacks before `until_s` is silence.
+
+        Raises:
+            KveilError: the output is gone.
+        """
+
+    def finish(self) -> None:
+        """Completes the output; graceful end, idempotent.
+
+        Raises:
+            KveilError: not all that was written has arrived.
+        """
+
+    def abort(self) -> None:
+        """Ends at once; idempotent, callable from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """A picture and the sound up to it; `until_s` is None for a stream without sound."""
 
-    composite: Composite
+    picture: EncodedPicture
     sounds: tuple[Sound, ...] = ()
     until_s: float | None = None
 
@@ -39,11 +71,14 @@ class _Moment:
 class SinkLane:
     """Feeds a sink, and opens a new one when it fails; never holds the stream up.
 
+    While a sink is away, the lane takes no pictures. One that is behind loses those up to a
+    key frame.
+
     Args:
         name: shown in the status; carries no secret.
-        open_sink: makes a sink; it connects at its first composite.
-        capacity: most composites waiting; more rides out longer stalls, fewer holds less
-            delay. The oldest is dropped when full.
+        open_sink: makes a sink; it connects at its first picture.
+        capacity: most encoded pictures waiting; more rides out longer stalls, fewer holds less
+            delay.
         backoff: pauses between attempts.
         clock: time.
         counters: gets losses and drops.
@@ -54,10 +89,12 @@ class SinkLane:
         taken: pictures that such connections took.
     """
 
+    keeps_size = True
+
     def __init__(
         self,
         name: str,
-        open_sink: Callable[[], Sink],
+        open_sink: Callable[[], PictureSink],
         capacity: int,
         backoff: Backoff,
         clock: Clock,
@@ -72,49 +109,68 @@ class SinkLane:
         self._unproved = 0
         self._lost_s = 0.0
         self._open = open_sink
-        self._mailbox = Mailbox[_Moment](capacity, on_full="drop_oldest")
+        self._mailbox = Mailbox[_Moment](
+            capacity, on_full="drop_run", begins_run=lambda moment: moment.picture.is_key
+        )
         self._backoff = backoff
         self._clock = clock
         self._counters = counters
         self._counted_drops = 0
-        self._sounds: tuple[Sound, ...] = ()
-        self._until_s: float | None = None
+        self._heard: deque[tuple[tuple[Sound, ...], float]] = deque(maxlen=_WAITING_SOUNDS)
+        self._is_away = False
         self._stopped = threading.Event()
-        self._sink: Sink | None = None
+        self._sink: PictureSink | None = None
 
     @property
     def waiting(self) -> int:
-        """Composites in the queue."""
+        """Pictures in the queue."""
         return len(self._mailbox)
 
-    def hear(self, sounds: tuple[Sound, ...], until_s: float) -> None:
-        """Keeps sound for the next picture, with which it is queued."""
-        self._sounds, self._until_s = sounds, until_s
+    @property
+    def need(self) -> Need:
+        """See `Taker.need`."""
+        if self._is_away:
+            return "nothing"
+        return "key" if self._mailbox.is_starved else "next"
 
-    def offer(self, composite: Composite) -> None:
-        """Queues a composite; drops the oldest when the sink is behind."""
+    def hear(self, sounds: tuple[Sound, ...], until_s: float) -> None:
+        """Keeps sound for the picture of its time, with which it is queued."""
+        self._heard.append((sounds, until_s))
+
+    def offer(self, picture: EncodedPicture) -> None:
+        """Queues a picture; leaves out those up to a key frame when the sink is behind."""
         with suppress(MailboxClosed):
-            self._mailbox.send(_Moment(composite, self._sounds, self._until_s))
+            self._mailbox.send(_Moment(picture, *self._heard_until(picture)))
         fresh = self._mailbox.dropped - self._counted_drops
-        if fresh > 0:
-            self._counted_drops += fresh
-            self._counters.add("dropped_output", fresh)
+        self._counted_drops += fresh
+        self._counters.add("dropped_output", fresh)
+
+    def _heard_until(self, picture: EncodedPicture) -> tuple[tuple[Sound, ...], float | None]:
+        time_s = float(picture.pts * TICKS) + _TOLERANCE_S
+        found: list[Sound] = []
+        until_s = None
+        while self._heard and self._heard[0][1] <= time_s:
+            sounds, until_s = self._heard.popleft()
+            found += sounds
+        return tuple(found), until_s
 
     def run(self) -> None:
-        """Writes until `finish` or `abort`."""
+        """Writes until `end` or `abort`."""
+        first: _Moment | None = None
         while not self._stopped.is_set():
             try:
-                self._write_one_connection()
+                first = self._write_one_connection(first or self._mailbox.receive())
             except MailboxCancelled:
                 break
             except MailboxClosed:
                 self._end_gracefully()
                 break
             except BaseException as error:  # one output's fault stays its own
+                first = None
                 self._lost(error)
         self._abort_sink()
 
-    def finish(self) -> None:
+    def end(self) -> None:
         """Writes what is queued, then ends; idempotent."""
         self._mailbox.close()
 
@@ -124,17 +180,19 @@ class SinkLane:
         self._mailbox.cancel()
         self._abort_sink()
 
-    def _write_one_connection(self) -> None:
-        first = self._mailbox.receive()
+    def _write_one_connection(self, first: _Moment) -> _Moment:
+        """Writes pictures of one size; gives the first of another, with which the next begins."""
         sink = self._sink = self._open()
         self._unproved, moment = 0, first
-        while True:
+        while moment.picture.size == first.picture.size:
             _write(sink, moment)
             self._unproved += 1
             if self._unproved == _PROOF_PICTURES:
                 self._backoff.proved()
                 self._holds()
             moment = self._mailbox.receive()
+        self._end_gracefully()
+        return moment
 
     def _end_gracefully(self) -> None:
         sink, self._sink = self._sink, None
@@ -154,7 +212,11 @@ class SinkLane:
         if self._stopped.is_set():
             return
         self._counters.add("sink_losses")
+        self._is_away = True
         self._clock.wait(self._stopped, self._backoff.next_s())
+        self._heard.clear()
+        self._mailbox.start_over()
+        self._is_away = False
 
     def _tell_lost(self, error: BaseException) -> None:
         """Logs the first failure alone: attempts go on for as long as the sink is away."""
@@ -178,9 +240,9 @@ class SinkLane:
                 sink.abort()
 
 
-def _write(sink: Sink, moment: _Moment) -> None:
-    sink.write(moment.composite)
-    if moment.until_s is not None and isinstance(sink, Hearing):
+def _write(sink: PictureSink, moment: _Moment) -> None:
+    sink.write(moment.picture)
+    if moment.until_s is not None:
         sink.write_sound(moment.sounds, moment.until_s)
 
 

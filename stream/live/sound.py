@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import av
 
@@ -22,7 +22,6 @@ __all__ = [
     "RATE",
     "Ear",
     "Hear",
-    "Hearing",
     "Sound",
     "SoundDecoder",
     "SoundLine",
@@ -69,18 +68,6 @@ class Ear(Protocol):
         Args:
             sounds: in order, on the stream's timeline.
             until_s: time of that picture.
-        """
-
-
-@runtime_checkable
-class Hearing(Protocol):
-    """A sink that takes sound too."""
-
-    def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
-        """Encodes sound; what lacks before `until_s` is silence.
-
-        Raises:
-            OutputNotWritable: the output is gone.
         """
 
 

@@ -9,23 +9,27 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Final, cast
 
-from aiortc import MediaStreamTrack, RTCPeerConnection, RTCRtpReceiver, RTCRtpSender
+from aiortc import MediaStreamTrack, RTCPeerConnection, RTCRtpSender
 from aiortc.mediastreams import MediaStreamError
 from av.audio.frame import AudioFrame
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from stream.live.encoder_choice import LiveCodec
+from stream.live.encoder_stage import EncoderStage
 from stream.live.errors import OfferRefused
-from stream.live.live_encoder import LiveCodec
+from stream.live.h264_offers import SENT_MODES, offer_in_baseline
 from stream.live.output import Output
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import FRAME_BYTES, RATE, Sound, SoundLine
-from stream.live.viewer_encoder import Viewer, ViewerEncoder
+from stream.live.viewer import Viewer
 
 __all__ = ["EncodedTrack", "HeardTrack", "codec_of_offer", "send_sound_to", "send_to"]
 
-_MIME: Final[dict[LiveCodec, str]] = {"vp8": "video/VP8", "h264": "video/H264"}
+_VP8: Final = re.compile(r"(a=rtpmap:\d+ )VP8(/90000)", re.IGNORECASE)
+_H264: Final = re.compile(r"(a=rtpmap:\d+ )H264(/90000)", re.IGNORECASE)
+_HIDDEN: Final = r"\1none\2"
 _ASKED_FOR_KEY: Final = "_send_keyframe"
 _TICKS: Final = Fraction(1, 90_000)
 _SAMPLES: Final = RATE // 50
@@ -125,24 +129,28 @@ class HeardTrack(MediaStreamTrack):
         return frame
 
 
-def codec_of_offer(offer: str) -> LiveCodec:
-    """The codec to send: VP8, which every browser has, or H.264 where the offer has no VP8.
+def codec_of_offer(offer: str) -> tuple[LiveCodec, str]:
+    r"""The codec to send, and the offer with that one alone, as the library takes the first.
+
+    H.264, which other outputs take too, or VP8 where the offer has none that can be sent.
 
     >>> codec_of_offer("a=rtpmap:96 VP8/90000")
-    'vp8'
+    ('vp8', 'a=rtpmap:96 VP8/90000')
+    >>> h264 = "a=rtpmap:97 H264/90000\r\na=fmtp:97 packetization-mode=1"
+    >>> codec_of_offer("a=rtpmap:96 VP8/90000\r\n" + h264)[1].splitlines()[0]
+    'a=rtpmap:96 none/90000'
 
     Raises:
         OfferRefused: neither is in the offer.
     """
-    names = {name.upper() for name in re.findall(r"a=rtpmap:\d+ ([A-Za-z0-9]+)/90000", offer)}
-    if "VP8" in names:
-        return "vp8"
-    if "H264" in names:
-        return "h264"
-    raise OfferRefused("the offer has neither VP8 nor H.264")
+    if offer_in_baseline(offer, SENT_MODES)[1]:
+        return "h264", _VP8.sub(_HIDDEN, offer)
+    if _VP8.search(offer):
+        return "vp8", _H264.sub(_HIDDEN, offer)
+    raise OfferRefused("the offer has neither VP8 nor H.264 in packetization mode 1")
 
 
-async def send_to(session: RtcSession, encoder: ViewerEncoder, codec: LiveCodec) -> None:
+async def send_to(session: RtcSession, encoder: EncoderStage) -> None:
     """Sends a stream's pictures on the session's first video transceiver, and receives nothing.
 
     Raises:
@@ -157,10 +165,6 @@ async def send_to(session: RtcSession, encoder: ViewerEncoder, codec: LiveCodec)
     viewer = Viewer(asyncio.get_running_loop())
     sender = connection.addTrack(EncodedTrack(viewer))
     _receive_nothing(connection, sender)
-    capable = RTCRtpReceiver.getCapabilities("video")
-    assert capable is not None
-    wanted = [one for one in capable.codecs if one.mimeType in (_MIME[codec], "video/rtx")]
-    transceivers[0].setCodecPreferences(wanted)
     # The library asks its own encoder for key frames; these pictures come from ours.
     setattr(sender, _ASKED_FOR_KEY, encoder.want_key)
     session.on_end = lambda: encoder.remove(viewer)

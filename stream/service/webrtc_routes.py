@@ -96,13 +96,12 @@ async def publish(name: Name, request: Request, shared: Shared, holder: Publishe
 async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) -> Response:
     """Sends the anonymized pictures of a stream to a browser."""
     running = shared.fleet.running(name)
-    offer = await _offer(request, shared)
-    codec = codec_of_offer(offer)
+    codec, offer = codec_of_offer(await _offer(request, shared))
 
     async def prepare(session: RtcSession) -> None:
         if not _is_wanted(shared, running, session):
             return
-        await send_to(session, running.encoder(codec), codec)
+        await send_to(session, running.live.encoders.stage(codec))
         if running.spec.audio == "pass":
             send_sound_to(session, running.live.output)
 

@@ -348,7 +348,7 @@ def test_auto_takes_a_gpu_that_passes_its_gate(
     [
         (Scripted(shift=30.0), "box agrees"),
         (Scripted(score=0.1), "finds none"),
-        (Scripted(work=200), "times as fast"),
+        (Scripted(work=300), "times as fast"),
     ],
 )
 def test_gpu_that_fails_its_gate_leaves_the_processor(

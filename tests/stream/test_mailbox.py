@@ -175,3 +175,61 @@ def test_any_sequence_agrees_with_a_bounded_queue(
                 mailbox.receiver.receive(timeout_s=0)
         assert len(mailbox) == len(model)
         assert mailbox.dropped == dropped
+
+
+def begins(number: int) -> bool:
+    """Every fifth item begins a run."""
+    return number % 5 == 0
+
+
+def test_runs_are_dropped_as_wholes_and_the_newest_takes_their_place() -> None:
+    mailbox = Mailbox[int](3, "drop_run", begins)
+    assert mailbox.is_starved
+    for number in range(3, 10):
+        mailbox.send(number)
+    assert not mailbox.is_starved
+    assert [mailbox.receive() for _ in range(3)] == [5, 6, 7]
+    assert mailbox.dropped == 2
+    assert mailbox.is_starved
+    mailbox.send(10)
+    assert mailbox.receive() == 10
+
+
+def test_run_inside_is_reached_before_one_is_waited_for() -> None:
+    mailbox = Mailbox[int](7, "drop_run", begins)
+    for number in range(14):
+        mailbox.send(number)
+    mailbox.close()
+    assert list(mailbox) == [10, 11, 12, 13]
+    assert mailbox.dropped == 10
+
+
+def test_start_over_waits_for_a_run() -> None:
+    mailbox = Mailbox[int](7, "drop_run", begins)
+    for number in range(7):
+        mailbox.send(number)
+    mailbox.start_over()
+    for number in range(7, 12):
+        mailbox.send(number)
+    assert [mailbox.receive() for _ in range(2)] == [10, 11]
+    assert mailbox.dropped == 0
+
+
+@given(
+    capacity=st.integers(1, 8), steps=st.lists(st.sampled_from(["send", "receive"]), max_size=80)
+)
+def test_no_item_of_a_run_comes_without_those_before_it(capacity: int, steps: list[str]) -> None:
+    mailbox = Mailbox[int](capacity, "drop_run", begins)
+    sent = 0
+    received: list[int] = []
+    for step in steps:
+        if step == "send":
+            mailbox.send(sent)
+            sent += 1
+            assert len(mailbox) <= capacity
+        elif len(mailbox):
+            received.append(mailbox.receive())
+    inside = len(mailbox)
+    assert len(received) + inside + mailbox.dropped == sent
+    for before, after in zip([-1, *received], received, strict=False):
+        assert begins(after) or after == before + 1

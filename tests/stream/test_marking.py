@@ -15,9 +15,10 @@ from stream.containers import container_of, video_endings
 from stream.encoder_options import EncodeSettings
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
-from stream.live.live_encoder import EncoderOptions, LiveEncoder
+from stream.live.encoder_choice import EncoderOptions
+from stream.live.live_encoder import LiveEncoder
 from stream.live.timeline import Timeline
-from stream.marking import CONTAINER_MARK, XMP_MARK, mark_in_bitstream, sei_nal
+from stream.marking import CONTAINER_MARK, XMP_MARK, mark_in_bitstream
 from stream.still_writing import encoded_still
 from stream.stills import IMAGE_ENDINGS, Beside
 from tests.clips import Clip, made_clip
@@ -37,7 +38,7 @@ def test_badge_is_opaque_and_stays_in_its_corner(size: tuple[int, int]) -> None:
 
 
 def test_key_frames_carry_the_machine_readable_mark_and_still_decode() -> None:
-    encoder = LiveEncoder(EncoderOptions(fps=15), "h264", sei_nal())
+    encoder = LiveEncoder(EncoderOptions(fps=15), is_marked=True)
     data = b""
     for number in range(20):
         slate = compose_slate(

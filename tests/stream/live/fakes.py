@@ -12,7 +12,12 @@ import numpy as np
 from engines.compositor import Composite, compose, compose_slate, compose_unknown
 from engines.pictures import picture_from_bgr
 from engines.types import Frame
+from stream.live.encoder_choice import EncoderOptions, LiveCodec
+from stream.live.encoder_stage import Need
 from stream.live.errors import SourceLost
+from stream.live.live_encoder import EncodedPicture, LiveEncoder
+from stream.live.sink_lane import PictureSink
+from stream.live.sound import Sound
 from stream.media import StreamShape
 
 TICKS = Fraction(1, 90_000)
@@ -118,24 +123,73 @@ class Collector:
 
 
 class FakeSink:
-    """A sink that keeps composites, or fails."""
+    """A sink that keeps pictures, or fails."""
 
     def __init__(self, fail_after: int | None = None) -> None:
-        self.written: list[Composite] = []
+        self.written: list[EncodedPicture] = []
+        self.sounds: list[tuple[Sequence[Sound], float]] = []
         self.fail_after = fail_after
+        self.failures = 0
         self.is_finished = False
         self.is_aborted = False
 
-    def write(self, composite: Composite) -> None:
+    def write(self, picture: EncodedPicture) -> None:
         if self.fail_after is not None and len(self.written) >= self.fail_after:
+            self.failures += 1
             raise ConnectionResetError("rtsp://user:secret@host/path went away")
-        self.written.append(composite)
+        self.written.append(picture)
+
+    def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
+        self.sounds.append((sounds, until_s))
 
     def finish(self) -> None:
         self.is_finished = True
 
     def abort(self) -> None:
         self.is_aborted = True
+
+
+class Taking:
+    """A taker that keeps what it is offered."""
+
+    def __init__(self, begins: Need = "key", *, keeps_size: bool = True) -> None:
+        self.need: Need = begins
+        self.keeps_size = keeps_size
+        self.taken: list[EncodedPicture] = []
+        self.is_ended = False
+
+    def offer(self, picture: EncodedPicture) -> None:
+        if picture.is_key:
+            self.need = "next"
+        if self.need == "next":
+            self.taken.append(picture)
+
+    def end(self) -> None:
+        self.is_ended = True
+
+
+class Encoding:
+    """Encodes composites for a sink alone."""
+
+    def __init__(
+        self,
+        sink: PictureSink,
+        options: EncoderOptions | None = None,
+        codec: LiveCodec = "h264",
+        *,
+        is_marked: bool = False,
+    ) -> None:
+        self._sink = sink
+        self._encoder = LiveEncoder(options or EncoderOptions(), codec, is_marked=is_marked)
+
+    def write(self, composite: Composite) -> None:
+        for picture in self._encoder.encode(composite):
+            self._sink.write(picture)
+
+
+def encoded(number: int, is_key: bool = False) -> EncodedPicture:
+    """A picture that only looks like one, a twenty-fifth of a second after the one before."""
+    return EncodedPicture(b"x", number * 3600, is_key)
 
 
 def slate(height: int, width: int, ticks: int) -> Composite:

@@ -206,7 +206,7 @@ def tone_of(samples, is_loud):
 class Desk:
     """Hands what is published to whoever watches."""
 
-    def __init__(self, has_sound):
+    def __init__(self, has_sound, codec):
         self.has_sound = has_sound
         self.listeners = []
         self.sound_caps = None
@@ -216,11 +216,11 @@ class Desk:
         )
         told = " appsrc name=told is-live=true format=time do-timestamp=true ! rtpmp4gpay name=pay1"
         self.watchers = []
-        self.caps = "video/x-h264,stream-format=byte-stream,alignment=au"
+        self.caps = f"video/x-{codec},stream-format=byte-stream,alignment=au"
         self.take = GstRtspServer.RTSPMediaFactory()
         self.take.set_transport_mode(GstRtspServer.RTSPTransportMode.RECORD)
         self.take.set_launch(
-            "( rtph264depay name=depay0 ! h264parse config-interval=-1 "
+            f"( rtp{codec}depay name=depay0 ! {codec}parse config-interval=-1 "
             f"! {self.caps} ! appsink name=sink emit-signals=true sync=false max-buffers=8 "
             f"drop=true {heard if has_sound else ''} )"
         )
@@ -228,7 +228,7 @@ class Desk:
         self.give = GstRtspServer.RTSPMediaFactory()
         self.give.set_launch(
             f"( appsrc name=src is-live=true format=time do-timestamp=true caps={self.caps} "
-            "! h264parse ! rtph264pay name=pay0 pt=96 config-interval=1 "
+            f"! {codec}parse ! rtp{codec}pay name=pay0 pt=96 config-interval=1 "
             f"{told if has_sound else ''} )"
         )
         self.give.set_shared(True)
@@ -271,6 +271,7 @@ def main():
     parser.add_argument("--size", default="640x360")
     parser.add_argument("--fps", type=int, default=15)
     parser.add_argument("--codec", default="h264")
+    parser.add_argument("--takes", default="h264", help="coding of what is published: h264, h265")
     parser.add_argument("--drop", type=float, default=0.0)
     parser.add_argument("--late", type=float, default=0.0, help="share of packets out of order")
     parser.add_argument("--base")
@@ -286,7 +287,7 @@ def main():
     server.get_thread_pool().set_max_threads(8)
     mounts = server.get_mount_points()
     camera = LoopedCamera(options) if options.loop else Camera(options)
-    desk = Desk(bool(options.sound))
+    desk = Desk(bool(options.sound), options.takes)
     mounts.add_factory("/camera", camera)
     mounts.add_factory("/out", desk.take)
     mounts.add_factory("/watch", desk.give)

@@ -8,32 +8,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stream.live.address import address_from_text
+from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import SinkLost
-from stream.live.live_encoder import EncoderOptions
 from stream.live.network_sink import NetworkSink
+from stream.live.publishing import SinkCodec
 from stream.service.url_guard import OpenGate
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Encoding, slate
 
 
 @contextmanager
-def publishing(address: str) -> Iterator[None]:
+def publishing(address: str, codec: SinkCodec = "h264") -> Iterator[None]:
     """Publishes slates until the block ends, connecting as often as it takes."""
     stop = threading.Event()
 
     def publish() -> None:
-        sink = None
+        sink = encoding = None
         for number in itertools.count():
             if stop.wait(1 / 25):
                 break
             try:
-                sink = sink or NetworkSink(
-                    address_from_text(address), OpenGate(), EncoderOptions(keyframe_s=0.5)
-                )
-                sink.write(slate(90, 160, number * 3600))
+                if sink is None or encoding is None:
+                    sink = NetworkSink(address_from_text(address), OpenGate(), codec)
+                    encoding = Encoding(sink, EncoderOptions(keyframe_s=0.5), codec)
+                encoding.write(slate(90, 160, number * 3600))
             except SinkLost:
                 assert sink is not None
                 sink.abort()
-                sink = None
+                sink = encoding = None
         if sink is not None:
             sink.abort()
 

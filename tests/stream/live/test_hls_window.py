@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import av
 import pytest
 
+from stream.live.encoder_choice import EncoderOptions
 from stream.live.hls_window import HlsWindow
-from stream.live.live_encoder import EncoderOptions, LiveEncoder
+from stream.live.live_encoder import LiveEncoder
 from stream.live.part_cutter import Fragment, PartCutter
 from tests.stream.live.fakes import slate
 

@@ -20,10 +20,11 @@ from stream.live.errors import AddressRefused, SourceLost
 from stream.live.http_reader import HttpOpener
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.publishing import SinkCodec
 from stream.live.transports import RtspTransport
 from stream.service.url_guard import Allowance, OpenGate, UrlGuard
 from tests.clips import Clip, made_clip
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Encoding, slate
 from tests.stream.live.redirecting_server import redirecting_server
 from tests.stream.live.rtsp_peer import burnt_ms, eventually, rtsp_peer
 from tests.stream.service.test_tls import write_certificate
@@ -132,7 +133,7 @@ def test_camera_that_is_not_there_is_told_in_one_line() -> None:
 def test_credentials_of_a_publication_are_seen_in_no_process() -> None:
     with rtsp_peer("--size", "320x180") as peer:
         sink = NetworkSink(peer.address("out", "me:s3cret"), OpenGate())
-        sink.write(slate(180, 320, 0))
+        Encoding(sink).write(slate(180, 320, 0))
         seen = ""
         for child in psutil.Process().children():
             seen += " ".join(child.cmdline())
@@ -142,16 +143,18 @@ def test_credentials_of_a_publication_are_seen_in_no_process() -> None:
     assert "s3cret" not in seen
 
 
-def test_published_stream_can_be_watched_and_says_goodbye() -> None:
-    with rtsp_peer() as peer:
-        sink = NetworkSink(peer.address("out"), OpenGate())
+@pytest.mark.parametrize(("codec", "takes"), [("h264", "h264"), ("hevc", "h265")])
+def test_published_stream_can_be_watched_and_says_goodbye(codec: SinkCodec, takes: str) -> None:
+    with rtsp_peer("--takes", takes) as peer:
+        sink = NetworkSink(peer.address("out"), OpenGate(), codec)
+        encoding = Encoding(sink, codec=codec)
         stop = threading.Event()
 
         def publish() -> None:
             for number in itertools.count():
                 if stop.wait(1 / 30):
                     return
-                sink.write(slate(180, 320, number * 3000))
+                encoding.write(slate(180, 320, number * 3000))
 
         writer = threading.Thread(target=publish)
         writer.start()

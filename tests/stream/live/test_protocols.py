@@ -13,14 +13,15 @@ import pytest
 
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
+from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused, SinkLost, SourceLost
-from stream.live.live_encoder import EncoderOptions
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.publishing import SinkCodec
 from stream.live.srt_bridge import srt_library
 from stream.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Encoding, slate
 from tests.stream.live.publishing import publishing
 from tests.stream.live.redirecting_server import redirecting_server
 from tests.stream.live.rtmp_server import rtmp_server
@@ -55,10 +56,12 @@ def frames_of(address: str, number: int) -> int:
     return count
 
 
-def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path) -> None:
-    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate())
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path, codec: SinkCodec) -> None:
+    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate(), codec)
+    encoding = Encoding(sink, codec=codec, is_marked=True)
     for number in range(120):
-        sink.write(slate(90, 160, number * 3600))
+        encoding.write(slate(90, 160, number * 3600))
     sink.finish()
     names = {file.suffix for file in tmp_path.iterdir()}
     assert names == {".m3u8", ".mp4", ".m4s"}
@@ -69,10 +72,10 @@ def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keyframe_s", [0.5, 1.0])
 def test_hls_segments_are_as_short_as_the_key_frames_ask(tmp_path: Path, keyframe_s: float) -> None:
-    options = EncoderOptions(keyframe_s=keyframe_s)
-    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate(), options)
+    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate())
+    encoding = Encoding(sink, EncoderOptions(keyframe_s=keyframe_s))
     for number in range(150):
-        sink.write(slate(90, 160, number * 3600))
+        encoding.write(slate(90, 160, number * 3600))
     sink.finish()
     lines = (tmp_path / "live.m3u8").read_text().splitlines()
     lengths = [float(line[8:].rstrip(",")) for line in lines if line.startswith("#EXTINF:")]
@@ -134,11 +137,12 @@ def test_rtmp_stream_that_nobody_publishes_is_told_in_one_line() -> None:
     assert "\n" not in str(lost.value)
 
 
-def test_srt_goes_out_and_comes_in() -> None:
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_srt_goes_out_and_comes_in(codec: SinkCodec) -> None:
     if srt_library() is None:
         pytest.skip("needs SRT: apt-get install libsrt1.5-gnutls")
     port = free_port()
-    with publishing(f"srt://127.0.0.1:{port}?mode=caller"):
+    with publishing(f"srt://127.0.0.1:{port}?mode=caller", codec):
         assert frames_of(f"srt://127.0.0.1:{port}?mode=listener", 10) == 10
 
 
@@ -149,8 +153,9 @@ def test_server_that_is_not_there_is_told_without_secrets(target: str) -> None:
     sink = NetworkSink(address_from_text(target), OpenGate(), timeout_s=2.0)
 
     def publish() -> None:
+        encoding = Encoding(sink)
         for number in range(10_000):
-            sink.write(slate(90, 160, number * 3600))
+            encoding.write(slate(90, 160, number * 3600))
 
     with pytest.raises(SinkLost, match="refused") as lost:
         publish()
@@ -162,13 +167,13 @@ def test_server_that_is_not_there_is_told_without_secrets(target: str) -> None:
 def test_output_that_cannot_be_is_refused() -> None:
     sink = NetworkSink(address_from_text("http://127.0.0.1/x"), OpenGate())
     with pytest.raises(AddressRefused):
-        sink.write(slate(90, 160, 0))
+        Encoding(sink).write(slate(90, 160, 0))
 
 
 def test_goodbye_to_a_server_that_never_took_anything_fails() -> None:
     address = address_from_text("rtmp://user:s3cret@127.0.0.1:9/app/key")
     sink = NetworkSink(address, OpenGate(), timeout_s=2.0)
-    sink.write(slate(90, 160, 0))
+    Encoding(sink).write(slate(90, 160, 0))
     with pytest.raises(SinkLost, match="refused") as lost:
         sink.finish()
     assert "s3cret" not in str(lost.value)
@@ -180,7 +185,7 @@ def test_goodbye_to_an_srt_peer_that_is_not_there_fails() -> None:
         pytest.skip("needs SRT: apt-get install libsrt1.5-gnutls")
     address = address_from_text(f"srt://127.0.0.1:{free_port()}?conntimeo=300")
     sink = NetworkSink(address, OpenGate())
-    sink.write(slate(90, 160, 0))
+    Encoding(sink).write(slate(90, 160, 0))
     with pytest.raises(SinkLost, match="nobody answers"):
         sink.finish()
 
@@ -198,6 +203,6 @@ def test_path_that_a_server_does_not_take_is_told_as_such() -> None:
     with redirecting_server("RTSP/1.0 404 Not Found\r\nCSeq: {cseq}") as server:
         address = address_from_text(f"rtsp://127.0.0.1:{server.port}/none")
         sink = NetworkSink(address, OpenGate(), timeout_s=2.0)
-        sink.write(slate(90, 160, 0))
+        Encoding(sink).write(slate(90, 160, 0))
         with pytest.raises(SinkLost, match="check the path"):
             sink.finish()

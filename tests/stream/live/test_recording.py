@@ -7,11 +7,12 @@ from pathlib import Path
 import av
 import pytest
 
+from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused
-from stream.live.live_encoder import EncoderOptions
+from stream.live.publishing import SinkCodec
 from stream.live.recording import RecordingSink, Retention, recording_folder
 from stream.marking import mark_in_bitstream
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Encoding, slate
 
 pytestmark = pytest.mark.unit
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,9 +27,10 @@ class Wall:
         return self.time
 
 
-def record(sink: RecordingSink, frames: int) -> None:
+def record(sink: RecordingSink, frames: int, codec: SinkCodec = "h264") -> None:
+    encoding = Encoding(sink, EncoderOptions(fps=15), codec, is_marked=True)
     for number in range(frames):
-        sink.write(slate(90, 160, number * 6000))
+        encoding.write(slate(90, 160, number * 6000))
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", "a\x00", "A", "x" * 60])
@@ -37,9 +39,10 @@ def test_name_that_could_lead_out_of_the_folder_is_refused(tmp_path: Path, name:
         recording_folder(tmp_path, name)
 
 
-def test_files_roll_at_key_frames_and_play(tmp_path: Path) -> None:
-    sink = RecordingSink(tmp_path, EncoderOptions(fps=15), Retention(segment_s=2.0), Wall())
-    record(sink, 75)
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_files_roll_at_key_frames_and_play(tmp_path: Path, codec: SinkCodec) -> None:
+    sink = RecordingSink(tmp_path, Retention(segment_s=2.0), Wall(), codec=codec)
+    record(sink, 75, codec)
     sink.finish()
     files = sorted(tmp_path.iterdir())
     assert [file.suffix for file in files] == [".mp4"] * 3
@@ -47,17 +50,18 @@ def test_files_roll_at_key_frames_and_play(tmp_path: Path) -> None:
     for file in files:
         with av.open(str(file)) as container:
             assert "digitalSourceType" in container.metadata["comment"]
+            assert container.streams.video[0].codec_context.name == codec
             frames += sum(1 for _ in container.decode(video=0))
         assert mark_in_bitstream(file.read_bytes())
     assert frames == 75
 
 
 def test_unfinished_file_has_no_final_name_and_is_named_by_the_next_run(tmp_path: Path) -> None:
-    sink = RecordingSink(tmp_path, EncoderOptions(fps=15), wall=Wall())
+    sink = RecordingSink(tmp_path, wall=Wall())
     record(sink, 40)
     sink.abort()
     assert [file.suffix for file in tmp_path.iterdir()] == [".partial"]
-    again = RecordingSink(tmp_path, EncoderOptions(fps=15), wall=Wall())
+    again = RecordingSink(tmp_path, wall=Wall())
     record(again, 5)
     assert len(list(tmp_path.glob("*.mp4"))) == 1
     again.finish()

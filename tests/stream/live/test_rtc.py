@@ -4,17 +4,20 @@ import asyncio
 
 import pytest
 from aiortc import RTCPeerConnection
+from aiortc.rtp import RTCP_PSFB_PLI, RtcpPsfbPacket
 
 from stream.live.clock import SystemClock
 from stream.live.counters import Counters
+from stream.live.encoder_choice import EncoderOptions
+from stream.live.encoder_stage import EncoderStage
 from stream.live.errors import OfferRefused
-from stream.live.live_encoder import EncodedPicture, EncoderOptions
+from stream.live.live_encoder import EncodedPicture
 from stream.live.rtc_queues import NewestQueue, SheddingQueue, bound_queues
 from stream.live.rtc_sessions import RtcSession, RtcSessions
-from stream.live.viewer_encoder import Viewer, ViewerEncoder
+from stream.live.viewer import Viewer
 from stream.live.whep import send_to
 from stream.live.whip import WhipEntrance
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Taking, slate
 from tests.stream.live.rtsp_peer import eventually
 
 pytestmark = pytest.mark.unit
@@ -66,16 +69,17 @@ def test_both_queues_of_a_received_track_are_bounded() -> None:
 def test_viewer_begins_with_a_key_frame_and_overflow_waits_for_the_next() -> None:
     async def watch() -> list[int]:
         viewer = Viewer(asyncio.get_running_loop())
-        assert not viewer.offer(picture(0))
+        viewer.offer(picture(0))
+        assert viewer.need == "key"
         viewer.offer(picture(1, True))
         for number in range(2, 60):
             viewer.offer(picture(number))
         viewer.offer(picture(60, True))
         viewer.offer(picture(61))
         got = [await viewer.receive(), await viewer.receive()]
-        viewer.close()
+        viewer.end()
         assert await viewer.receive() is None
-        assert viewer.overflows == 1
+        assert viewer.dropped == 59
         return [one.pts for one in got if one is not None]
 
     assert asyncio.run(watch()) == [60, 61]
@@ -84,8 +88,7 @@ def test_viewer_begins_with_a_key_frame_and_overflow_waits_for_the_next() -> Non
 def test_slow_viewer_does_not_hold_up_another() -> None:
     async def watch() -> None:
         loop = asyncio.get_running_loop()
-        counters = Counters()
-        encoder = ViewerEncoder("desk", "vp8", EncoderOptions(fps=15), SystemClock(), counters)
+        encoder = viewer_encoder()
         slow, quick = Viewer(loop), Viewer(loop)
         encoder.add(slow)
         encoder.add(quick)
@@ -95,18 +98,10 @@ def test_slow_viewer_does_not_hold_up_another() -> None:
             if await asyncio.wait_for(quick.receive(), 5.0) is not None:
                 got += 1
         assert got == 60
-        assert slow.overflows >= 1
+        assert slow.dropped >= 1
         assert encoder.close()
 
     asyncio.run(watch())
-
-
-def test_unwatched_stream_is_not_encoded() -> None:
-    encoder = ViewerEncoder("desk", "vp8", EncoderOptions(), SystemClock(), Counters())
-    for number in range(5):
-        encoder.offer(slate(48, 64, number * 6000))
-    assert encoder._encoder is None
-    assert encoder.close()
 
 
 def test_session_that_never_connects_is_ended_and_frees_its_place() -> None:
@@ -149,8 +144,8 @@ async def offered(session: RtcSession, *, has_data: bool = False) -> None:
     await browser.close()
 
 
-def viewer_encoder() -> ViewerEncoder:
-    return ViewerEncoder("desk", "vp8", EncoderOptions(), SystemClock(), Counters())
+def viewer_encoder() -> EncoderStage:
+    return EncoderStage("desk", "vp8", EncoderOptions(), 8, SystemClock(), Counters())
 
 
 def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None:
@@ -158,7 +153,7 @@ def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None
         session = RtcSession("id", "desk", RTCPeerConnection())
         await offered(session)
         encoder = viewer_encoder()
-        await send_to(session, encoder, "vp8")
+        await send_to(session, encoder)
         connection = session.connection
         await connection.setLocalDescription(await connection.createAnswer())
         lines = connection.localDescription.sdp.splitlines()
@@ -175,10 +170,37 @@ def test_viewer_that_sends_is_told_not_to_and_nothing_of_it_can_gather() -> None
     asyncio.run(watch())
 
 
+def test_lost_packet_of_a_viewer_asks_the_encoder_for_a_key_frame() -> None:
+    async def watch() -> None:
+        session, encoder, taker = (
+            RtcSession("id", "desk", RTCPeerConnection()),
+            viewer_encoder(),
+            Taking(),
+        )
+        encoder.add(taker)
+        await offered(session)
+        await send_to(session, encoder)
+        sender = next(
+            one.sender for one in session.connection.getTransceivers() if one.kind == "video"
+        )
+        loss = RtcpPsfbPacket(fmt=RTCP_PSFB_PLI, ssrc=1, media_ssrc=sender._ssrc)
+        for number in range(8):
+            encoder.offer(slate(48, 64, number * 9000))
+            assert eventually(lambda wanted=number + 1: len(taker.taken) == wanted)  # type: ignore[misc]
+            await sender._handle_rtcp_packet(loss)
+        keys = [one.pts // 9000 for one in taker.taken if one.is_key]
+        assert keys == [0, 5], "half a second later at the earliest"
+        session.on_end()
+        await session.connection.close()
+        assert encoder.close()
+
+    asyncio.run(watch())
+
+
 def test_data_channel_is_refused_to_viewers_and_publishers() -> None:
     async def ask() -> None:
         encoder, entrance = viewer_encoder(), WhipEntrance(Counters(), 2, 10**6, SystemClock())
-        for answer in (lambda one: send_to(one, encoder, "vp8"), entrance.receive_from):
+        for answer in (lambda one: send_to(one, encoder), entrance.receive_from):
             session = RtcSession("id", "desk", RTCPeerConnection())
             await offered(session, has_data=True)
             with pytest.raises(OfferRefused, match="data channel"):

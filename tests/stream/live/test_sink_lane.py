@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 from stream.live.backoff import Backoff
 from stream.live.counters import Counters
 from stream.live.sink_lane import SinkLane
-from tests.stream.live.fakes import FakeClock, FakeSink, composite_at, lost
+from stream.live.sound import Sound
+from tests.stream.live.fakes import FakeClock, FakeSink, encoded, lost
 
 pytestmark = pytest.mark.unit
 Logged = Sequence[MutableMapping[str, Any]]
@@ -21,15 +23,34 @@ class CannotEnd(FakeSink):
         raise lost("cannot publish to rtmp://host:1: connection refused")
 
 
-def run_lane(pictures: int, *sinks: FakeSink) -> SinkLane:
-    """Gives so many pictures to a lane that opens these sinks in turn, then ends it."""
+def made_lane(*sinks: FakeSink, capacity: int = 512) -> SinkLane:
+    """A lane that opens these sinks in turn."""
     script = iter(sinks)
     open_sink: Callable[[], FakeSink] = lambda: next(script)  # noqa: E731
-    lane = SinkLane("out", open_sink, 512, Backoff(1.0, 8.0), FakeClock(), Counters(), stream="cam")
+    backoff = Backoff(1.0, 8.0)
+    return SinkLane("out", open_sink, capacity, backoff, FakeClock(), Counters(), stream="cam")
+
+
+def run_lane(pictures: int, *sinks: FakeSink) -> SinkLane:
+    """Gives so many key frames to a lane, each when it is done with the one before."""
+    lane = made_lane(*sinks)
+    thread, never = threading.Thread(target=lane.run), threading.Event()
+    thread.start()
+
+    def is_done_with(given: int) -> bool:
+        failures = sum(sink.failures for sink in sinks)
+        written = sum(len(sink.written) for sink in sinks)
+        clock = vars(lane)["_clock"]
+        is_back = len(clock.waits) == failures and lane.need != "nothing"
+        return is_back and written + failures == given
+
     for number in range(pictures):
-        lane.offer(composite_at(number * 3600))
-    lane.finish()
-    lane.run()
+        while not is_done_with(number):
+            never.wait(0.0005)
+        lane.offer(encoded(number, is_key=True))
+    lane.end()
+    thread.join(20.0)
+    assert not thread.is_alive()
     return lane
 
 
@@ -70,3 +91,40 @@ def test_stable_connection_that_breaks_off_keeps_what_it_took() -> None:
     lane = run_lane(121, FakeSink(120), FakeSink(0))
     assert lane.taken == 100
     assert lane.trouble
+
+
+def test_sink_that_is_behind_loses_pictures_up_to_a_key_frame_and_they_are_counted() -> None:
+    sink = FakeSink()
+    lane = made_lane(sink, capacity=8)
+    for number in range(40):
+        lane.offer(encoded(number, is_key=number % 10 == 0))
+    lane.end()
+    lane.run()
+    assert [picture.pts // 3600 for picture in sink.written] == [30, 31, 32, 33, 34, 35, 36, 37]
+    counters = vars(lane)["_counters"]
+    assert counters.counts()["dropped_output"] == 32
+
+
+def test_sink_that_is_behind_asks_for_a_key_frame_once_it_has_caught_up_and_not_before() -> None:
+    lane, needs = made_lane(FakeSink(), capacity=4), []
+    needs.append(lane.need)
+    for number in range(10):
+        lane.offer(encoded(number, is_key=number == 0))
+    needs.append(lane.need)
+    lane.end()
+    lane.run()
+    needs.append(lane.need)
+    assert needs == ["key", "next", "key"]
+
+
+def test_sound_is_written_with_the_picture_of_its_time() -> None:
+    sink = FakeSink()
+    lane = made_lane(sink)
+    sounds = [Sound(b"....", number / 25) for number in range(4)]
+    for number, sound in enumerate(sounds):
+        lane.hear((sound,), (number + 1) / 25)
+    for number in (1, 4, 5):  # two were dropped before they were encoded
+        lane.offer(encoded(number, is_key=True))
+    lane.end()
+    lane.run()
+    assert sink.sounds == [((sounds[0],), 1 / 25), (tuple(sounds[1:]), 4 / 25)]

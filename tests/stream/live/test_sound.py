@@ -136,9 +136,9 @@ def test_sound_of_a_camera_is_recorded_in_time_with_its_picture(tmp_path: Path, 
     with rtsp_peer("--size", "320x180", "--sound", codec) as peer:
         with passing(peer, tmp_path, str(tmp_path / "live.m3u8")):
             assert further_segments(tmp_path, 7)
-        recordings = list((tmp_path / "recordings" / "cam").glob("*.mp4"))
-    assert len(recordings) == 1
-    assert offset_in_file(recordings[0]) < MOST_APART_S
+        recordings = sorted((tmp_path / "recordings" / "cam").glob("*.mp4"))
+    assert len(recordings) <= 2, "one more where the slate came first"
+    assert offset_in_file(recordings[-1]) < MOST_APART_S
     assert offset_in_file(tmp_path / "live.m3u8") < MOST_APART_S
 
 

@@ -19,7 +19,7 @@ from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.srt_bridge import options_of, srt_library
 from stream.live.transports import ROOT, end_process, srt_bridge
 from stream.service.url_guard import OpenGate
-from tests.stream.live.fakes import slate
+from tests.stream.live.fakes import Encoding, slate
 from tests.stream.live.publishing import publishing
 from tests.stream.live.rtsp_peer import eventually, free_port
 
@@ -61,8 +61,9 @@ def test_wrong_passphrase_is_refused_in_one_line_without_it() -> None:
     )
 
     def publish() -> None:
+        encoding = Encoding(sink)
         for number in range(100_000):
-            sink.write(slate(90, 160, number * 3600))
+            encoding.write(slate(90, 160, number * 3600))
 
     with pytest.raises(SinkLost, match="refuses") as lost, another_listener(listener):
         publish()
