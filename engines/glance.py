@@ -7,6 +7,7 @@ themselves a frame later as `ALIKE` asks, and 3 of 1,000 to another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import cv2
@@ -45,17 +46,34 @@ def glance_of(picture: Picture, face: Face) -> Glance | None:
     return np.asarray(cv2.GaussianBlur(small, (0, 0), _BLUR), np.float32)
 
 
-def likeness(one: Glance, other: Glance) -> float:
-    """How alike two glances are, -1 to 1: the correlation of their details and shades.
+def likeness(ones: Sequence[Glance], others: Sequence[Glance]) -> NDArray[np.float64]:
+    """How alike glances are: the correlation of their details and shades.
 
-    It is 0 at most where they differ too much in tone.
+    Args:
+        ones: T glances.
+        others: N glances.
+
+    Returns:
+        (T, N) float64, -1 to 1; 0 at most where two differ too much in tone.
 
     >>> ramp = np.linspace(0, 99, 768, dtype=np.float32).reshape(16, 16, 3)
-    >>> round(likeness(ramp, ramp + 2), 3), likeness(ramp, ramp + 50)
-    (1.0, 0.0)
+    >>> likeness([ramp], [ramp + 2, ramp + 50]).round(3).tolist()
+    [[1.0, 0.0]]
     """
-    first, second = (glance - glance.mean(axis=(0, 1)) for glance in (one, other))
-    length = float(np.sqrt(np.square(first).sum() * np.square(second).sum()))
-    correlation = float((first * second).sum()) / max(length, 1e-6)
-    is_near = float(np.abs(one - other).mean()) <= _MOST_APART
-    return correlation if is_near else min(correlation, 0.0)
+    first, second = (_flat(some) for some in (ones, others))
+    details = _details(first) @ _details(second).T
+    rows = [np.abs(second - one).mean(axis=1) for one in first]
+    apart = np.array(rows).reshape(details.shape)
+    return np.where(apart <= _MOST_APART, details, np.minimum(details, 0.0)).astype(np.float64)
+
+
+def _flat(glances: Sequence[Glance]) -> NDArray[np.float32]:
+    return np.array(glances, np.float32).reshape(len(glances), 3 * _SIDE**2)
+
+
+def _details(flat: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(N, D) without the mean of each colour, of length 1."""
+    shades = flat.reshape(len(flat), _SIDE**2, 3)
+    rest = (shades - shades.mean(axis=1, keepdims=True)).reshape(flat.shape)
+    length = np.linalg.norm(rest, axis=1, keepdims=True)
+    return np.asarray(rest / np.maximum(length, 1e-3), np.float32)

@@ -174,6 +174,7 @@ class Lifecycle:
         look: Callable[[Face], Glance | None] | None,
     ) -> Links:
         """Links by the motion that tells the detections best, which is then the tracks' own."""
+        look = look and _once(look)
         plain = link(self.trajectories, self.motion, time_s, scene, faces, self._settings, look)
         steered, self.steered = self.steered, None
         if steered is None:
@@ -296,3 +297,15 @@ class Lifecycle:
     def _take_id(self) -> int:
         self.next_id += 1
         return self.next_id - 1
+
+
+def _once(look: Callable[[Face], Glance | None]) -> Callable[[Face], Glance | None]:
+    """Takes a glance at each face of a frame once, whichever motion it is linked by."""
+    seen: dict[int, Glance | None] = {}
+
+    def glance(face: Face) -> Glance | None:
+        if id(face) not in seen:
+            seen[id(face)] = look(face)
+        return seen[id(face)]
+
+    return glance

@@ -143,11 +143,12 @@ def _looks(
 ) -> Looks:
     """How alike each face looks to what each track looked like last."""
     looks = Looks.unknown(len(chosen), faces)
-    for row, trajectory in enumerate(chosen):
-        looks.is_fresh[row] = time_s - trajectory.last.time_s <= _FRESH_S
-        for column, glance in glances.items():
-            if trajectory.glance is not None:
-                looks.alike[row, column] = likeness(trajectory.glance, glance)
+    looks.is_fresh[:] = [time_s - trajectory.last.time_s <= _FRESH_S for trajectory in chosen]
+    rows = [row for row, trajectory in enumerate(chosen) if trajectory.glance is not None]
+    known = [one.glance for one in chosen if one.glance is not None]
+    if known and glances:
+        found = likeness(known, list(glances.values()))
+        looks.alike[np.ix_(rows, list(glances))] = found
     return looks
 
 

@@ -30,7 +30,7 @@ def alike(one: Picture, other: Picture) -> float:
     first, second = glance_of(one, face()), glance_of(other, face())
     assert first is not None
     assert second is not None
-    return likeness(first, second)
+    return float(likeness([first], [second])[0, 0])
 
 
 def test_a_face_that_moved_little_within_its_box_looks_alike() -> None:
@@ -45,6 +45,15 @@ def test_another_face_or_the_same_place_in_another_light_does_not() -> None:
 def test_a_flat_picture_is_like_nothing() -> None:
     flat = picture_from_bgr(np.full((180, 180, 3), 90, np.uint8))
     assert alike(flat, flat) == 0
+
+
+def test_all_pairs_are_compared_at_once() -> None:
+    glances = [glance_of(picture(seed), face()) for seed in (1, 2)]
+    known = [one for one in glances if one is not None]
+    found = likeness(known, known)
+    assert np.allclose(np.diag(found), 1)
+    assert found[0, 1] == pytest.approx(found[1, 0]) == pytest.approx(alike(picture(1), picture(2)))
+    assert likeness([], known).shape == (0, 2)
 
 
 def test_a_face_outside_the_picture_cannot_be_looked_at() -> None:
