@@ -256,20 +256,27 @@ def _edit(
 ) -> tuple[FaceOutcome, ...]:
     """Writes patches, covers, and last what is in front of the swapped faces.
 
-    So a cover is never softened by a neighbour's feather.
+    So a cover is never softened by a neighbour's feather. Soft covers of those who are not found
+    any more, or not yet, come first: they are behind those who are seen, if there at all.
     """
     others = neighbours(tracks, margin)
     fronts = _foregrounds(picture, others, layers)
+    before = {one.id: _centre(picture, one.face.box_px) for one in tracks if one.id in layers}
+    unseen = [one for one in tracks if one.id not in layers and one.state is TrackState.EXTENDED]
+    unseen = unseen if layers and cover.is_soft else []
+    cover_faces(picture, unseen, cover, margin)
     outcomes = []
     to_cover = []
     for track in tracks:
-        cause = _swapped_or_cause(picture, track, layers.get(track.id), causes)
-        if cause:
+        known = before.get(track.id)
+        cause = _swapped_or_cause(picture, track, layers.get(track.id), causes, known)
+        if cause and all(track is not one for one in unseen):
             to_cover.append(track)
         outcomes.append(FaceOutcome(track.id, "covered" if cause else "swapped", cause))
     cover_faces(picture, to_cover, cover, margin)
     swapped = [one.track for one in outcomes if one.result == "swapped"]
-    _lay_fronts(picture, [fronts.get(number) for number in swapped], to_cover, margin)
+    covered = [*unseen, *to_cover]
+    _lay_fronts(picture, [fronts.get(number) for number in swapped], covered, margin)
     return tuple(outcomes)
 
 
@@ -351,9 +358,21 @@ def _details(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _swapped_or_cause(
-    picture: Picture, track: Track, layers: FaceLayers | None, causes: Mapping[int, str]
+    picture: Picture,
+    track: Track,
+    layers: FaceLayers | None,
+    causes: Mapping[int, str],
+    before: NDArray[np.uint8] | None,
 ) -> str:
-    """Writes the patch and gives an empty string, or says why the face must be covered."""
+    """Writes the patch and gives an empty string, or says why the face must be covered.
+
+    Args:
+        picture: edited in place.
+        track: the face.
+        layers: what is to be laid over it.
+        causes: why tracks have none.
+        before: the middle of the face as it was, see `_centre`.
+    """
     if track.state is TrackState.DOUBTFUL:
         return "identity in doubt"
     if layers is None:
@@ -364,7 +383,6 @@ def _swapped_or_cause(
         placed = layers.face(picture, track.face)
         if isinstance(placed, str):
             return placed
-        before = _centre(picture, track.face.box_px)
         picture.lay(placed.top, placed.left, placed.layer)
         if _is_the_same(before, _centre(picture, track.face.box_px)):
             return "hardly changed"

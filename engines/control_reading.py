@@ -106,7 +106,7 @@ class ControlReader:
         return [
             self._lit(replace(look, doubt=visible_doubt(look, frame.picture)), frame)
             if _is_of(look, face)
-            else replace(look, doubt=np.inf)
+            else _unread(look, face)
             for look, (frame, face) in zip(looks, wanted, strict=True)
         ]
 
@@ -167,7 +167,9 @@ def _with_front(look: Look, sure: Float32, points: Float32, crop_from_frame: Sim
     seen, share = counted(sure, points)
     if seen is None:
         return look
-    doubt = look.doubt * (1 - share) if share <= MOST_HIDDEN else np.inf
+    if share > MOST_HIDDEN:
+        return replace(look, doubt=np.inf, is_hidden=True)
+    doubt = look.doubt * (1 - share)
     return replace(look, doubt=doubt, occlusion=Occlusion(seen, crop_from_frame))
 
 
@@ -196,6 +198,13 @@ def _is_of(look: Look, face: Face) -> bool:
     distance = float(np.linalg.norm(eyes[1] - eyes[0]))
     away = np.linalg.norm(_eyes_px(look) - eyes, axis=1)
     return bool(away.max() <= _FARTHEST * max(distance, 1.0))
+
+
+def _unread(look: Look, face: Face) -> Look:
+    """A look that is not of the face: only where the tracker has its eyes is known."""
+    eyes = face.landmarks_px[:2].astype(np.float32)
+    motion = np.concatenate([eyes.mean(axis=0), eyes[1] - eyes[0]])
+    return replace(look, motion=motion, doubt=np.inf)
 
 
 def _eyes_px(look: Look) -> NDArray[np.float32]:

@@ -63,6 +63,7 @@ class Look:
             infinite where not to be followed.
         occlusion: what is in front of the face; None where nothing is.
         contrast: of the face, see `engines.stylegan.contrast`; `UNBOUNDED` where unknown.
+        is_hidden: too much of the face is behind something for it to be followed.
     """
 
     index: int
@@ -73,6 +74,7 @@ class Look:
     doubt: float
     occlusion: Occlusion | None = None
     contrast: float = UNBOUNDED
+    is_hidden: bool = False
 
 
 def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:

@@ -33,6 +33,7 @@ from evaluation.exposure import FaceFinder
 from evaluation.finding_cache import CachedFinder
 from evaluation.recognisers import models_folder
 from evaluation.touch import Touch, TouchMeter
+from stream.report import RunReport
 
 NETWORKS = ("scrfd_500m_bnkps.onnx", "face_detection_yunet_2026may.onnx")
 _INPUT_PX = 640
@@ -40,8 +41,8 @@ _CLEAR = 0.5
 _CROP_PX = 96
 _MOST_CROPS = 120
 _HEAD = (
-    "| clip | needless pixels % | false tracks / min | swapped ≥ 40 px % | bare ≥ 16 px | faces "
-    "| disputed |\n|---|---|---|---|---|---|---|"
+    "| clip | needless pixels % | false tracks / min | swapped ≥ 40 px % | switches / 10 s "
+    "| bare ≥ 16 px | faces | disputed |\n|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -89,7 +90,9 @@ def main() -> int:
     print(_HEAD)
     for clip in clips:
         if not chosen.only or clip.name in chosen.only:
-            print(row(clip.name, measured(clip, scaled, chosen)), flush=True)
+            touch = measured(clip, scaled, chosen)
+            run = RunReport.model_validate_json(run_of(clip, chosen).read_text())
+            print(row(clip.name, touch, switches_per_10_s(run, touch.seconds)), flush=True)
     return 0
 
 
@@ -118,9 +121,10 @@ def scaled_finders(models: Path) -> tuple[ScaledFinder, ScaledFinder]:
 
 def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namespace) -> Touch:
     """The figures of one clip."""
-    target = chosen.work / f"{clip.name}.{chosen.method}.mkv"
-    if not target.exists():
+    target, run = chosen.work / f"{clip.name}.{chosen.method}.mkv", run_of(clip, chosen)
+    if not (target.exists() and run.exists()):
         command = ["kveil", "anonymize", str(clip), "-o", str(target), "--method", chosen.method]
+        command += ["--report", str(run), "--overwrite"]
         subprocess.run(command, check=True, stdout=sys.stderr)
     first, second = (
         CachedFinder(finder, chosen.work / f"{clip.name}.{number}.found.json")
@@ -142,11 +146,29 @@ def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namesp
     return meter.touch
 
 
-def row(name: str, touch: Touch) -> str:
+def run_of(clip: Path, chosen: argparse.Namespace) -> Path:
+    """The report of the run over a clip."""
+    place: Path = chosen.work / f"{clip.name}.{chosen.method}.run.json"
+    return place
+
+
+def switches_per_10_s(run: RunReport, seconds: float) -> float:
+    """Changes between surrogate and cover in 10 s of swapped face.
+
+    Args:
+        run: over the clip.
+        seconds: the clip's length.
+    """
+    frame_s = seconds / max(run.frames.written, 1)
+    return 10 * run.faces.switches / max(run.faces.swapped * frame_s, 1e-9)
+
+
+def row(name: str, touch: Touch, switches: float) -> str:
     """One line of the table."""
     return (
         f"| {name} | {100 * touch.needless_share:.2f} | {touch.false_tracks_a_minute:.0f} "
-        f"| {100 * touch.swapped_share:.0f} | {touch.bare} | {touch.faces} | {touch.disputed} |"
+        f"| {100 * touch.swapped_share:.0f} | {switches:.1f} | {touch.bare} | {touch.faces} "
+        f"| {touch.disputed} |"
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engines.compositor import Composite, compose, compose_unknown
 from engines.covers import Cover
+from engines.glance import glance_of
 from engines.types import Face, Frame
 from stream.finding import FaceFinder
 from stream.frame_search import FrameSearch, Searched, SearchInTurn
@@ -139,6 +140,7 @@ class Anonymizer:
                 unknown=bool(findings.failure),
                 frame_size=(frame.picture.height, frame.picture.width),
                 least_px=findings.least_px,
+                look=partial(glance_of, frame.picture),
             )
         composites: list[Composite] = []
         for tracks in released:

@@ -9,8 +9,10 @@ instead: it moves as the pixels do.
 
 from __future__ import annotations
 
+import math
+from bisect import insort
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,27 +34,27 @@ from engines.pictures import Picture
 from engines.stylegan.contrast import UNBOUNDED
 from engines.stylegan.lids import lids_as_read
 from engines.swapper import LANDMARK_SIZE
+from stream.following import FOLLOWING, Stretch, gap_around, stretch_around
 from tracker.one_euro import OneEuro
 
-__all__ = ["REACH_S", "ControlTrack", "Steady"]
+__all__ = ["ControlTrack", "Steady"]
 
-HOLD_S: Final = 0.5
-"""Time that a face must be followed again before its cover is lifted; longer flips less."""
-CALM_SHARE: Final = 0.85
-"""Share of the doubt's limit that a covered face must come below to be swapped again."""
 _NOISE: Final = 0.012
 """Error of one landmark, in distances of the eyes, that smoothing takes for noise; larger is
 calmer and blunts quick expressions."""
 _CARRIED_NOISE: Final = 0.025
 """The same for landmarks that come along with their pixels: what is left is noise, but for
 eyelids and lips, whose pixels are hard to follow."""
-REACH_S: Final = 0.14
-"""Time before and after a frame that smoothing looks at, and the longest gap it bridges."""
+_REACH_S: Final = 0.14
+"""Time before and after a frame that smoothing looks at."""
 _FRONT_FRAMES: Final = 2
 """Frames before and after whose marks are taken together; more are calmer and blunt fingers."""
 _NOTHING: Final = np.zeros((LANDMARK_SIZE, LANDMARK_SIZE), np.float32)
 _SLACK_S: Final = 0.005
 _MOST_FRAMES: Final = 8
+"""The same where timestamps are broken."""
+_KEPT_FRAMES: Final = 64
+"""Frames to the newest after which a look is forgotten in any case."""
 _LEAST_FITTED: Final = 4
 Float32 = NDArray[np.float32]
 
@@ -95,8 +97,10 @@ class ControlTrack:
     limit: float
     flow: FaceFlow = field(default_factory=FaceFlow)
     _looks: list[Look] = field(default_factory=list)
-    _is_hidden: bool = False
-    _calm_since_s: float | None = None
+    _state: Literal["new", "hidden", "shown"] = "new"
+    _now_s: float = 0.0
+    _lost_s: float = -math.inf
+    _refused_s: float = -math.inf
     _unit_px: float = 0.0
     _motion: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=4.0, beta=30.0))
     _shape: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.5, beta=12.0))
@@ -111,59 +115,86 @@ class ControlTrack:
             look: what was read.
             picture: the frame's pixels, to carry landmarks along with them.
         """
-        self._looks.append(look)
-        self._looks = [one for one in self._looks if _is_near(one, look, 2)]
-        if picture is not None and np.isfinite(look.doubt):
+        insort(self._looks, look, key=_index_of)
+        self._keep([one for one in self._looks if look.index - one.index < _KEPT_FRAMES])
+        if picture is not None:
             self.flow.add(look, picture)
-        self.flow.keep({one.index for one in self._looks})
 
     def knows(self, index: int) -> bool:
         """Whether a frame was looked at."""
         return index in [look.index for look in self._looks]
 
     def hide(self) -> None:
-        """Told that the face is covered after all; a swap then waits as after a doubt."""
-        self._is_hidden, self._calm_since_s = True, None
+        """Told that the face of the last frame is covered after all.
+
+        What the frames ahead say does not lift that cover: it waits for its time.
+        """
+        self._state, self._refused_s = "hidden", self._now_s
 
     def steady(self, index: int, time_s: float) -> Steady | None:
         """Control of one frame, or None where the face is to be covered.
-
-        A face that could not be followed stays covered until it has been followed for a
-        while. Where frames ahead were looked at, short gaps are bridged.
 
         Args:
             index: number of the frame; rises from call to call.
             time_s: its time, seconds.
         """
-        bound = self.limit * (CALM_SHARE if self._is_hidden else 1.0)
-        followed = [look for look in self._looks if look.doubt <= bound]
-        own = next((look for look in followed if look.index == index), None)
-        if own is None and not self._is_hidden:
-            own = _bridged(followed, index, time_s)
-        if own is None:
-            self.hide()
+        self._now_s = time_s
+        past_s = time_s - FOLLOWING.hold_s - FOLLOWING.bridged_s
+        self._keep([look for look in self._looks if look.time_s >= past_s])
+        bound = self.limit * (FOLLOWING.kept if self._state == "shown" else 1.0)
+        read = [look for look in self._looks if look.doubt <= bound]
+        is_hidden = any(look.is_hidden for look in self._looks if look.index == index)
+        stretch = None if is_hidden else stretch_around(read, index)
+        if stretch is None:
+            self._lost_s = time_s
+        if stretch is None or not (self._state == "shown" or self._is_lifted(stretch)):
+            self._state = "hidden"
             self._forget()
             return None
-        if self._is_hidden:
-            if self._calm_since_s is None:
-                self._calm_since_s = time_s
-            if time_s - self._calm_since_s < HOLD_S:
-                return None
-            self._is_hidden, self._calm_since_s = False, None
-        return self._smoothed(own, [look for look in followed if _is_near(look, own, 1)])
+        self._state = "shown"
+        return self._smoothed(read, index, time_s)
+
+    def _is_lifted(self, stretch: Stretch) -> bool:
+        """Whether a face that was covered, or was not there, is followed for long enough.
+
+        Of one that was not there before, what is known ahead is enough.
+        """
+        if self._now_s - self._refused_s < FOLLOWING.hold_s - _SLACK_S:
+            return False
+        first, last = stretch.first.index, stretch.last.index
+        known = [look.doubt <= self.limit for look in self._looks if first <= look.index <= last]
+        if np.mean(known) < FOLLOWING.least_read:
+            return False
+        is_to_stay = self._state == "new" and last == self._looks[-1].index
+        followed_s = stretch.last.time_s - max(stretch.first.time_s, self._lost_s)
+        return is_to_stay or followed_s >= FOLLOWING.hold_s - _SLACK_S
+
+    def _keep(self, looks: list[Look]) -> None:
+        self._looks = looks
+        flown_s = self._now_s - FOLLOWING.bridged_s - _SLACK_S
+        self.flow.keep({one.index for one in looks if one.time_s >= flown_s})
 
     def _forget(self) -> None:
         for one in (self._motion, self._shape, self._light, self._contrast, self._closer):
             one.forget()
 
-    def _smoothed(self, own: Look, near: list[Look]) -> Steady:
+    def _smoothed(self, read: list[Look], index: int, time_s: float) -> Steady:
+        """Control of a frame that was read, or lies between two that were."""
+        own = next((look for look in read if look.index == index), None)
+        ends = gap_around(read, index) if own is None else None
+        if ends is not None:
+            own = _between(*ends, index, time_s)
+        assert own is not None
+        near = [look for look in read if _is_near(look, own)]
         light = self._light(own.light, own.time_s)
         size = max(float(np.hypot(*own.motion[2:])), 1.0)
         unit = np.float32(self._unit_px or size)
         self._unit_px = float(unit)
         motion = self._motion(own.motion.reshape(2, 2) / unit, own.time_s).reshape(4) * unit
         shape = self._shape(own.shape, own.time_s)
-        if len(near) >= _LEAST_FITTED:
+        if ends is not None:
+            motion, shape = self._carried_over(own, ends) or (motion, shape)
+        elif len(near) >= _LEAST_FITTED:
             motion, shape = self._by_neighbours(own, near) or (motion, shape)
         wanted = eyes_closer(shape)
         closer = self._closer(np.array([wanted], np.float32), own.time_s)
@@ -194,6 +225,15 @@ class ControlTrack:
         )
         motion = _smooth(motions, weights, own.motion, _NOISE * size)
         return motion, _smooth(shapes, weights, own.shape, _NOISE)
+
+    def _carried_over(self, own: Look, ends: tuple[Look, Look]) -> tuple[Float32, Float32] | None:
+        """Motion and shape in a gap, as the pixels go from both ends; None without pixels."""
+        carried = self._carried(own, list(ends))
+        if carried is None:
+            return None
+        before, after = ends
+        share = np.float32((own.index - before.index) / (after.index - before.index))
+        return apart(np.asarray((1 - share) * carried[0] + share * carried[1], np.float32))
 
     def _in_front(self, own: Look, near: list[Look]) -> Occlusion | None:
         """What is in front of the face, by the mean of neighbouring frames.
@@ -226,12 +266,8 @@ class ControlTrack:
         return points
 
 
-def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
-    """A look between the last one before and the first one after, if the gap is short."""
-    before = max((one for one in followed if one.index < index), key=_index_of, default=None)
-    after = min((one for one in followed if one.index > index), key=_index_of, default=None)
-    if before is None or after is None or after.time_s - before.time_s > REACH_S + _SLACK_S:
-        return None
+def _between(before: Look, after: Look, index: int, time_s: float) -> Look:
+    """A look between two others, in equal steps from frame to frame."""
     share = np.float32((index - before.index) / (after.index - before.index))
     motion, shape, light = (
         np.asarray(a + share * (b - a), np.float32)
@@ -245,10 +281,16 @@ def _bridged(followed: list[Look], index: int, time_s: float) -> Look | None:
     return Look(index, time_s, motion, shape, light, doubt, contrast=contrast)
 
 
-def _is_near(look: Look, other: Look, reaches: int) -> bool:
+def _is_near(look: Look, other: Look) -> bool:
     """Whether two looks are close in time, and in frames where timestamps are broken."""
     away_s, away = abs(look.time_s - other.time_s), abs(look.index - other.index)
-    return away_s <= reaches * REACH_S + _SLACK_S and away <= reaches * _MOST_FRAMES
+    return away_s <= _REACH_S + _SLACK_S and away <= _MOST_FRAMES
+
+
+def _matters(look: Look, index: int, time_s: float) -> bool:
+    """Whether a look still says something of a frame, or of later ones."""
+    past_s = FOLLOWING.hold_s + FOLLOWING.bridged_s
+    return look.index >= index - 2 * _MOST_FRAMES and look.time_s >= time_s - past_s
 
 
 def _index_of(look: Look) -> int:

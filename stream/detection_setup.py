@@ -16,7 +16,14 @@ from tracker.settings import TrackerSettings
 from tracker.spans import KeySchedule, SpanSettings
 from tracker.tracker import Tracker
 
-__all__ = ["file_schedule", "finder_for", "lookahead_frames", "schedule_for", "tracker_for"]
+__all__ = [
+    "file_schedule",
+    "finder_for",
+    "lookahead_frames",
+    "schedule_for",
+    "tracker_for",
+    "weak_hold_s",
+]
 
 _LEAST_FULL_EVERY_S = 0.1
 _LATE_S = 0.1
@@ -24,6 +31,10 @@ _LATE_S = 0.1
 _OPENING_FRAMES = 3
 """Frames at the beginning of a file that are all searched thoroughly."""
 _EARLY_SCORE = 0.3
+_WEAK_HOLD_S = 0.09
+_LONGEST_WEAK_HOLD_S = 10.0
+_FORESEEN_S = 0.7
+"""Look-ahead that shows whether what is hardly a face is found again."""
 _LEAST_LOOKAHEAD = 8
 """Frames that the tracker's own look-ahead keeps of the memory."""
 
@@ -66,6 +77,7 @@ def tracker_for(
     least_hold_frames: int = 2,
     least_hold_s: float = 0.0,
     early_score: float = _EARLY_SCORE,
+    weak_hold_s: float = _LONGEST_WEAK_HOLD_S,
 ) -> Tracker:
     """The tracker of a stream.
 
@@ -77,6 +89,7 @@ def tracker_for(
             however slowly frames come.
         least_hold_s: a track is covered so long after its last detection, whatever the settings
             say; a short look-ahead sees less of what comes after it.
+        weak_hold_s: see `TrackerSettings`; for look-aheads that show what is found again.
         early_score: score from which a track is covered while its evidence is not complete.
     """
     return Tracker(
@@ -87,11 +100,25 @@ def tracker_for(
             confirm_hits=confirm_hits,
             hold_s=max(settings.tracking.hold_s, least_hold_s),
             preroll_s=settings.tracking.preroll_s,
+            weak_hold_s=max(weak_hold_s, least_hold_s),
             unsearched_s=settings.detection.full_every_s + _LATE_S,
             min_hold_frames=least_hold_frames,
             early_score=max(early_score, settings.detection.low_score),
         )
     )
+
+
+def weak_hold_s(lookahead: int, rate: float) -> float:
+    """How long what was never clearly found is covered beyond its finds.
+
+    Args:
+        lookahead: frames.
+        rate: frames a second.
+
+    >>> weak_hold_s(25, 25.0) < weak_hold_s(8, 25.0)
+    True
+    """
+    return _WEAK_HOLD_S if lookahead / rate >= _FORESEEN_S else _LONGEST_WEAK_HOLD_S
 
 
 def schedule_for(settings: Settings, full_every_s: float) -> ScheduleSettings:

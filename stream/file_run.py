@@ -14,7 +14,7 @@ from config.settings import Settings
 from engines.stylegan.pack import bundled_pack, read_pack
 from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
-from stream.detection_setup import file_schedule, finder_for, tracker_for
+from stream.detection_setup import file_schedule, finder_for, tracker_for, weak_hold_s
 from stream.digests import file_digest
 from stream.encoder_options import EncodeSettings
 from stream.engine_set import EngineSet
@@ -242,7 +242,8 @@ def recording_anonymizer(
     else:
         finder.prepare(shape.height, shape.width)
         schedule, lookahead = file_schedule(settings, shape, workers)
-        tracker = tracker_for(settings, lookahead)
+        held_s = weak_hold_s(lookahead, float(shape.rate))
+        tracker = tracker_for(settings, lookahead, weak_hold_s=held_s)
     cover = method_cover(settings.method, settings.cover.look)
     return Anonymizer(
         finder,

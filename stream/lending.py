@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+import numpy as np
+
 from config.settings import Settings
 from engines.embedder import PersonThresholds
-from engines.types import Embedding, Frame, Latent, Surrogate, Track
+from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track
 from gallery.assignments import Assignment, GalleryReport, Offer
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
@@ -26,6 +28,7 @@ from gallery.surrogates import DonorMaker
 from stream.file_names import text_of
 from stream.fitting import TRYING_ON, Fit, Fitting, Trial
 from stream.report import ClusterCounts
+from stream.track_embedding import FacesAhead
 from stream.unseen_tracks import forget_unseen
 
 __all__ = [
@@ -36,6 +39,8 @@ __all__ = [
     "gallery_from_settings",
 ]
 
+_TRIED_AHEAD: Final = 3
+"""Frames ahead in which a face is looked at that cannot be painted in its own."""
 _WINDOW_DIGITS: Final = 32
 """Hexadecimal digits of a window's name, see `gallery.stores.store`."""
 
@@ -115,6 +120,11 @@ class GalleryLender:
         self._attributes = attributes
         self._fitting = fitting
         self._trials: dict[int, _Tried] = {}
+        self._ahead: FacesAhead | None = None
+
+    def foresee(self, ahead: FacesAhead) -> None:
+        """From now on surrogates are also tried on in frames that have not left yet."""
+        self._ahead = ahead
 
     def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
         """Tells the gallery who is in view; gives the tracks whose face another one wears."""
@@ -153,9 +163,19 @@ class GalleryLender:
             return _given(answer)
         first = answer.surrogate.latent
         trial = self._fitting.begin(frame, track.face, embedding, first)
+        for seen, face in self._places_ahead(track.id) if isinstance(trial, Fit) else ():
+            trial = self._fitting.begin(seen, face, embedding, first)
+            if not isinstance(trial, Fit):
+                break
         if isinstance(trial, Fit):
             return trial.cause
         return _Tried(self._fitting, trial, answer.offer, frame.index)
+
+    def _places_ahead(self, track: int) -> list[tuple[Frame, Face]]:
+        """A few places where the face may be painted though it cannot be just now."""
+        ahead = [] if self._ahead is None else self._ahead(track)
+        places = np.linspace(0, len(ahead) - 1, min(_TRIED_AHEAD, len(ahead))).round()
+        return [ahead[place] for place in places.astype(int).tolist()]
 
     def _go_on(self, track: Track, tried: _Tried) -> Surrogate | str:
         """One step of a trial, and what comes of it."""

@@ -86,6 +86,8 @@ class FaceCounts(Part):
     covered_by_cause: dict[str, int] = {}
     filled: int = 0
     """Face-frames covered between or around detections, where the detector saw nothing."""
+    switches: int = 0
+    """Times that a track changed between a surrogate and a cover."""
 
 
 class ClusterCounts(Part):

@@ -21,12 +21,12 @@ from engines.control_reading import Painter
 from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track, TrackState
 from gallery.errors import EmbeddingsRejected
 from gallery.people import SharpestMean
-from stream.control_track import REACH_S
 from stream.face_drawing import UNFIT, FaceDrawer, FaceDrawing, Wearing
 from stream.fitting import TRYING_ON
+from stream.following import FOLLOWING
 from stream.replacement import Replacement
 from stream.report import ClusterCounts
-from stream.track_embedding import Embedder, FacesAhead, TrackEmbedder
+from stream.track_embedding import Embedder, FacesAhead, Foresighted, TrackEmbedder
 from stream.unseen_tracks import forget_unseen
 from stream.wearer_watch import WearerWatch
 
@@ -39,6 +39,8 @@ _SMALL_AGAIN = 1.2
 _ASK_AGAIN_FRAMES = 25
 _ASK_SOON_FRAMES = 5
 """The same where the face could not be painted just then, and so not be tried on."""
+_MOST_AHEAD = 16
+"""Frames ahead in which a face is read; each may lie in memory that processes share."""
 _NO_SURROGATE = "no_surrogate"
 _KNOWN = (UNFIT, TRYING_ON)
 """Why people wait who need not be described again when they are asked for."""
@@ -121,6 +123,8 @@ class SwapEveryFace:
         """Lets new tracks be told, and control be smoothed, by frames that have not left yet."""
         self._ahead = ahead
         self._embedder.foresee(lambda name: self._ahead_on(self._tracks[name]))
+        if isinstance(self._source, Foresighted):
+            self._source.foresee(lambda name: self._ahead_on(self._tracks[name]))
         self._watch.foresee(self._ahead_on)
 
     def replace(self, frame: Frame, tracks: Sequence[Track]) -> Replacement:
@@ -176,12 +180,12 @@ class SwapEveryFace:
         self._drawing.close()
 
     def _faces_ahead(self, frame: Frame, name: int) -> list[tuple[Frame, Face]]:
-        last_s = frame.time_s + REACH_S
+        last_s = frame.time_s + FOLLOWING.hold_s
         return [
             (seen, face)
             for seen, face in self._ahead_on(self._tracks[name])
             if seen.index > frame.index and seen.time_s <= last_s
-        ]
+        ][:_MOST_AHEAD]
 
     def _ahead_on(self, track: int) -> Sequence[tuple[Frame, Face]]:
         if self._ahead is None:

@@ -7,6 +7,7 @@ from collections import Counter
 from engines.compositor import Composite
 from engines.types import Track, TrackState
 from stream.report import FaceCounts, FrameCounts
+from stream.switches import SwitchCount
 
 __all__ = ["Tally"]
 
@@ -21,6 +22,7 @@ class Tally:
         self._highest_track = 0
         self._swapped = 0
         self._filled = 0
+        self._switches = SwitchCount()
         self._covered: Counter[str] = Counter()
         self._full_covers: Counter[str] = Counter()
 
@@ -28,6 +30,7 @@ class Tally:
         """Counts one finished frame and the tracks that were in it."""
         if composite.is_fully_covered:
             self._full_covers[composite.cause] += 1
+        self._switches.add(composite)
         for outcome in composite.outcomes:
             if outcome.result == "swapped":
                 self._swapped += 1
@@ -54,4 +57,5 @@ class Tally:
             covered=self._covered.total(),
             covered_by_cause=dict(self._covered),
             filled=self._filled,
+            switches=self._switches.total,
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.glance import Glance
 from engines.types import Face
 from tracker.doubt import AppearanceDistance
 from tracker.evidence import has_evidence
@@ -108,6 +109,7 @@ class Lifecycle:
         scene: int,
         faces: Sequence[Face],
         least_px: float = 0.0,
+        look: Callable[[Face], Glance | None] | None = None,
     ) -> None:
         """Link one frame's detections to the tracks; what links to none begins a track.
 
@@ -117,9 +119,10 @@ class Lifecycle:
             scene: number of its scene; tracks of other scenes take no part.
             faces: detections with finite boxes, in any order.
             least_px: size from which the search finds faces.
+            look: takes a glance at a detection.
         """
         search = Search(time_s, least_px)
-        found = self._link(time_s, scene, faces)
+        found = self._link(time_s, scene, faces, look)
         for row in found.crossing:
             self.trajectories[row].doubt_since(time_s - self._settings.doubt_margin_s)
         near = [one for one in found.links if not one.is_away]
@@ -131,9 +134,9 @@ class Lifecycle:
             self.motion = correct(self.motion, rows, boxes)
         for one in found.links:
             if one.is_away:
-                self._branch(frame, time_s, faces[one.column], self.trajectories[one.row])
+                self._branch(frame, time_s, faces[one.column], one, found)
         for column in found.free:
-            self._begin(frame, time_s, scene, faces[column])
+            self._begin(frame, time_s, scene, faces[column], found.glances.get(column))
         for trajectory in self.trajectories:
             if trajectory.scene == scene and trajectory.last.frame < frame:
                 self._miss(trajectory, search)
@@ -163,13 +166,20 @@ class Lifecycle:
         for trajectory in self.trajectories:
             trajectory.forget_before(frame)
 
-    def _link(self, time_s: float, scene: int, faces: Sequence[Face]) -> Links:
+    def _link(
+        self,
+        time_s: float,
+        scene: int,
+        faces: Sequence[Face],
+        look: Callable[[Face], Glance | None] | None,
+    ) -> Links:
         """Links by the motion that tells the detections best, which is then the tracks' own."""
-        plain = link(self.trajectories, self.motion, time_s, scene, faces, self._settings)
+        look = look and _once(look)
+        plain = link(self.trajectories, self.motion, time_s, scene, faces, self._settings, look)
         steered, self.steered = self.steered, None
         if steered is None:
             return plain
-        turned = link(self.trajectories, steered, time_s, scene, faces, self._settings)
+        turned = link(self.trajectories, steered, time_s, scene, faces, self._settings, look)
         if turned.agreement <= plain.agreement + _CLEARLY_BETTER:
             return plain
         self.motion = steered
@@ -195,7 +205,7 @@ class Lifecycle:
             if one.is_resized or self._looks_different(trajectory, frame, time_s, face):
                 trajectory.doubt_since(time_s - self._settings.doubt_margin_s)
                 trajectory.rename(self._take_id(), frame)
-        trajectory.observe(frame, time_s, face, self.drift_px)
+        trajectory.observe(frame, time_s, face, self.drift_px, found.glances.get(one.column))
 
     def _settle(self, trajectory: Trajectory, frame: int) -> None:
         """End a doubt whose cause is gone."""
@@ -215,21 +225,23 @@ class Lifecycle:
         distance = self._appearance(trajectory.track_id, frame, face)
         return distance is not None and not distance < self._settings.doubt_distance
 
-    def _branch(self, frame: int, time_s: float, face: Face, old: Trajectory) -> None:
+    def _branch(self, frame: int, time_s: float, face: Face, one: Link, found: Links) -> None:
         """Begin a track where an old one may have jumped to; the old one coasts on, doubtful.
 
-        Both explanations stay covered: the face moved, or it is unseen and another came.
+        Both explanations stay covered: the face moved, or it is unseen and another came. What does
+        not look like the face has a cover of its own, and none is on the way to it.
         """
+        old, glance = self.trajectories[one.row], found.glances.get(one.column)
         interval_s = max(time_s - old.last.time_s, _SHORTEST_S)
-        old.is_suspect = True
+        old.is_suspect |= not one.is_unlike
         new = Trajectory(old.scene, self._take_id(), frame, is_vouched=has_evidence(old))
-        if interval_s > self._settings.doubt_gap_s:
-            self._add(new, frame, time_s, face)
+        if one.is_unlike or interval_s > self._settings.doubt_gap_s:
+            self._add(new, frame, time_s, face, glance)
             return
         centre = (face.box_px[:2].astype(np.float64) + face.box_px[2:]) / 2
         velocity = np.zeros((1, 4))
         velocity[0, :2] = (centre - old.last.pose[:2]) / interval_s
-        self._add(new, frame, time_s, face, velocity)
+        self._add(new, frame, time_s, face, glance, velocity)
         if frame - old.last.frame > 1:
             self._bridge(old, new)
 
@@ -249,9 +261,11 @@ class Lifecycle:
         self.trajectories.append(bridge)
         self.motion = join(self.motion, start(new.last.face.box_px[None]))
 
-    def _begin(self, frame: int, time_s: float, scene: int, face: Face) -> None:
+    def _begin(
+        self, frame: int, time_s: float, scene: int, face: Face, glance: Glance | None
+    ) -> None:
         """Begin a track for a detection linked to none, however low its score."""
-        self._add(Trajectory(scene, self._take_id(), frame), frame, time_s, face)
+        self._add(Trajectory(scene, self._take_id(), frame), frame, time_s, face, glance)
 
     def _add(
         self,
@@ -259,9 +273,10 @@ class Lifecycle:
         frame: int,
         time_s: float,
         face: Face,
+        glance: Glance | None,
         velocity: NDArray[np.float64] | None = None,
     ) -> None:
-        trajectory.observe(frame, time_s, face, self.drift_px)
+        trajectory.observe(frame, time_s, face, self.drift_px, glance)
         trajectory.unseen_since_s = self._searched_before(size_px(trajectory.last.pose))
         self.trajectories.append(trajectory)
         is_guess = velocity is None
@@ -282,3 +297,15 @@ class Lifecycle:
     def _take_id(self) -> int:
         self.next_id += 1
         return self.next_id - 1
+
+
+def _once(look: Callable[[Face], Glance | None]) -> Callable[[Face], Glance | None]:
+    """Takes a glance at each face of a frame once, whichever motion it is linked by."""
+    seen: dict[int, Glance | None] = {}
+
+    def glance(face: Face) -> Glance | None:
+        if id(face) not in seen:
+            seen[id(face)] = look(face)
+        return seen[id(face)]
+
+    return glance

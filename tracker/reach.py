@@ -23,6 +23,8 @@ _STILL_S: Final = 0.3
 _STILL_SIZES: Final = 0.2
 """Time over which a face must not have moved farther than this, in its sizes, to stand still."""
 _STILL_FINDS: Final = 3
+_SMALL_PX: Final = 24.0
+"""Size of a box below which detectors find faces with low scores."""
 
 
 def is_within(frames: int, seconds: float, limit_s: float, settings: TrackerSettings) -> bool:
@@ -37,12 +39,17 @@ def is_within(frames: int, seconds: float, limit_s: float, settings: TrackerSett
 def backward_reach_s(trajectory: Trajectory, settings: TrackerSettings) -> float:
     """Seconds for which a track is covered before its first detection."""
     unsearched_s = trajectory.first.time_s - trajectory.unseen_since_s - _JUST_AFTER_S
-    return max(settings.preroll_s, min(unsearched_s, settings.unsearched_s))
+    held_s = settings.preroll_s
+    if is_weak(trajectory, settings):
+        held_s = min(held_s, settings.weak_hold_s)
+    return max(held_s, min(unsearched_s, settings.unsearched_s))
 
 
 def forward_reach_s(trajectory: Trajectory, settings: TrackerSettings) -> float:
     """Seconds for which a track is covered after its last detection."""
     held_s = settings.hold_s
+    if is_weak(trajectory, settings):
+        held_s = min(held_s, settings.weak_hold_s)
     if is_sure(trajectory, settings) or stands_still(trajectory):
         held_s = max(held_s, settings.sure_hold_s)
     unsearched_s = trajectory.unseen_until_s - trajectory.last.time_s - _JUST_AFTER_S
@@ -52,6 +59,12 @@ def forward_reach_s(trajectory: Trajectory, settings: TrackerSettings) -> float:
 def is_sure(trajectory: Trajectory, settings: TrackerSettings) -> bool:
     """Whether the track is beyond doubt a face: it turned away, rather than never was one."""
     return trajectory.hits >= _SURE_FINDS and trajectory.best_score >= settings.high_score
+
+
+def is_weak(trajectory: Trajectory, settings: TrackerSettings) -> bool:
+    """Whether the track was never clearly found, and is large enough to have been."""
+    is_small = size_px(trajectory.last.pose) < _SMALL_PX
+    return trajectory.best_score < settings.high_score and not is_small
 
 
 def stands_still(trajectory: Trajectory) -> bool:

@@ -16,6 +16,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "hold_s": (0.0, 10.0),
     "preroll_s": (0.0, 10.0),
     "sure_hold_s": (0.0, 10.0),
+    "weak_hold_s": (0.0, 10.0),
     "unsearched_s": (0.0, 61.0),
     "evidence_s": (0.0, 60.0),
     "early_score": (0.0, 1.0),
@@ -53,6 +54,9 @@ class TrackerSettings:
         preroll_s: cover before a track's first detection, as far as the look-ahead reaches.
         sure_hold_s: the same for a track that is beyond doubt a face, or that stood still:
             it turned away or is hidden rather than gone.
+        weak_hold_s: longest cover before and after a track that was never clearly found, where
+            every frame was searched. Longer: blurred faces stay covered; so does what is no face.
+            A look-ahead that does not show whether it is found again needs `hold_s`.
         unsearched_s: longest cover before the first detection, or after the last, while no search
             ran that would have found the face. Not below the time between thorough searches.
         min_hold_frames: these, at least this many frames, for low frame rates.
@@ -94,6 +98,7 @@ class TrackerSettings:
     hold_s: float = 0.2
     preroll_s: float = 0.2
     sure_hold_s: float = 0.5
+    weak_hold_s: float = 0.2
     unsearched_s: float = 0.6
     min_hold_frames: int = 2
     evidence_s: float = 0.7

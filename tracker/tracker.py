@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.glance import Glance
 from engines.types import Face, Track, TrackState
 from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
@@ -80,8 +81,9 @@ class Tracker:
     def state(self) -> dict[str, object]:
         """All that is known between two frames, as plain JSON and without any picture.
 
-        A tracker made of it by `from_state` continues exactly as this one would. The frames
-        still held back are in it: push on from `next_frame_index`.
+        A tracker made of it by `from_state` continues exactly as this one would, but that it
+        has no glances at faces: doubts that these would have settled remain for a moment. The
+        frames still held back are in it: push on from `next_frame_index`.
         """
         return encoded(
             Snapshot(
@@ -176,6 +178,7 @@ class Tracker:
         unknown: bool = False,
         frame_size: tuple[int, int] | None = None,
         least_px: float = 0.0,
+        look: Callable[[Face], Glance | None] | None = None,
     ) -> tuple[FrameTracks, ...]:
         """Take in the next frame.
 
@@ -190,6 +193,8 @@ class Tracker:
             unknown: the detector failed in this frame.
             frame_size: height, width px; lets the thumbnails' motion steer the tracks.
             least_px: size from which this search finds faces; 0 where it was thorough.
+            look: takes a glance at a detection; called for those near each other, whose looks then
+                tell who is who where places do not.
 
         Returns:
             The frames released by this one, in order.
@@ -209,7 +214,7 @@ class Tracker:
         self._lifecycle.advance(min(now_s - before_s, longest_s), turn_px, moved_px)
         usable, broken = self._usable(faces)
         if usable is not None:
-            self._lifecycle.observe(frame_index, now_s, scene, usable, least_px)
+            self._lifecycle.observe(frame_index, now_s, scene, usable, least_px, look)
         drift_px = self._lifecycle.drift_px
         self._held.append(HeldFrame(frame_index, now_s, scene, unknown or broken, drift_px))
         return self._release(self.settings.lookahead_frames)

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
+from engines.glance import Glance
 from engines.types import Face
 from tracker.poses import Pose, pose_from_face
 from tracker.settings import TrackerSettings
@@ -62,6 +63,7 @@ class Trajectory:
             found a face of this size.
         unseen_until_s: the same, the first search after the last detection; infinite before one.
         observations: in order of frames.
+        glance: at the last detection, where it was taken; None else.
     """
 
     scene: int
@@ -77,6 +79,7 @@ class Trajectory:
     unseen_since_s: float = -math.inf
     unseen_until_s: float = math.inf
     observations: list[Observation] = field(default_factory=list)
+    glance: Glance | None = None
 
     @property
     def first(self) -> Observation:
@@ -98,8 +101,10 @@ class Trajectory:
         time_s: float,
         face: Face,
         drift_px: tuple[float, float] = (0.0, 0.0),
+        glance: Glance | None = None,
     ) -> None:
         """Append a detection under the current id."""
+        self.glance = glance
         self.hits += 1
         self.is_suspect = False
         self.unseen_until_s = math.inf

@@ -27,6 +27,7 @@ from stream.methods import method_cover
 from stream.replacement import FaceReplacer
 from stream.report import ClusterCounts, FaceCounts, FrameCounts
 from stream.stage_clock import StageClock
+from stream.switches import SwitchCount
 
 __all__ = ["FaceTally", "LiveAnonymizers", "Marked", "SizedAnonymizer", "live_lookahead"]
 
@@ -53,11 +54,13 @@ class FaceTally:
         self._written = 0
         self._tracks = 0
         self._highest = 0
+        self._switches = SwitchCount()
 
     def add(self, composite: Composite) -> None:
         """Counts one finished picture."""
         with self._lock:
             self._written += 1
+            self._switches.add(composite)
             if composite.is_fully_covered:
                 self._full[composite.cause] += 1
             for outcome in composite.outcomes:
@@ -72,6 +75,7 @@ class FaceTally:
         with self._lock:
             self._tracks += self._highest
             self._highest = 0
+            self._switches.new_run()
 
     def faces(self) -> FaceCounts:
         """Faces so far."""
@@ -81,6 +85,7 @@ class FaceTally:
                 swapped=self._swapped,
                 covered=self._covered.total(),
                 covered_by_cause=dict(self._covered),
+                switches=self._switches.total,
             )
 
     def frames(self, read: int, damaged: int) -> FrameCounts:

@@ -402,6 +402,40 @@ def test_neighbouring_feather_never_softens_a_cover() -> None:
     assert [outcome.result for outcome in both.outcomes] == ["covered", "swapped"]
 
 
+def test_cover_of_a_face_that_is_not_seen_any_more_does_not_cut_into_one_that_is() -> None:
+    """The planted fault: who had gone behind somebody left half a cover on his swapped face."""
+    muted = COVERS["muted"]
+    near, gone = face_at(90, 100, 60), face_at(120, 100, 60)
+    swapped = [track_of(near, 1)]
+    alone = compose(
+        frame_of(picture_from_bgr(noise(200, 220))), swapped, {1: patch_for(near)}, muted
+    )
+    both = compose(
+        frame_of(picture_from_bgr(noise(200, 220))),
+        [track_of(gone, 2, TrackState.EXTENDED), *swapped],
+        {1: patch_for(near)},
+        muted,
+    )
+    inside = (slice(90, 112), slice(80, 108))
+    assert (both.picture.bgr()[inside] == alone.picture.bgr()[inside]).all()
+    behind = (slice(80, 120), slice(125, 145))
+    difference = noise(200, 220)[behind].astype(int) - both.picture.bgr()[behind]
+    assert np.abs(difference).mean() > 9
+
+
+@pytest.mark.parametrize("state", [TrackState.FILLED, TrackState.DOUBTFUL, TrackState.DETECTED])
+def test_cover_of_a_face_that_may_be_in_front_stays_whole(state: TrackState) -> None:
+    near, far = face_at(90, 100, 60), face_at(120, 100, 60)
+    both = compose(
+        frame_of(picture_from_bgr(noise(200, 220))),
+        [track_of(far, 2, state), track_of(near, 1)],
+        {1: patch_for(near)},
+        COVERS["muted"],
+    )
+    stripes = np.diff(both.picture.bgr()[85:115, 100:108].astype(int), axis=0)
+    assert np.abs(stripes).max() < 6  # those of the patch are 8 levels
+
+
 def covered(*tracks: Track) -> NDArray[np.uint8]:
     """A noisy frame with these faces covered, H×W×3 BGR."""
     return compose(frame_of(picture_from_bgr(noise(200, 220))), list(tracks), {}).picture.bgr()
@@ -442,6 +476,12 @@ def test_overlapping_covers_do_not_undo_one_another() -> None:
     alone = compose(frame_of(picture_from_bgr(noise(200, 220))), [track_of(face)], {}, negative)
     assert (made.picture.bgr() == alone.picture.bgr()).all()
     assert (made.picture.bgr() != before).any()
+    gone = track_of(face, 2, TrackState.EXTENDED)
+    patch = patch_for(face_at(40, 40, 30))
+    tracks = [track_of(face, 1), gone, track_of(face_at(40, 40, 30), 3)]
+    twice = compose(frame_of(picture_from_bgr(noise(200, 220))), tracks, {3: patch}, negative)
+    rows, columns = slice(70, 130), slice(75, 125)
+    assert (twice.picture.bgr()[rows, columns] == alone.picture.bgr()[rows, columns]).all()
 
 
 def spoiled_box(values: list[float]) -> Face:

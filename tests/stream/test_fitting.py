@@ -166,6 +166,17 @@ def lent(likeness: Sequence[float]) -> tuple[Surrogate | str, CountingEmbedder, 
     return lender.lend(stranger(), TRACK, WHO), embedder, lender
 
 
+def test_a_face_that_cannot_be_painted_just_now_is_tried_on_in_a_frame_ahead() -> None:
+    """The planted fault: a face that was hidden as it came stayed covered for frames after it."""
+    hidden = Frame(picture_from_bgr(np.full((384, 384, 3), 90, np.uint8)), 0, Fraction(1, 25), 0)
+    alone = lender_of(CountingEmbedder([0.3]))
+    assert alone.lend(hidden, TRACK, WHO) == "pose_or_occlusion"
+    foreseeing = lender_of(CountingEmbedder([0.3]))
+    foreseeing.foresee(lambda track: [(hidden, FACE), (stranger(), FACE)] if track == 1 else [])
+    foreseeing.see(hidden, [TRACK])
+    assert isinstance(foreseeing.lend(hidden, TRACK, WHO), Surrogate)
+
+
 def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     given, embedder, lender = lent([0.39])
     assert isinstance(given, Surrogate)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from config.settings import Privacy
 from engines.alignment import EYES, identity_mask
 from engines.compositor import compose
+from engines.control_reading import ControlReader
 from engines.covers import cover_named
 from engines.errors import EngineFault
 from engines.face_look import eyes_of
@@ -226,6 +227,19 @@ def test_patch_that_misses_the_face_is_covered_with_hysteresis() -> None:
     assert dict(second.causes) == {1: "pose_or_occlusion"}
 
 
+def test_pixels_of_a_face_whose_eyes_were_read_elsewhere_are_followed_at_the_tracked_ones() -> None:
+    class Elsewhere(NoisePainter):
+        def read(self, crops: NDArray[np.uint8], *, is_lit: bool = True) -> Control:
+            control = super().read(crops)
+            control.points[..., 0] += 0.3
+            return control
+
+    face = track().face
+    (look,) = ControlReader(Elsewhere()).looks([(frame(), face)])
+    assert look.doubt == np.inf
+    assert np.allclose(look.motion[:2], face.landmarks_px[:2].mean(axis=0))
+
+
 class HandPainter(NoisePainter):
     """Sees something in front of every face, from below up to a row of the crop."""
 
@@ -246,6 +260,11 @@ def test_a_hand_before_the_face_comes_with_the_patch_where_that_is_wanted(is_dra
     patch = _patch(subject.replace(frame(), [track(side=80.0)]))
     assert (patch.occlusion is not None) == is_drawn
     assert patch.alpha[identity_mask_of(patch, len(patch.alpha))].min() == 1
+
+
+def test_a_face_of_which_too_much_is_hidden_is_told_from_one_that_is_not_read() -> None:
+    (look,) = ControlReader(HandPainter(top=40)).looks([(frame(), track(side=80.0).face)])
+    assert look.is_hidden
 
 
 def test_a_face_of_which_too_much_is_hidden_is_covered() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tracker.test_association import boxes
 from tracker.association import Matches, price
-from tracker.doubt import exchangeable, has_moved_away, has_resized
+from tracker.doubt import Looks, exchangeable, has_moved_away, has_resized
 
 pytestmark = pytest.mark.unit
 
@@ -83,4 +83,61 @@ def test_a_weak_face_raises_doubt_where_it_lies_nearer_than_the_linked_one(
     tracks, faces = boxes((0, 0)), boxes((3, 0), (left, 0))
     clear = np.array([True, False])
     found = exchangeable(price(tracks, faces), linked((0, 0)), np.array([True]), clear)
+    assert found.tolist() == [is_doubted]
+
+
+def told(alike: list[list[float]], fresh: list[bool]) -> Looks:
+    return Looks(np.array(alike), np.array(fresh))
+
+
+FRESH = [True, True]
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_doubted"),
+    [
+        (told([[0.95, 0.4], [0.4, 0.95]], FRESH), False),
+        (told([[0.95, 0.4], [np.nan, np.nan]], FRESH), False),
+        (told([[0.95, 0.93], [0.93, 0.95]], FRESH), True),
+        (told([[0.8, 0.4], [0.4, 0.8]], FRESH), True),
+        (told([[0.95, 0.4], [0.4, 0.95]], [False, False]), True),
+        (told([[0.4, 0.95], [0.95, 0.4]], FRESH), True),
+        (Looks.unknown(2, 2), True),
+    ],
+    ids=["both", "one", "twins", "not sure", "long ago", "exchanged", "unknown"],
+)
+def test_two_tracks_on_one_spot_that_look_as_they_did_were_not_exchanged(
+    looks: Looks, is_doubted: bool
+) -> None:
+    close = boxes((0, 0), (4, 0))
+    clear = np.ones(2, dtype=bool)
+    found = exchangeable(price(close, close), linked((0, 0), (1, 1)), SURE, clear, looks)
+    assert found.tolist() == [is_doubted, is_doubted]
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_doubted"),
+    [
+        (told([[0.95], [0.3]], [True, False]), False),
+        (told([[0.95], [np.nan]], [True, False]), True),
+        (told([[0.95], [0.9]], [True, False]), True),
+        (told([[0.6], [0.3]], [True, False]), True),
+        (told([[0.3], [0.95]], [True, False]), True),
+    ],
+    ids=["own", "rival not known", "twins", "not sure", "the planted exchange"],
+)
+def test_a_face_that_looks_as_its_own_track_is_not_taken_for_a_hidden_ones(
+    looks: Looks, is_doubted: bool
+) -> None:
+    tracks, faces = boxes((0, 0), (4, 0)), boxes((1, 0))
+    clear = np.ones(1, dtype=bool)
+    found = exchangeable(price(tracks, faces), linked((0, 0)), SURE, clear, looks)
+    assert found.tolist() == [is_doubted, is_doubted]
+
+
+@pytest.mark.parametrize(("other", "is_doubted"), [(0.3, False), (0.93, True), (np.nan, True)])
+def test_a_second_face_that_looks_otherwise_raises_no_doubt(other: float, is_doubted: bool) -> None:
+    looks = told([[0.95, other]], [True])
+    tracks, faces, clear = boxes((0, 0)), boxes((3, 0), (-4, 0)), np.ones(2, dtype=bool)
+    found = exchangeable(price(tracks, faces), linked((0, 0)), np.array([True]), clear, looks)
     assert found.tolist() == [is_doubted]

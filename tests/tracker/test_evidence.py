@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -115,6 +117,18 @@ def test_what_was_clearly_a_face_is_held_longer_than_what_may_be_one() -> None:
     blip = [(face_at(50 + 9 * index, 50, 40, score=0.42),) for index in range(20)]
     assert covered(follow([*face, *[()] * 40], FILE))[-1] == 31
     assert covered(follow([*blip, *[()] * 40], FILE))[-1] == 24
+
+
+@pytest.mark.parametrize(
+    ("score", "size", "is_tight"), [(0.45, 40, True), (0.55, 40, False), (0.45, 20, False)]
+)
+def test_what_was_never_clearly_found_is_hardly_extended_where_the_look_ahead_is_long(
+    score: float, size: float, is_tight: bool
+) -> None:
+    wanted = replace(FILE, weak_hold_s=0.09)
+    seen = [(face_at(50 + 9 * index, 50, size, score),) for index in range(5)]
+    shown = covered(follow([*[()] * 20, *seen, *[()] * 40], wanted))
+    assert shown == list(range(18, 27) if is_tight else range(15, 30))
 
 
 def test_a_small_face_is_covered_back_to_the_thorough_search_that_did_not_find_it() -> None:

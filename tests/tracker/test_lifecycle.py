@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from engines.glance import Glance
 from engines.types import Face
 from tests.tracker.scenes import face_at
 from tracker.lifecycle import Lifecycle
@@ -64,6 +66,31 @@ def test_a_jump_begins_a_track_and_bridges_the_frames_between() -> None:
     assert new.hits == 1
     assert [seen.frame for seen in bridge.observations] == [9, 11]
     assert bridge.is_bridge
+
+
+@pytest.mark.parametrize(
+    ("tone", "score", "is_jump"), [(0.0, 0.3, True), (90.0, 0.3, False), (90.0, 0.9, True)]
+)
+def test_something_weak_that_looks_otherwise_is_no_jump_and_covered_all_the_same(
+    tone: float, score: float, is_jump: bool
+) -> None:
+    """The planted fault: a face that had gone was bridged to hair beside it, and coasted on."""
+    old, other, hair = face_at(50, 50), face_at(85, 50), face_at(70, 50, score=score)
+    ramp = np.linspace(0, 90, 768, dtype=np.float32).reshape(16, 16, 3)
+
+    def look(face: Face) -> Glance:
+        return ramp + np.float32(tone if face is hair else 0)
+
+    lifecycle = Lifecycle(SETTINGS)
+    for frame in range(10):
+        lifecycle.advance(0.04)
+        lifecycle.observe(frame, frame * 0.04, 0, (old, other), look=look)
+    lifecycle.advance(0.08)
+    lifecycle.observe(11, 0.44, 0, (hair, other), look=look)
+    known = lifecycle.trajectories
+    assert known[0].is_suspect == is_jump
+    assert any(one.is_bridge for one in known) == is_jump
+    assert next(one for one in known if one.last.face is hair).is_vouched
 
 
 def test_two_weak_blips_apart_are_not_called_one_face() -> None:
