@@ -37,9 +37,10 @@ class Section(BaseModel):
 class Source(Section):
     """What of an input is read."""
 
-    video_track: Annotated[int, Field(ge=1, le=99)] | None = None
-    """Number of the video track, from 1, without cover pictures; by default the one that players
-    take, of several the largest. The others are left out, and that is told."""
+    video_track: Annotated[int, Field(ge=1, le=99)] | Literal["default", "all"] = "default"
+    """Number of the video track, from 1, without cover pictures; `default` is the one that players
+    take, of several the largest; the others are left out, and that is told. `all` anonymizes
+    each by itself, into one output."""
 
 
 class Detection(Section):

@@ -162,6 +162,11 @@ def told_losses(folder: Path) -> Iterator[Result]:
         is_right = found == height and "left out" in done.told
         told = f"{found} lines, {'told' if 'left out' in done.told else 'untold'}"
         yield Result("7", " ".join((name, *words)), f"{height} lines, told", told, is_right)
+    done = covered(folder, "dual.mp4", "all.mkv", "--video-track", "all")
+    with av.open(str(folder / "all.mkv")) as container:
+        sizes = [track.codec_context.height for track in container.streams.video]
+    is_right = sizes == [360, 180] and "left out" not in done.told
+    yield Result("7", "dual.mp4 --video-track all", "both tracks", f"{sizes} lines", is_right)
     for codec, form, word in (("libx264rgb", "rgb24", "RGB"), ("ffv1", "gray16le", "of 16 bits")):
         _write_clip(folder / "deep.mkv", codec, form)
         done = covered(folder, "deep.mkv", "deep-out.mkv")

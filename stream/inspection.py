@@ -24,7 +24,14 @@ from stream.planes import colour_tags, picture_format
 from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
 from stream.stills import IMAGE_ENDINGS
 
-__all__ = ["chosen_video", "has_decoder", "opened_input", "probe_of", "upright_format"]
+__all__ = [
+    "chosen_video",
+    "has_decoder",
+    "opened_input",
+    "probe_of",
+    "upright_format",
+    "video_tracks",
+]
 
 # Formats that hold their own media. Playlists and scripts (hls, dash, concat, image
 # sequences, sdp) are left out: they make a file read other files or hosts.
@@ -99,7 +106,7 @@ def chosen_video(container: InputContainer, name: str, wanted: int | None = None
         InputUnreadable: there is none, or its codec is unknown.
         UsageRefused: there is no track of this number.
     """
-    tracks = _video_tracks(container)
+    tracks = video_tracks(container)
     if not tracks:
         has_audio = len(container.streams.audio) > 0
         what = "it holds sound but no video" if has_audio else "it holds no video"
@@ -115,7 +122,7 @@ def chosen_video(container: InputContainer, name: str, wanted: int | None = None
     return chosen
 
 
-def _video_tracks(container: InputContainer) -> list[VideoStream]:
+def video_tracks(container: InputContainer) -> list[VideoStream]:
     """Video tracks that are not a cover picture or a thumbnail."""
     hidden = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
     return [track for track in container.streams.video if not track.disposition & hidden]
@@ -267,14 +274,14 @@ def _audio_tracks(container: InputContainer) -> tuple[AudioTrack, ...]:
 
 def _lost_tracks(container: InputContainer, stream: VideoStream) -> tuple[str, ...]:
     """Told where the file shows more than the one track that is read."""
-    tracks = _video_tracks(container)
+    tracks = video_tracks(container)
     if len(tracks) < 2:
         return ()
     taken = [track.index for track in tracks].index(stream.index) + 1
     size = f"{stream.codec_context.width}×{stream.codec_context.height}"
     return (
         f"video track {taken} of {len(tracks)} ({size}) is taken, the rest left out; "
-        "--video-track takes another",
+        "--video-track takes another, or all",
     )
 
 
