@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import platform
 from contextlib import ExitStack
+from functools import partial
 
 from config.settings import Settings
 from engines.stylegan.pack import bundled_pack, read_pack
@@ -79,6 +80,7 @@ def _run_one(run: TrackRun, report: RunReport, resume: str | None) -> None:
         job.source,
         max_pixels=settings.limits.max_pixels,
         video_track=wanted if isinstance(wanted, int) else None,
+        rotation=settings.source.rotation,
     )
     report.input = _identity(job, source.shape.height, source.shape.width)
     report.metadata_dropped = list(source.probe.dropped)
@@ -104,8 +106,14 @@ def _run_one(run: TrackRun, report: RunReport, resume: str | None) -> None:
 def _run_tracks(run: TrackRun, count: int, report: RunReport, resume: str | None) -> None:
     """Anonymizes every picture track by itself, then joins them; one that fails fails all."""
     job, settings = run.job, run.settings
-    limit = settings.limits.max_pixels
-    probes = [source.probe for source in opened_tracks(job.source, count, limit)]
+    opened = partial(
+        opened_tracks,
+        job.source,
+        count,
+        settings.limits.max_pixels,
+        settings.source.rotation,
+    )
+    probes = [source.probe for source in opened()]
     report.input = _identity(job, probes[0].shape.height, probes[0].shape.width)
     report.metadata_dropped = list(probes[0].dropped)
     for _ in range(count - 1):
@@ -115,7 +123,7 @@ def _run_tracks(run: TrackRun, count: int, report: RunReport, resume: str | None
         with held_back():
             output = SegmentedOutput(job.target, probes, _encoding(settings), resume)
             ends.callback(output.abort)
-        for number, source in enumerate(opened_tracks(job.source, count, limit), start=1):
+        for number, source in enumerate(opened(), start=1):
             if run.gallery is not None:
                 ends.callback(run.gallery.end, file_stream(run.gallery, job.source, number))
             run.progress.begin(f"{job.source.name}, track {number}", source.shape.frames)

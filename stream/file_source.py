@@ -44,6 +44,7 @@ class FileSource:
             stand upright for the detector; a sink turns them back.
         max_pixels: larger pictures are refused.
         video_track: which track, from 1; None for the one that players take.
+        rotation: degrees clockwise by which pictures are turned besides what the file says.
 
     Raises:
         InputUnreadable: missing, empty, damaged, or without video.
@@ -57,6 +58,7 @@ class FileSource:
         is_upright: bool = True,
         max_pixels: int = MAX_PIXELS,
         video_track: int | None = None,
+        rotation: int = 0,
     ) -> None:
         self._path = path
         self._lock = threading.Lock()
@@ -85,6 +87,7 @@ class FileSource:
                 first.image,
                 has_timestamps=first.pts is not None,
                 is_upright=is_upright,
+                rotation=rotation,
             )
         except BaseException:
             self._container.close()

@@ -21,7 +21,7 @@ from stream.light import light_of
 from stream.matroska import seconds_of_tag
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
-from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
+from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns, turned_matrix
 from stream.stills import IMAGE_ENDINGS
 
 __all__ = [
@@ -141,6 +141,7 @@ def probe_of(
     *,
     has_timestamps: bool,
     is_upright: bool,
+    rotation: int = 0,
 ) -> MediaProbe:
     """What the file and its first frame say of the format.
 
@@ -151,9 +152,10 @@ def probe_of(
         image: the first decoded frame.
         has_timestamps: whether that frame came with a time.
         is_upright: whether frames are to be turned upright.
+        rotation: degrees clockwise by which they are turned besides what the file says.
     """
-    matrix = _display_matrix(image)
-    layout, bit_depth, turns = upright_format(image)
+    matrix = turned_matrix(_display_matrix(image), rotation)
+    layout, bit_depth, turns = upright_format(image, rotation)
     if not is_upright:
         (layout, bit_depth), turns = picture_format(image.format.name), 0
     # Without timestamps the demuxer's average is its own default; the codec may know better.
@@ -190,9 +192,14 @@ def probe_of(
     )
 
 
-def upright_format(image: av.VideoFrame) -> tuple[Layout, int, int]:
-    """What a decoded frame is turned upright in: layout, bits, and quarter turns anticlockwise."""
-    turns = quarter_turns(_display_matrix(image))
+def upright_format(image: av.VideoFrame, rotation: int = 0) -> tuple[Layout, int, int]:
+    """What a decoded frame is turned upright in: layout, bits, and quarter turns anticlockwise.
+
+    Args:
+        image: the frame.
+        rotation: degrees clockwise by which it is turned besides what it says itself.
+    """
+    turns = quarter_turns(turned_matrix(_display_matrix(image), rotation))
     layout, bit_depth = picture_format(image.format.name)
     if layout == "yuv422" and turns % 2:
         layout = "yuv444"

@@ -40,6 +40,7 @@ def open_source(
     is_upright: bool = True,
     max_pixels: int = MAX_PIXELS,
     video_track: int | None = None,
+    rotation: int = 0,
 ) -> RecordedSource:
     """Opens a video file, an image, or a folder of images.
 
@@ -49,6 +50,7 @@ def open_source(
             upright faces; the sink turns them back and keeps the rotation tag.
         max_pixels: larger pictures are refused.
         video_track: which of a file's video tracks, from 1; None for the one that players take.
+        rotation: degrees clockwise by which those of a video are turned besides what it says.
 
     Raises:
         InputUnreadable: missing, empty, damaged beyond use, or no pictures in it.
@@ -56,7 +58,13 @@ def open_source(
     """
     if path.is_dir() or path.suffix.lower() in IMAGE_ENDINGS:
         return ImageSource(path, max_pixels=max_pixels)
-    return FileSource(path, is_upright=is_upright, max_pixels=max_pixels, video_track=video_track)
+    return FileSource(
+        path,
+        is_upright=is_upright,
+        max_pixels=max_pixels,
+        video_track=video_track,
+        rotation=rotation,
+    )
 
 
 def video_track_count(path: Path, max_pixels: int = MAX_PIXELS) -> int:
@@ -69,20 +77,23 @@ def video_track_count(path: Path, max_pixels: int = MAX_PIXELS) -> int:
         return len(video_tracks(container))
 
 
-def opened_tracks(path: Path, count: int, max_pixels: int = MAX_PIXELS) -> Iterator[FileSource]:
+def opened_tracks(
+    path: Path, count: int, max_pixels: int = MAX_PIXELS, rotation: int = 0
+) -> Iterator[FileSource]:
     """Opens the video tracks of a file one after the other; each is closed before the next.
 
     Args:
         path: the file.
         count: its video tracks.
         max_pixels: larger pictures are refused.
+        rotation: as of `open_source`.
 
     Raises:
         InputUnreadable: one of them cannot be read.
     """
     for number in range(1, count + 1):
         try:
-            source = FileSource(path, max_pixels=max_pixels, video_track=number)
+            source = FileSource(path, max_pixels=max_pixels, video_track=number, rotation=rotation)
         except InputUnreadable as fault:
             raise InputUnreadable(f"{fault} (video track {number} of {count})") from fault
         try:
