@@ -29,6 +29,13 @@ _REORDER_PACKETS: Final = 32
 # Codings in which every packet shows a picture, so that a missing one is a lost one even
 # where the decoder is silent about it. Others have hidden or empty packets.
 _ONE_FOR_ONE: Final = frozenset({"h264", "hevc"})
+# Codings whose decoder tells key frames by what is coded, where containers may be wrong.
+_TELLING_KEYS: Final = frozenset(
+    (
+        *("mpeg1video", "mpeg2video", "mpeg4", "h263", "flv1", "msmpeg4v1", "msmpeg4v2"),
+        *("msmpeg4v3", "wmv1", "wmv2", "theora", "vp8", "vp9", "av1"),
+    )
+)
 # Codings whose display order the demuxer does not know: where it fills in times by itself, it
 # numbers pictures as they are coded.
 _UNTIMED: Final = frozenset({"h264", "hevc", "vvc"})
@@ -74,6 +81,7 @@ class Decoding:
         packets: coded pictures read so far.
         read_errors: stretches of the file that could not be read.
         lost_at_start: frames that were lost before the first that could be decoded.
+        absent: frames that are not in the file, though others were coded from them.
     """
 
     container: InputContainer
@@ -81,7 +89,11 @@ class Decoding:
     max_pixels: int
     read_errors: int = 0
     lost_at_start: int = 0
+    absent: int = 0
     packets: int = 0
+    _begins_amid: bool = False
+    _is_start_hidden: bool = False
+    _behind_gaps: set[int] = field(default_factory=set)
     _lost: int = 0
     _distrust: int = 0
     _sent: int = 0
@@ -101,7 +113,7 @@ class Decoding:
         for packet in self._packets():
             self._register(packet)
             try:
-                images = packet.decode()
+                images = self._images(packet)
             except (av.FFmpegError, ValueError) as error:
                 if not isinstance(error, av.error.EOFError):
                     self._lost += 1
@@ -118,6 +130,15 @@ class Decoding:
                     # A key frame may come before what was swallowed.
                     self._distrust = _DISTRUST_FRAMES
         yield from self._missing(len(self._pending))
+
+    def _images(self, packet: Packet[VideoStream]) -> list[av.VideoFrame]:
+        """What a packet gives; a decoder that errors have filled up is emptied first."""
+        try:
+            return packet.decode()
+        except av.error.BlockingIOError:
+            self._distrust = _DISTRUST_FRAMES
+            self.stream.codec_context.flush_buffers()
+            return packet.decode()
 
     def _set_up(self) -> None:
         context = self.stream.codec_context
@@ -152,6 +173,11 @@ class Decoding:
         if packet.size == 0:
             return
         self.packets += 1
+        if self.packets == 1:
+            # What follows was coded from what is not there; decoders show it over plain grey.
+            is_apart = self.stream.codec_context.codec.intra_only
+            self._begins_amid = not (packet.is_keyframe or is_apart)
+            self._is_start_hidden = packet.is_discard
         is_second = self._pairs is not None and self._pairs.is_second(
             bytes(packet), is_key=packet.is_keyframe
         )
@@ -169,13 +195,27 @@ class Decoding:
         self._sent += 1
         if packet.is_corrupt:
             self._distrust = _DISTRUST_FRAMES
+        self._note_gap(packet)
         if packet.pts is not None:
             due = _Due(packet.pts, is_second)
             self._first_due = self._first_due or due
             bisect.insort(self._pending, due)
 
+    def _note_gap(self, packet: Packet[VideoStream]) -> None:
+        """Remembers a picture before which others are missing, which were coded before it."""
+        if self._pairs is None or not self._pairs.absent:
+            return
+        self.absent += self._pairs.absent
+        if packet.pts is not None:
+            self._behind_gaps.add(packet.pts)
+            if len(self._behind_gaps) > _DISTRUST_FRAMES:
+                self._behind_gaps.remove(min(self._behind_gaps))
+
     def _before(self, image: av.VideoFrame) -> Iterator[Decoded]:
         """Places of frames that were due before this one and were lost to an error."""
+        is_start = not (self._has_begun or self._is_start_hidden)
+        if is_start and self._coding in _TELLING_KEYS and not image.key_frame:
+            self._begins_amid = True
         if image.pts is not None:
             if not self._has_begun:
                 self._begin(image.pts)
@@ -208,7 +248,8 @@ class Decoding:
         and without a word; they are not lost.
         """
         early = self._pending[: self._due_before(key)]
-        is_first_lost = self._first_due in early and self._coding in _ONE_FOR_ONE
+        is_told = self._coding in _ONE_FOR_ONE or self._begins_amid
+        is_first_lost = self._first_due in early and is_told
         lost = early if is_first_lost and self._timing == "pts" else early[: self._lost]
         # Of packets without pts, some may only be shown later.
         del self._pending[: len(early if self._timing == "pts" else lost)]
@@ -239,10 +280,14 @@ class Decoding:
 
     def _judged(self, image: av.VideoFrame) -> Decoded:
         """After damage nothing is trusted up to the next key frame, within a bound."""
+        is_behind_gap = image.pts in self._behind_gaps
+        if is_behind_gap and image.pts is not None:
+            self._behind_gaps.remove(image.pts)
         if image.key_frame and not image.is_corrupt and not self._lost:
             self._distrust = 0
-        elif image.is_corrupt or self._lost:
+        elif image.is_corrupt or self._lost or is_behind_gap or self._begins_amid:
             self._distrust = _DISTRUST_FRAMES
+        self._begins_amid = False
         is_damaged = self._distrust > 0
         self._distrust = max(0, self._distrust - 1)
         # Of a picture coded by fields it is that of one field, of one without a time a guess.

@@ -208,6 +208,8 @@ class FileSource:
             warnings.append(f"the file ends early: {report.frames} frames could be read")
         if self._decoding.lost_at_start:
             warnings.append(f"{self._decoding.lost_at_start} frames at the start were lost")
+        if self._decoding.absent:
+            warnings.append(f"at least {self._decoding.absent} frames are missing in the file")
         if self._decoding.read_errors:
             warnings.append(f"{self._decoding.read_errors} stretches could not be read")
         self._report = replace(report, is_truncated=is_short, warnings=tuple(warnings))

@@ -156,6 +156,65 @@ def test_frames_after_a_lost_first_key_frame_are_covered_up_to_the_next(
     assert numbers[14:] == list(range(15, 40))
 
 
+def without(*lost: int) -> Callable[[int, bytes], bytes]:
+    return lambda at, content: b"" if at in lost else content
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pixel_format"),
+    [
+        ("a.mkv", "mpeg4", "yuv420p"),
+        ("a.avi", "mpeg4", "yuv420p"),
+        ("a.avi", "h263p", "yuv420p"),
+        ("a.avi", "msmpeg4", "yuv420p"),
+        ("a.flv", "flv", "yuv420p"),
+        ("a.asf", "wmv2", "yuv420p"),
+    ],
+)
+def test_file_that_begins_amid_is_covered_up_to_its_first_key_frame(
+    name: str, codec: str, pixel_format: str, tmp_path: Path
+) -> None:
+    clip = Clip(64, 128, frames=40, codec=codec, pixel_format=pixel_format, options={"g": "15"})
+    source = made_clip(tmp_path / name, clip)
+    cut = changed(source, tmp_path / f"b_{name}", without(0))
+    _, _, damaged, report = read(cut)
+    assert damaged == [True] * 14 + [False] * 25
+    assert "14 damaged frames are covered as a whole" in report.warnings
+    assert not any(read(source)[2])
+
+
+@pytest.mark.parametrize("codec", ["mpeg1video", "mpeg2video", "libvpx", "libvpx-vp9"])
+def test_frames_that_no_decoder_shows_before_the_first_key_frame_are_told(
+    codec: str, tmp_path: Path
+) -> None:
+    clip = Clip(frames=60, codec=codec, options={"g": "30"}, time_base=Fraction(1, 25))
+    source = made_clip(tmp_path / "a.mkv", clip)
+    cut = changed(source, tmp_path / "b.mkv", without(0))
+    numbers, _, damaged, report = read(cut)
+    assert numbers == list(range(30, 60))
+    assert not any(damaged)
+    assert "29 frames at the start were lost" in report.warnings
+
+
+@pytest.mark.parametrize("name", ["a.mkv", "a.mp4", "a.ts", "a.h264"])
+@pytest.mark.parametrize("b_frames", ["0", "2"])
+def test_reference_frame_that_is_not_in_the_file_is_told_and_what_refers_to_it_covered(
+    name: str, b_frames: str, tmp_path: Path
+) -> None:
+    options = {"g": "20", "sc_threshold": "0", "bf": b_frames, "refs": "1"}
+    source = made_clip(tmp_path / name, Clip(frames=60, options=options))
+    _, _, damaged, report = read(source)
+    assert not any(damaged)
+    assert report.warnings == ()
+    cut = changed(source, tmp_path / f"b_{name}", without(24))
+    _, _, damaged, report = read(cut)
+    assert "at least 1 frames are missing in the file" in report.warnings
+    assert len(damaged) == 59
+    assert damaged[:20] == [False] * 20
+    assert damaged[25:39] == [True] * 14
+    assert damaged[39:] == [False] * 20
+
+
 def test_leading_pictures_of_an_open_start_are_no_loss(tmp_path: Path) -> None:
     options = {"x265-params": "log-level=none:keyint=10:min-keyint=10:open-gop=1:scenecut=0"}
     source = made_clip(tmp_path / "a.mkv", Clip(frames=40, codec="libx265", options=options))
