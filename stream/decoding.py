@@ -11,6 +11,7 @@ import bisect
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Final, Literal, NamedTuple, cast
 
 import av
@@ -26,6 +27,8 @@ __all__ = ["Decoded", "Decoding"]
 _MOST_READ_ERRORS: Final = 100
 _DISTRUST_FRAMES: Final = 300
 _REORDER_PACKETS: Final = 32
+_MOST_JOINTS: Final = 64
+"""Places remembered at which a clock was set back; frames wait behind far fewer."""
 # Codings in which every packet shows a picture, so that a missing one is a lost one even
 # where the decoder is silent about it. Others have hidden or empty packets.
 _ONE_FOR_ONE: Final = frozenset({"h264", "hevc"})
@@ -58,11 +61,24 @@ class Decoded:
     duration: int = 0
 
 
+class _Joint(NamedTuple):
+    """A place where a recording's clock was set back, as where files were joined end to end.
+
+    Attributes:
+        key: times from here on, as the decoder is told them, are behind the joint.
+        shift: what they are more than the container's, ticks.
+    """
+
+    key: int
+    shift: int
+
+
 class _Due(NamedTuple):
     """A picture that the decoder owes.
 
     Attributes:
-        key: the packet's pts; its number in coding order where the container gives none.
+        key: the packet's pts, growing across joints; its number in coding order where the
+            container gives none.
         is_second_field: shown within the frame of the packet before.
     """
 
@@ -94,6 +110,8 @@ class Decoding:
     _begins_amid: bool = False
     _is_start_hidden: bool = False
     _behind_gaps: set[int] = field(default_factory=set)
+    _joints: deque[_Joint] = field(default_factory=lambda: deque([_Joint(0, 0)], _MOST_JOINTS))
+    _latest: int | None = None
     _lost: int = 0
     _distrust: int = 0
     _sent: int = 0
@@ -110,7 +128,11 @@ class Decoding:
     def frames(self) -> Iterator[Decoded]:
         """Decoded frames and the places of lost ones, in presentation order."""
         self._set_up()
-        for packet in self._packets():
+        packets = self._packets()
+        first = list(islice(packets, _REORDER_PACKETS)) if self._may_reorder else []
+        if first and all(packet.pts == packet.dts for packet in first):
+            self._timing = "dts"  # some muxers write the times of coding alone, as if of display
+        for packet in chain(first, packets):
             self._register(packet)
             try:
                 images = self._images(packet)
@@ -150,6 +172,10 @@ class Decoding:
             self._pairs = FieldPairs.of(context.extradata)
 
     @property
+    def _may_reorder(self) -> bool:
+        return self._coding in _UNTIMED and bool(self.stream.codec_context.has_b_frames)
+
+    @property
     def _coding(self) -> str:
         return self.stream.codec_context.codec.canonical_name
 
@@ -187,6 +213,8 @@ class Decoding:
             self._timing = "none" if packet.dts is None else "dts"
         if self._timing != "pts":
             packet.pts = self._sent
+        else:
+            self._shift_times(packet, may_begin=packet.is_keyframe and not is_second)
         if self._timing == "dts" and not is_second:
             self._times.append(packet.dts)
         self._frames_sent += not is_second
@@ -200,6 +228,22 @@ class Decoding:
             due = _Due(packet.pts, is_second)
             self._first_due = self._first_due or due
             bisect.insort(self._pending, due)
+
+    def _shift_times(self, packet: Packet[VideoStream], *, may_begin: bool) -> None:
+        """Lets times grow across joints: nothing coded before a key frame is shown after it."""
+        if packet.pts is None:
+            return
+        if may_begin and self._latest is not None and packet.pts + self._shift <= self._latest:
+            start = packet.pts if packet.dts is None else min(packet.pts, packet.dts)
+            self._joints.append(_Joint(self._latest + 1, self._latest + 1 - start))
+        packet.pts += self._shift
+        if packet.dts is not None:
+            packet.dts += self._shift
+        self._latest = packet.pts if self._latest is None else max(self._latest, packet.pts)
+
+    @property
+    def _shift(self) -> int:
+        return self._joints[-1].shift
 
     def _note_gap(self, packet: Packet[VideoStream]) -> None:
         """Remembers a picture before which others are missing, which were coded before it."""
@@ -303,4 +347,7 @@ class Decoding:
         """
         if self._timing == "dts":
             return self._times.popleft() if self._times else None
-        return key if self._timing == "pts" else None
+        if self._timing == "none" or key is None:
+            return None
+        behind = [joint.shift for joint in self._joints if joint.key <= key]
+        return key - (behind or [0])[-1]

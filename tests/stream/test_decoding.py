@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -213,6 +214,41 @@ def test_reference_frame_that_is_not_in_the_file_is_told_and_what_refers_to_it_c
     assert damaged[:20] == [False] * 20
     assert damaged[25:39] == [True] * 14
     assert damaged[39:] == [False] * 20
+
+
+def test_files_joined_end_to_end_lose_nothing_at_the_joints(tmp_path: Path) -> None:
+    clip = Clip(frames=40, time_base=Fraction(1, 90000), options={"bf": "3", "g": "20"})
+    one = made_clip(tmp_path / "a.ts", clip).read_bytes()
+    (tmp_path / "b.ts").write_bytes(one * 3)
+    numbers, times, damaged, report = read(tmp_path / "b.ts")
+    assert numbers == [*range(40)] * 3
+    steps = {after - before for before, after in itertools.pairwise(times)}
+    assert steps == {Fraction(1, 25)}
+    # The library calls the last packet before a joint broken, as its counter does not go on.
+    assert sum(damaged) <= 2 * 8
+    assert report.replaced == 0
+
+
+@pytest.mark.parametrize("name", ["b.mp4", "b.ts", "b.flv"])
+def test_times_of_coding_that_are_written_as_those_of_display_are_taken_as_such(
+    name: str, tmp_path: Path
+) -> None:
+    options = {"bf": "2", "sc_threshold": "0"}
+    clip = Clip(frames=50, options=options, time_base=Fraction(1, 1000))
+    source = made_clip(tmp_path / "a.mp4", clip)
+    with av.open(str(source)) as file, av.open(str(tmp_path / name), "w") as output:
+        track = file.streams.video[0]
+        copy = output.add_stream_from_template(track)
+        for packet in file.demux(track):
+            if packet.size and packet.dts is not None:
+                packet.pts = packet.dts = packet.dts + 1000
+                packet.stream = copy
+                output.mux(packet)
+    numbers, times, damaged, report = read(tmp_path / name)
+    assert numbers == list(range(50))
+    assert not any(damaged)
+    assert {after - before for before, after in itertools.pairwise(times)} == {Fraction(1, 25)}
+    assert report.warnings == ()
 
 
 def test_leading_pictures_of_an_open_start_are_no_loss(tmp_path: Path) -> None:
