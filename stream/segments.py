@@ -95,8 +95,7 @@ class SegmentedOutput:
         ]
         self._folder = resume_folder(path) if self._is_kept else name_beside(path, ".tracks")
         with writing(path.name):
-            self._folder.mkdir(exist_ok=True)
-            self._lock = _locked(self._folder, path.name)
+            self._lock = _claimed(self._folder, path.name)
         words = secrets.token_hex() if identity is None else identity
         self.tracks: list[CodedTrack] = []
         try:
@@ -283,8 +282,20 @@ def _settled(settings: EncodeSettings) -> EncodeSettings:
     return replace(settings, encoder=encoder, threads=settings.threads or os.cpu_count() or 1)
 
 
-def _locked(folder: Path, name: str) -> int:
-    """Keeps a second run out of the folder for as long as the handle is open."""
+def _claimed(folder: Path, name: str) -> int:
+    """Makes the folder, and keeps a second run out of it for as long as the handle is open.
+
+    What lies in it will be removed: so it must be one that a run has made.
+
+    Raises:
+        OutputNotWritable: it is a link, or somebody else's, or another run is at work in it.
+    """
+    folder.mkdir(exist_ok=True)
+    is_ours = (folder / LOCK_NAME).exists() or not any(folder.iterdir())
+    if folder.is_symlink() or not is_ours:
+        raise OutputNotWritable(
+            f"cannot write {name}: {folder.name} beside it is not a folder of kveil's; move it away"
+        )
     handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         lock(handle, name)

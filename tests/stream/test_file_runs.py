@@ -356,3 +356,20 @@ def test_copy_of_the_input_is_not_taken_for_a_finished_output(
     engines(one_face)
     run(source, tmp_path / "out.mp4", resume=True)
     assert apart(source, tmp_path / "out.mp4") > 5
+
+
+@pytest.mark.parametrize("looped", ["output", "report", "folder"])
+def test_links_in_a_circle_are_told(
+    looped: str, tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    engines(one_face)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    target = {"output": loop, "folder": loop / "out.mp4"}.get(looped, tmp_path / "out.mp4")
+    if looped == "output":
+        target = tmp_path / "loop.mp4"
+        target.symlink_to("loop.mp4")
+    with pytest.raises(OutputNotWritable):
+        run(source, target, report=loop if looped == "report" else tmp_path / "report.json")
+    assert not (tmp_path / "out.mp4").exists()

@@ -183,3 +183,18 @@ def test_anything_but_a_composite_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="only a Composite"):
         sink.write(next(reader.frames()))  # type: ignore[arg-type]
     sink.abort()
+
+
+@pytest.mark.parametrize("kind", ["link", "folder of others"])
+def test_folder_that_is_not_ours_is_refused_and_left_as_it_was(kind: str, tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=3))
+    others, folder = tmp_path / "others", resume_folder(tmp_path / "out.mp4")
+    others.mkdir()
+    (others / "kept").touch()
+    if kind == "link":
+        folder.symlink_to(others)
+    else:
+        others.rename(folder)
+    with pytest.raises(OutputNotWritable, match="not a folder of kveil's"):
+        opened(source, tmp_path / "out.mp4")
+    assert [path.name for path in folder.iterdir()] == ["kept"]
