@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -92,7 +93,8 @@ class SegmentWriter:
 
     def discard(self) -> None:
         """Removes the unfinished segment; idempotent."""
-        self._file.close()
+        with suppress(OSError):  # of a full disk, which does not take what is waiting
+            self._file.close()
         self._partial.unlink(missing_ok=True)
 
 
