@@ -88,7 +88,9 @@ class OutputFile:
         self._sides: SideTracks | None = None
         self._output: OutputContainer | None = None
         self._picture_notes = tuple(
-            note for track in tracks for note in _lost(track.probe, container, track.choice)
+            f"video track {number}: {note}" if len(tracks) > 1 else note
+            for number, track in enumerate(tracks, start=1)
+            for note in _lost(track.probe, container, track.choice)
         )
         if settings.is_marked and not container.holds_mark:
             self._picture_notes += (_UNMARKED,)

@@ -39,7 +39,7 @@ def two_views(
             assert isinstance(track, VideoStream)
             context = track.codec_context
             context.height, context.width = clip.height, clip.width
-            context.pix_fmt, context.time_base = "yuv420p", clip.time_base
+            context.pix_fmt, context.time_base = clip.pixel_format, clip.time_base
             track.time_base = clip.time_base
             track.disposition = av.stream.Disposition(int(number == default))
             tracks.append((track, clip))
@@ -132,6 +132,14 @@ def test_tracks_that_start_late_stay_late_together(tmp_path: Path, engines: Engi
     run(source, tmp_path / "out.mkv", flags=ALL)
     for track in shown(tmp_path / "out.mkv"):
         assert track[0][0] == pytest.approx(1.0, abs=2e-3)
+
+
+def test_loss_names_its_track(tmp_path: Path, engines: Engines) -> None:
+    engines(one_face)
+    source = two_views(tmp_path / "in.mp4", (WIDE, Clip(96, 64, frames=6, pixel_format="yuv422p")))
+    report = run(source, tmp_path / "out.mkv", flags={**ALL, "output.codec": "vp8"})
+    assert report.losses
+    assert all(line.startswith("video track ") for line in report.losses)
 
 
 def test_only_track_of_a_file_is_written_as_ever(tmp_path: Path, engines: Engines) -> None:

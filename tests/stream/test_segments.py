@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import weakref
 from pathlib import Path
 
@@ -209,7 +210,7 @@ def test_full_disk_is_told_although_what_is_waiting_cannot_be_written_either(
     coder = sink._track._coder
     assert coder is not None
     coder[1]._file.close()
-    coder[1]._file = Path("/dev/full").open("wb", buffering=64)  # noqa: SIM115
+    coder[1]._file = io.BufferedWriter(io.FileIO("/dev/full", "wb"), 64)
     coder[1]._file.write(b"waits")
     with pytest.raises(OutputNotWritable, match="disk is full"):
         sink.finish()
