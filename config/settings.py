@@ -35,11 +35,18 @@ class Section(BaseModel):
 
 
 class Source(Section):
-    """What of an input is read."""
+    """What of an input is read, and how."""
 
-    video_track: Annotated[int, Field(ge=1, le=99)] | None = None
-    """Number of the video track, from 1, without cover pictures; by default the one that players
-    take, of several the largest. The others are left out, and that is told."""
+    rotation: Literal[0, 90, 180, 270] = 0
+    """Degrees by which pictures must be turned clockwise to stand upright, on top of what a
+    recording says of itself: for cameras that hang turned. Heads that stand upright are found
+    more surely. Recordings are tagged so, or turned where their kind has no such tag; what is
+    read over the network leaves upright. Single pictures and WHIP are not turned."""
+
+    video_track: Annotated[int, Field(ge=1, le=99)] | Literal["default", "all"] = "default"
+    """Number of the video track, from 1, without cover pictures; `default` is the one that players
+    take, of several the largest; the others are left out, and that is told. `all` anonymizes
+    each by itself, into one output."""
 
 
 class Detection(Section):

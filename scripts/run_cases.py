@@ -124,6 +124,12 @@ def turned_heads(folder: Path) -> Iterator[Result]:
     unsolved = text[text.index("What is not solved") :]
     is_told = "upside down" in unsolved
     yield Result("3", "o_ud40.mp4", "told as not solved", "told" if is_told else "untold", is_told)
+    for name, turn in (("o_ud40.mp4", 180), ("o_r9060.mp4", 270)):
+        words = ("--set", f"source.rotation={turn}", "--report", "turned.json")
+        done = covered(folder, name, "turned.mp4", *words)
+        report = json.loads((folder / "turned.json").read_text("utf-8"))
+        is_right = report["faces"]["covered"] >= report["frames"]["read"] > 0
+        yield Result("3", " ".join((name, words[1])), "every frame covered", done.last, is_right)
 
 
 def last_frame(folder: Path) -> Iterator[Result]:
@@ -162,6 +168,11 @@ def told_losses(folder: Path) -> Iterator[Result]:
         is_right = found == height and "left out" in done.told
         told = f"{found} lines, {'told' if 'left out' in done.told else 'untold'}"
         yield Result("7", " ".join((name, *words)), f"{height} lines, told", told, is_right)
+    done = covered(folder, "dual.mp4", "all.mkv", "--video-track", "all")
+    with av.open(str(folder / "all.mkv")) as container:
+        sizes = [track.codec_context.height for track in container.streams.video]
+    is_right = sizes == [360, 180] and "left out" not in done.told
+    yield Result("7", "dual.mp4 --video-track all", "both tracks", f"{sizes} lines", is_right)
     for codec, form, word in (("libx264rgb", "rgb24", "RGB"), ("ffv1", "gray16le", "of 16 bits")):
         _write_clip(folder / "deep.mkv", codec, form)
         done = covered(folder, "deep.mkv", "deep-out.mkv")
@@ -220,6 +231,9 @@ def odd_names(folder: Path) -> Iterator[Result]:
         done = covered(folder, word, "pipe-out.mp4")
         is_right = done.status in (0, 2, 3) and "damaged" not in done.told
         yield Result("12", word, "works, or a clear refusal", done.last, is_right)
+    for word in ("pipe.mp4", "-", "/dev/stdout"):
+        done = covered(folder, "m10.png", word)
+        yield Result("12", f"-o {word}", "a clear refusal", done.last, done.status == 2)
 
 
 def ends(folder: Path) -> Iterator[Result]:
@@ -227,14 +241,19 @@ def ends(folder: Path) -> Iterator[Result]:
     words = [*_KVEIL, "anonymize", "dual.mp4", "-o", "hup.mp4", "--method", "solid"]
     env = os.environ | {"PYTHONPATH": str(Path.cwd())}
     with subprocess.Popen(words, cwd=folder, env=env, stderr=subprocess.DEVNULL) as process:
-        time.sleep(12.0)
+        while process.poll() is None and not (folder / "hup.mp4.partial").exists():
+            time.sleep(0.05)
         process.send_signal(signal.SIGHUP)
         status = process.wait(60.0)
-    left = [path.name for path in folder.glob("*hup.mp4*") if status]
-    yield Result("17", "SIGHUP", "nothing left", f"status {status}, {left}", not left)
+    left = [path.name for path in folder.glob("*hup.mp4*")]
+    is_right = status == 130 and not left
+    yield Result("17", "SIGHUP", "130, nothing left", f"status {status}, {left}", is_right)
     line = " ".join([*_KVEIL, "anonymize m10.png -o closed.png --method solid --overwrite 2>&-"])
     status = subprocess.run(line, shell=True, cwd=folder, env=env, check=False).returncode  # noqa: S602
     yield Result("17", "stderr closed", "status 0", f"status {status}", status == 0)
+    line = " ".join([*_KVEIL, "methods", ">", "/dev/full"])
+    status = subprocess.run(line, shell=True, cwd=folder, env=env, check=False).returncode  # noqa: S602
+    yield Result("17", "stdout on a full disk", "status 4", f"status {status}", status == 4)
     shutil.copy(folder / "therm14.png", folder / "clear.png")
     (folder / "link.png").symlink_to("clear.png")
     done = covered(folder, "m10.png", "link.png")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -44,6 +45,7 @@ class Container:
         holds_early_times: decoding times before the first picture, and sound before zero,
             survive; else no B-frames are used and early sound is cut.
         holds_mark: its metadata can tell that faces are synthetic.
+        holds_tracks: several picture tracks, each with times of its own.
     """
 
     muxer: str
@@ -54,6 +56,7 @@ class Container:
     holds_rotation: bool = False
     holds_early_times: bool = False
     holds_mark: bool = False
+    holds_tracks: bool = False
 
 
 _MP4: Final = Container(
@@ -63,6 +66,7 @@ _MP4: Final = Container(
     holds_rotation=True,
     holds_early_times=True,
     holds_mark=True,
+    holds_tracks=True,
 )
 _MOV: Final = replace(_MP4, muxer="mov", codecs=("h264", "hevc", "mjpeg"))
 _MATROSKA: Final = Container(
@@ -71,10 +75,15 @@ _MATROSKA: Final = Container(
     "aac",
     holds_rotation=True,
     holds_mark=True,
+    holds_tracks=True,
 )
 _WEBM: Final = replace(_MATROSKA, muxer="webm", codecs=("vp9", "av1", "vp8"), audio="libopus")
 _TS: Final = Container(
-    "mpegts", ("h264", "hevc"), "aac", sounds=("aac", "mp2", "mp3", "ac3", "eac3")
+    "mpegts",
+    ("h264", "hevc"),
+    "aac",
+    sounds=("aac", "mp2", "mp3", "ac3", "eac3"),
+    holds_tracks=True,
 )
 _AVI: Final = Container(
     "avi",
@@ -162,9 +171,14 @@ def has_unnamed_channels(track: AudioStream) -> bool:
 
 
 def muxer_options(
-    container: Container, time_base: Fraction, *, keep_metadata: bool = False
+    container: Container, *time_bases: Fraction, keep_metadata: bool = False
 ) -> dict[str, str]:
     """Options under which timestamps pass unchanged and no trace of the writer is left.
+
+    Args:
+        container: kind of the output.
+        time_bases: seconds per tick of each picture track.
+        keep_metadata: tags of any name pass.
 
     `bitexact` leaves out the muxer's name and the time of writing, so that the same
     pictures always give the same file.
@@ -176,7 +190,7 @@ def muxer_options(
     if container.muxer in ("mp4", "mov", "3gp"):
         # A start that is not zero is stored in the movie's ticks: they must be as fine as
         # the track's.
-        ticks = str(_ticks(time_base))
+        ticks = str(_ticks(time_bases))
         options |= {"video_track_timescale": ticks, "movie_timescale": ticks}
         options["movflags"] = "+faststart" + ("+use_metadata_tags" if keep_metadata else "")
     elif container.muxer == "mpegts":
@@ -184,7 +198,7 @@ def muxer_options(
     return options
 
 
-def _ticks(time_base: Fraction) -> int:
-    """Ticks a second in which the time base's instants are whole, within the field's range."""
-    ticks = time_base.denominator
+def _ticks(time_bases: Sequence[Fraction]) -> int:
+    """Ticks a second in which all tracks' instants are whole, within the field's range."""
+    ticks = math.lcm(*(base.denominator for base in time_bases))
     return ticks if ticks < 1 << 31 else 90_000

@@ -24,12 +24,12 @@ from engines.types import Face, Frame, Track, TrackState
 from stream.bench_scenes import coded_picture, largest_face, moved_face
 from stream.demo_clip import portrait
 from stream.engine_set import EngineSet, SwapEngines, open_engines
-from stream.file_run import recording_anonymizer
 from stream.lending import GalleryLender, gallery_from_settings
 from stream.media import StreamShape
 from stream.methods import SWAP
 from stream.stage_clock import StageClock
 from stream.swap_setup import swap_by
+from stream.track_run import recording_anonymizer
 
 __all__ = ["CrowdCost", "crowd_table", "measure_crowd"]
 

@@ -11,6 +11,7 @@ import bisect
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Final, Literal, NamedTuple, cast
 
 import av
@@ -26,9 +27,18 @@ __all__ = ["Decoded", "Decoding"]
 _MOST_READ_ERRORS: Final = 100
 _DISTRUST_FRAMES: Final = 300
 _REORDER_PACKETS: Final = 32
+_MOST_JOINTS: Final = 64
+"""Places remembered at which a clock was set back; frames wait behind far fewer."""
 # Codings in which every packet shows a picture, so that a missing one is a lost one even
 # where the decoder is silent about it. Others have hidden or empty packets.
 _ONE_FOR_ONE: Final = frozenset({"h264", "hevc"})
+# Codings whose decoder tells key frames by what is coded, where containers may be wrong.
+_TELLING_KEYS: Final = frozenset(
+    (
+        *("mpeg1video", "mpeg2video", "mpeg4", "h263", "flv1", "msmpeg4v1", "msmpeg4v2"),
+        *("msmpeg4v3", "wmv1", "wmv2", "theora", "vp8", "vp9", "av1"),
+    )
+)
 # Codings whose display order the demuxer does not know: where it fills in times by itself, it
 # numbers pictures as they are coded.
 _UNTIMED: Final = frozenset({"h264", "hevc", "vvc"})
@@ -51,11 +61,24 @@ class Decoded:
     duration: int = 0
 
 
+class _Joint(NamedTuple):
+    """A place where a recording's clock was set back, as where files were joined end to end.
+
+    Attributes:
+        key: times from here on, as the decoder is told them, are behind the joint.
+        shift: what they are more than the container's, ticks.
+    """
+
+    key: int
+    shift: int
+
+
 class _Due(NamedTuple):
     """A picture that the decoder owes.
 
     Attributes:
-        key: the packet's pts; its number in coding order where the container gives none.
+        key: the packet's pts, growing across joints; its number in coding order where the
+            container gives none.
         is_second_field: shown within the frame of the packet before.
     """
 
@@ -74,6 +97,7 @@ class Decoding:
         packets: coded pictures read so far.
         read_errors: stretches of the file that could not be read.
         lost_at_start: frames that were lost before the first that could be decoded.
+        absent: frames that are not in the file, though others were coded from them.
     """
 
     container: InputContainer
@@ -81,7 +105,13 @@ class Decoding:
     max_pixels: int
     read_errors: int = 0
     lost_at_start: int = 0
+    absent: int = 0
     packets: int = 0
+    _begins_amid: bool = False
+    _is_start_hidden: bool = False
+    _behind_gaps: set[int] = field(default_factory=set)
+    _joints: deque[_Joint] = field(default_factory=lambda: deque([_Joint(0, 0)], _MOST_JOINTS))
+    _latest: int | None = None
     _lost: int = 0
     _distrust: int = 0
     _sent: int = 0
@@ -98,10 +128,14 @@ class Decoding:
     def frames(self) -> Iterator[Decoded]:
         """Decoded frames and the places of lost ones, in presentation order."""
         self._set_up()
-        for packet in self._packets():
+        packets = self._packets()
+        first = list(islice(packets, _REORDER_PACKETS)) if self._may_reorder else []
+        if first and all(packet.pts == packet.dts for packet in first):
+            self._timing = "dts"  # some muxers write the times of coding alone, as if of display
+        for packet in chain(first, packets):
             self._register(packet)
             try:
-                images = packet.decode()
+                images = self._images(packet)
             except (av.FFmpegError, ValueError) as error:
                 if not isinstance(error, av.error.EOFError):
                     self._lost += 1
@@ -119,6 +153,15 @@ class Decoding:
                     self._distrust = _DISTRUST_FRAMES
         yield from self._missing(len(self._pending))
 
+    def _images(self, packet: Packet[VideoStream]) -> list[av.VideoFrame]:
+        """What a packet gives; a decoder that errors have filled up is emptied first."""
+        try:
+            return packet.decode()
+        except av.error.BlockingIOError:
+            self._distrust = _DISTRUST_FRAMES
+            self.stream.codec_context.flush_buffers()
+            return packet.decode()
+
     def _set_up(self) -> None:
         context = self.stream.codec_context
         context.thread_type = "AUTO"
@@ -127,6 +170,10 @@ class Decoding:
             self.container.flags &= ~cast("int", Flags.gen_pts.value)
         if self._coding == "h264":
             self._pairs = FieldPairs.of(context.extradata)
+
+    @property
+    def _may_reorder(self) -> bool:
+        return self._coding in _UNTIMED and bool(self.stream.codec_context.has_b_frames)
 
     @property
     def _coding(self) -> str:
@@ -152,6 +199,11 @@ class Decoding:
         if packet.size == 0:
             return
         self.packets += 1
+        if self.packets == 1:
+            # What follows was coded from what is not there; decoders show it over plain grey.
+            is_apart = self.stream.codec_context.codec.intra_only
+            self._begins_amid = not (packet.is_keyframe or is_apart)
+            self._is_start_hidden = packet.is_discard
         is_second = self._pairs is not None and self._pairs.is_second(
             bytes(packet), is_key=packet.is_keyframe
         )
@@ -161,6 +213,8 @@ class Decoding:
             self._timing = "none" if packet.dts is None else "dts"
         if self._timing != "pts":
             packet.pts = self._sent
+        else:
+            self._shift_times(packet, may_begin=packet.is_keyframe and not is_second)
         if self._timing == "dts" and not is_second:
             self._times.append(packet.dts)
         self._frames_sent += not is_second
@@ -169,13 +223,43 @@ class Decoding:
         self._sent += 1
         if packet.is_corrupt:
             self._distrust = _DISTRUST_FRAMES
+        self._note_gap(packet)
         if packet.pts is not None:
             due = _Due(packet.pts, is_second)
             self._first_due = self._first_due or due
             bisect.insort(self._pending, due)
 
+    def _shift_times(self, packet: Packet[VideoStream], *, may_begin: bool) -> None:
+        """Lets times grow across joints: nothing coded before a key frame is shown after it."""
+        if packet.pts is None:
+            return
+        if may_begin and self._latest is not None and packet.pts + self._shift <= self._latest:
+            start = packet.pts if packet.dts is None else min(packet.pts, packet.dts)
+            self._joints.append(_Joint(self._latest + 1, self._latest + 1 - start))
+        packet.pts += self._shift
+        if packet.dts is not None:
+            packet.dts += self._shift
+        self._latest = packet.pts if self._latest is None else max(self._latest, packet.pts)
+
+    @property
+    def _shift(self) -> int:
+        return self._joints[-1].shift
+
+    def _note_gap(self, packet: Packet[VideoStream]) -> None:
+        """Remembers a picture before which others are missing, which were coded before it."""
+        if self._pairs is None or not self._pairs.absent:
+            return
+        self.absent += self._pairs.absent
+        if packet.pts is not None:
+            self._behind_gaps.add(packet.pts)
+            if len(self._behind_gaps) > _DISTRUST_FRAMES:
+                self._behind_gaps.remove(min(self._behind_gaps))
+
     def _before(self, image: av.VideoFrame) -> Iterator[Decoded]:
         """Places of frames that were due before this one and were lost to an error."""
+        is_start = not (self._has_begun or self._is_start_hidden)
+        if is_start and self._coding in _TELLING_KEYS and not image.key_frame:
+            self._begins_amid = True
         if image.pts is not None:
             if not self._has_begun:
                 self._begin(image.pts)
@@ -208,7 +292,8 @@ class Decoding:
         and without a word; they are not lost.
         """
         early = self._pending[: self._due_before(key)]
-        is_first_lost = self._first_due in early and self._coding in _ONE_FOR_ONE
+        is_told = self._coding in _ONE_FOR_ONE or self._begins_amid
+        is_first_lost = self._first_due in early and is_told
         lost = early if is_first_lost and self._timing == "pts" else early[: self._lost]
         # Of packets without pts, some may only be shown later.
         del self._pending[: len(early if self._timing == "pts" else lost)]
@@ -239,10 +324,14 @@ class Decoding:
 
     def _judged(self, image: av.VideoFrame) -> Decoded:
         """After damage nothing is trusted up to the next key frame, within a bound."""
+        is_behind_gap = image.pts in self._behind_gaps
+        if is_behind_gap and image.pts is not None:
+            self._behind_gaps.remove(image.pts)
         if image.key_frame and not image.is_corrupt and not self._lost:
             self._distrust = 0
-        elif image.is_corrupt or self._lost:
+        elif image.is_corrupt or self._lost or is_behind_gap or self._begins_amid:
             self._distrust = _DISTRUST_FRAMES
+        self._begins_amid = False
         is_damaged = self._distrust > 0
         self._distrust = max(0, self._distrust - 1)
         # Of a picture coded by fields it is that of one field, of one without a time a guess.
@@ -258,4 +347,7 @@ class Decoding:
         """
         if self._timing == "dts":
             return self._times.popleft() if self._times else None
-        return key if self._timing == "pts" else None
+        if self._timing == "none" or key is None:
+            return None
+        behind = [joint.shift for joint in self._joints if joint.key <= key]
+        return key - (behind or [0])[-1]

@@ -29,6 +29,7 @@ from engines.detectors.multiscale import LEAST_SIDE_PX, DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.embedding_attributes import attributes_from_pack
 from engines.gpu_gate import gpu_fault
+from engines.model_trial import refuse_unbounded
 from engines.stylegan.pack import SMALL_RENDERER, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
 from gallery.donors import DonorPopulation, read_donors
@@ -114,6 +115,7 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
     """
     wanted = settings.detection
     model = model_path(wanted.model)
+    refuse_unbounded(model)
     threads = settings.limits.threads
     streams = _streams(threads) if is_recorded else 1
     gate = partial(gpu_fault, detector=model, packs=_packs_of(settings))

@@ -1,4 +1,7 @@
-"""Which coded fields of H.264 belong together: a decoder shows both as one frame."""
+"""What the headers of coded H.264 pictures tell: fields of one frame, and frames that are missing.
+
+A decoder shows two fields as one frame, and is silent about frames that are not there.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,26 @@ class _Field(NamedTuple):
     is_bottom: bool
 
 
+class _Slice(NamedTuple):
+    """The picture that a slice belongs to: its frame's number, and which field, if any."""
+
+    frame_num: int
+    is_field: bool
+    is_bottom: bool
+
+    @property
+    def field(self) -> _Field | None:
+        """The field; None for a frame."""
+        return _Field(self.frame_num, self.is_bottom) if self.is_field else None
+
+
 class _Sequence(NamedTuple):
     """What of a sequence's parameters is needed to read a slice's header."""
 
     frame_num_bits: int
     has_colour_planes: bool
     may_have_fields: bool
+    may_have_gaps: bool
 
 
 @dataclass(slots=True)
@@ -36,11 +53,14 @@ class FieldPairs:
         length_bytes: size of the length before each unit; 0 where start codes are between them.
         sequence: parameters of the sequence read last.
         open: the field that ended the packet before and has no counterpart yet.
+        absent: reference frames that are missing right before the packet read last.
     """
 
     length_bytes: int = 0
     sequence: _Sequence | None = None
     open: _Field | None = None
+    absent: int = 0
+    _reference: int | None = None
 
     @classmethod
     def of(cls, header: bytes | None) -> FieldPairs:
@@ -61,12 +81,16 @@ class FieldPairs:
             is_key: whether decoding may start with it. Parameters elsewhere are damage.
         """
         fields: list[_Field | None] = []
+        self.absent = 0
         for unit in self._units(packet):
             kind = unit[0] & 31 if unit else 0
             if kind == 7 and is_key and not fields:
                 self._read(unit)
             elif kind in (1, 5):
-                found = self._field(unit)
+                piece = self._slice(unit)
+                found = piece.field if piece is not None else None
+                if not fields:
+                    self._count_absent(unit, piece)
                 if not fields or fields[-1] != found:
                     fields.append(found)
         is_second = len(fields) == 1 and self._is_counterpart(fields[0])
@@ -95,9 +119,23 @@ class FieldPairs:
         with contextlib.suppress(ValueError):
             self.sequence = _sequence(_Bits(unit[1:1024]))
 
-    def _field(self, unit: bytes) -> _Field | None:
-        """The field that a slice belongs to; None for a frame."""
-        if self.sequence is None or not self.sequence.may_have_fields:
+    def _count_absent(self, unit: bytes, piece: _Slice | None) -> None:
+        """Numbers of reference frames grow by one (7.4.3); what is in between is missing."""
+        if self.sequence is None or piece is None or self.sequence.may_have_gaps:
+            self._reference = None
+            return
+        is_reference, is_restart = bool(unit[0] & 0x60), unit[0] & 31 == _RESTART
+        if not is_restart and self._reference is not None:
+            step = (piece.frame_num - self._reference) % (1 << self.sequence.frame_num_bits)
+            self.absent = max(0, step - 1)
+        if is_reference:
+            self._reference = piece.frame_num
+        elif self.absent:
+            self._reference = piece.frame_num - 1
+
+    def _slice(self, unit: bytes) -> _Slice | None:
+        """The picture that a slice belongs to; None where that cannot be read."""
+        if self.sequence is None:
             return None
         bits = _Bits(unit[1:40])
         try:
@@ -106,7 +144,8 @@ class FieldPairs:
             if self.sequence.has_colour_planes:
                 bits.read(2)
             number = bits.read(self.sequence.frame_num_bits)
-            return _Field(number, bits.read(1) == 1) if bits.read(1) else None
+            is_field = self.sequence.may_have_fields and bits.read(1) == 1
+            return _Slice(number, is_field, is_field and bits.read(1) == 1)
         except ValueError:
             return None
 
@@ -142,6 +181,8 @@ class _Bits:
         return (code + 1) // 2 if code % 2 else -(code // 2)
 
 
+_RESTART: Final = 5
+"""A picture from which numbers begin anew (table 7-1)."""
 _LOW_PROFILES: Final = frozenset({66, 77, 88})
 # Profiles that tell of chroma, bit depth and scaling (7.3.2.1.1).
 _HIGH_PROFILES: Final = frozenset({44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244})
@@ -162,10 +203,11 @@ def _sequence(bits: _Bits) -> _Sequence:
     frame_num_bits = bits.golomb() + 4
     _skip_picture_order(bits)
     bits.golomb()
-    bits.read(1)
+    may_have_gaps = bool(bits.read(1))
     bits.golomb()
     bits.golomb()
-    return _Sequence(frame_num_bits, has_colour_planes, may_have_fields=not bits.read(1))
+    may_have_fields = not bits.read(1)
+    return _Sequence(frame_num_bits, has_colour_planes, may_have_fields, may_have_gaps)
 
 
 def _has_colour_planes(bits: _Bits) -> bool:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-__all__ = ["name_beside", "shown", "text_of"]
+__all__ = ["name_beside", "real_place", "shown", "text_of"]
 
 _LONGEST: Final = 255
 """Bytes that a name may have on common file systems."""
@@ -30,6 +30,14 @@ def name_beside(final: Path, ending: str) -> Path:
         mark = "~" + hashlib.sha256(raw).hexdigest()[:_DIGEST_DIGITS]
         raw = raw[: room - len(mark)].decode("utf-8", "ignore").encode() + mark.encode()
     return final.with_name(os.fsdecode(raw) + ending)
+
+
+def real_place(path: Path) -> Path:
+    """Where a path leads, whether or not anything is there; of links in a circle the path itself.
+
+    `Path.resolve` fails on those.
+    """
+    return Path(os.path.realpath(path))
 
 
 def text_of(name: str) -> str:

@@ -1,49 +1,34 @@
-"""Anonymizes one file: builds its pipeline, runs it, fills its report."""
+"""Anonymizes one file, with one picture track or all of them, and fills its report."""
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import platform
-import time
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 
 from config.settings import Settings
 from engines.stylegan.pack import bundled_pack, read_pack
 from gallery.gallery import Gallery
-from stream.anonymizer import Anonymizer
-from stream.detection_setup import file_schedule, finder_for, tracker_for, weak_hold_s
+from stream.coded_track import CodedTrack
 from stream.digests import file_digest
 from stream.encoder_options import EncodeSettings
 from stream.engine_set import EngineSet
-from stream.errors import PrivacyRefused
 from stream.file_sink import FileSink
-from stream.finding_memory import FindingMemory
 from stream.image_sink import ImageSink
 from stream.interruption import held_back
 from stream.jobs import Job
-from stream.lending import GalleryLender, file_stream
-from stream.media import Sink, StreamShape
-from stream.methods import SWAP, method_cover
-from stream.opening import RecordedSource, open_sink, open_source
+from stream.lending import file_stream
+from stream.media import Sink
+from stream.methods import SWAP
+from stream.opening import open_sink, open_source, opened_tracks, video_track_count
 from stream.partial_file import made_folder
-from stream.pipeline import run_pipeline
-from stream.replacement import CoverEveryFace, FaceReplacer
-from stream.report import ClusterCounts, FileIdentity, RunReport, installed_versions
+from stream.report import FileIdentity, RunReport, TrackReport, installed_versions
 from stream.run_progress import RunProgress
-from stream.segments import SegmentSink
-from stream.stage_clock import StageClock
-from stream.swap_setup import swap_by
-from tracker.schedule import DetectionSchedule
-from tracker.spans import KeySchedule
-from tracker.tracker import Tracker
+from stream.segments import SegmentedOutput, SegmentSink
+from stream.track_run import TrackRun
 
-__all__ = ["recording_anonymizer", "run_file"]
-
-_GIVE_UP_AFTER = 25
-"""Frames in a row without a working detector; a second of a common video."""
+__all__ = ["run_file"]
 
 
 def run_file(
@@ -60,36 +45,26 @@ def run_file(
 
     Raises:
         InputUnreadable: nothing could be decoded.
+        UsageRefused: there is no such video track, or the output cannot hold them all.
         OutputNotWritable: the output could not be written; nothing is left of it.
         EngineFault: an engine died; nothing is left of the output.
         PrivacyRefused: `strict`, and a promise was not kept; nothing is left either.
     """
     _describe(report, settings, engines)
-    source = open_source(
-        job.source,
-        max_pixels=settings.limits.max_pixels,
-        video_track=settings.source.video_track,
-    )
-    report.input = _identity(job, source.shape)
-    report.metadata_dropped = list(source.probe.dropped)
-    with ExitStack() as ends:
-        ends.callback(source.close)
-        made_folder(job.target.parent)
-        words = _settings_hash(settings, engines, resume_key) if resume_key else None
-        with held_back():
-            sink = open_sink(job.target, source, _encoding(settings), resume=words)
-            ends.callback(sink.abort)
-        if gallery is not None:
-            ends.callback(gallery.end, file_stream(gallery, job.source))
-        progress.begin(job.source.name, source.shape.frames)
-        replacer = _replacer(job, settings, engines, gallery)
-        _run(job, settings, engines, replacer, report, source, sink, progress)
+    words = _settings_hash(settings, engines, resume_key) if resume_key else None
+    run = TrackRun(job, settings, engines, gallery, progress)
+    takes_all = job.kind == "video" and settings.source.video_track == "all"
+    count = video_track_count(job.source, settings.limits.max_pixels) if takes_all else 1
+    if count > 1:
+        _run_tracks(run, count, report, words)
+    else:
+        _run_one(run, report, words)
     report.output = FileIdentity(
         name=job.target.name,
         sha256=file_digest(job.target),
         size_bytes=job.target.stat().st_size,
-        height=source.shape.height,
-        width=source.shape.width,
+        height=report.input.height if report.input else 0,
+        width=report.input.width if report.input else 0,
     )
     report.status = "complete"
     if report.losses:
@@ -97,76 +72,113 @@ def run_file(
     progress.say(_summary(report))
 
 
-def _run(
-    job: Job,
-    settings: Settings,
-    engines: EngineSet,
-    replacer: FaceReplacer,
-    report: RunReport,
-    source: RecordedSource,
-    sink: Sink,
-    progress: RunProgress,
-) -> None:
-    """Runs the pipeline and notes what it did, also when it fails."""
-    clock = StageClock()
-    memory = sink if isinstance(sink, SegmentSink) else None
-    anonymizer = recording_anonymizer(
-        settings, engines, replacer, source.shape, clock, memory, is_image=job.kind == "image"
+def _run_one(run: TrackRun, report: RunReport, resume: str | None) -> None:
+    """Anonymizes the one picture track that is taken."""
+    job, settings = run.job, run.settings
+    wanted = settings.source.video_track
+    source = open_source(
+        job.source,
+        max_pixels=settings.limits.max_pixels,
+        video_track=wanted if isinstance(wanted, int) else None,
+        rotation=settings.source.rotation,
     )
-    before = replacer.counts()
-    refuse = partial(_refuse_broken_promises, replacer, before)
-    verdict = refuse if settings.privacy.strict else None
-    start = time.monotonic()
-    try:
-        asyncio.run(run_pipeline(source, anonymizer, sink, clock, progress.advance, verdict))
-    finally:
-        report.elapsed_s = round(time.monotonic() - start, 3)
-        report.frames, report.faces = anonymizer.tally.frames(), anonymizer.tally.faces()
-        report.clusters, report.stages = replacer.counts().since(before), clock.summary()
-        report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
-        report.losses += [*source.probe.lost, *source.report.warnings]
-        report.warnings += [*source.probe.lost, *source.report.warnings]
-        if engines.swap is not None and engines.swap.crew is not None:
-            report.warnings += engines.swap.crew.told()
-        if isinstance(sink, ImageSink):
-            report.warnings += sink.losses
-            report.losses += sink.losses
-        if isinstance(sink, FileSink | SegmentSink):
-            report.warnings += sink.notes
-            report.losses += sink.losses
-            report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
+    report.input = _identity(job, source.shape.height, source.shape.width)
+    report.metadata_dropped = list(source.probe.dropped)
+    with ExitStack() as ends:
+        ends.callback(source.close)
+        made_folder(job.target.parent)
+        with held_back():
+            sink = open_sink(job.target, source, _encoding(settings), resume=resume)
+            ends.callback(sink.abort)
+        if run.gallery is not None:
+            ends.callback(run.gallery.end, file_stream(run.gallery, job.source))
+        run.progress.begin(job.source.name, source.shape.frames)
+        report.losses += source.probe.lost
+        report.warnings += source.probe.lost
+        memory = sink if isinstance(sink, SegmentSink) else None
+        try:
+            run.run(source, sink, report, memory)
+        finally:
+            _note_crew(run, report)
+            _note_sink(sink, report)
 
 
-def _replacer(
-    job: Job, settings: Settings, engines: EngineSet, gallery: Gallery | None
-) -> FaceReplacer:
-    if engines.swap is None or gallery is None:
-        return CoverEveryFace()
-    swap = engines.swap
-    name = file_stream(gallery, job.source)
-    lender = GalleryLender(gallery, name, swap.attributes, swap.fitting())
-    if job.kind == "image":
-        swap = replace(swap, crew=None)  # one picture is drawn before others could begin
-    return swap_by(swap, lender, settings)
+def _run_tracks(run: TrackRun, count: int, report: RunReport, resume: str | None) -> None:
+    """Anonymizes every picture track by itself, then joins them; one that fails fails all."""
+    job, settings = run.job, run.settings
+    opened = partial(
+        opened_tracks,
+        job.source,
+        count,
+        settings.limits.max_pixels,
+        settings.source.rotation,
+    )
+    probes = [source.probe for source in opened()]
+    report.input = _identity(job, probes[0].shape.height, probes[0].shape.width)
+    report.metadata_dropped = list(probes[0].dropped)
+    for _ in range(count - 1):
+        report.metadata_dropped.remove("video track")
+    with ExitStack() as ends:
+        made_folder(job.target.parent)
+        with held_back():
+            output = SegmentedOutput(job.target, probes, _encoding(settings), resume)
+            ends.callback(output.abort)
+        for number, source in enumerate(opened(), start=1):
+            if run.gallery is not None:
+                ends.callback(run.gallery.end, file_stream(run.gallery, job.source, number))
+            run.progress.begin(f"{job.source.name}, track {number}", source.shape.frames)
+            coded = output.tracks[number - 1]
+            of_track = RunReport()
+            try:
+                memory = coded if resume else None
+                run.run(source, coded, of_track, memory, number)
+            finally:
+                _note_track(report, of_track, number, coded)
+        _note_crew(run, report)
+        output.finish()
+        report.warnings += output.notes
+        report.losses += output.losses
 
 
-def _refuse_broken_promises(replacer: FaceReplacer, before: ClusterCounts) -> None:
-    """Keeps an output whose people were fewer than k from being published.
-
-    Args:
-        replacer: of this output.
-        before: what its gallery had counted for others.
-
-    Raises:
-        PrivacyRefused: always then.
-    """
-    known = replacer.counts().since(before)
-    below = known.swaps_below_k + known.swaps_in_doubt
-    if below:
-        raise PrivacyRefused(
-            f"{below} tracks were swapped with fewer than k = {known.k} real "
-            "people; use --below-k cover, or drop --strict"
+def _note_track(report: RunReport, of_track: RunReport, number: int, coded: CodedTrack) -> None:
+    """Adds what was counted of one of several tracks."""
+    shape, choice = coded.track.probe.shape, coded.track.choice
+    of_track.warnings += coded.notes
+    of_track.losses += coded.notes
+    report.tracks.append(
+        TrackReport(
+            number=number,
+            height=shape.height,
+            width=shape.width,
+            encoder=choice.name,
+            frames=of_track.frames,
+            faces=of_track.faces,
         )
+    )
+    report.frames = report.frames.plus(of_track.frames)
+    report.faces = report.faces.plus(of_track.faces)
+    report.clusters, report.stages = of_track.clusters, of_track.stages
+    report.elapsed_s = round(report.elapsed_s + of_track.elapsed_s, 3)
+    report.fps = round(report.frames.written / max(report.elapsed_s, 1e-9), 2)
+    report.warnings += [f"video track {number}: {line}" for line in of_track.warnings]
+    report.losses += [f"video track {number}: {line}" for line in of_track.losses]
+    report.encoder, report.encoder_reason = choice.name, choice.reason
+
+
+def _note_sink(sink: Sink, report: RunReport) -> None:
+    if isinstance(sink, ImageSink):
+        report.warnings += sink.losses
+        report.losses += sink.losses
+    if isinstance(sink, FileSink | SegmentSink):
+        report.warnings += sink.notes
+        report.losses += sink.losses
+        report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
+
+
+def _note_crew(run: TrackRun, report: RunReport) -> None:
+    swap = run.engines.swap
+    if swap is not None and swap.crew is not None:
+        report.warnings += swap.crew.told()
 
 
 def _settings_hash(settings: Settings, engines: EngineSet, key: bytes) -> str:
@@ -186,13 +198,13 @@ def _describe(report: RunReport, settings: Settings, engines: EngineSet) -> None
     report.engines = list(engines.choices)
 
 
-def _identity(job: Job, shape: StreamShape) -> FileIdentity:
+def _identity(job: Job, height: int, width: int) -> FileIdentity:
     return FileIdentity(
         name=job.source.name,
         sha256=file_digest(job.source),
         size_bytes=job.source.stat().st_size,
-        height=shape.height,
-        width=shape.width,
+        height=height,
+        width=width,
     )
 
 
@@ -211,61 +223,12 @@ def _encoding(settings: Settings) -> EncodeSettings:
     )
 
 
-def recording_anonymizer(
-    settings: Settings,
-    engines: EngineSet,
-    replacer: FaceReplacer,
-    shape: StreamShape,
-    clock: StageClock,
-    memory: FindingMemory | None = None,
-    *,
-    is_image: bool = False,
-) -> Anonymizer:
-    """The anonymizer of a recording, which looks ahead as far as memory allows.
-
-    Args:
-        settings: of the run.
-        engines: shared by all recordings.
-        replacer: makes the synthetic faces.
-        shape: of the recording.
-        clock: gets the stages.
-        memory: what an interrupted run found.
-        is_image: it is a single picture.
-    """
-    workers = engines.workers
-    finder = finder_for(
-        settings, engines, clock, workers=workers, give_up_after=_GIVE_UP_AFTER, memory=memory
-    )
-    schedule: DetectionSchedule | KeySchedule
-    if is_image:
-        schedule, tracker = DetectionSchedule(), _still_tracker(settings)
-    else:
-        finder.prepare(shape.height, shape.width)
-        schedule, lookahead = file_schedule(settings, shape, workers)
-        held_s = weak_hold_s(lookahead, float(shape.rate))
-        tracker = tracker_for(settings, lookahead, weak_hold_s=held_s)
-    cover = method_cover(settings.method, settings.cover.look)
-    return Anonymizer(
-        finder,
-        schedule,
-        tracker,
-        replacer,
-        cover,
-        settings.cover.margin,
-        clock,
-    )
-
-
-def _still_tracker(settings: Settings) -> Tracker:
-    """The tracker of a single picture: no other frame tells more of what was found in it."""
-    return tracker_for(settings, 0, confirm_hits=1, early_score=0.0)
-
-
 def _summary(report: RunReport) -> str:
     faces, frames = report.faces, report.frames
     name = report.output.name if report.output else ""
+    tracks = f" of {len(report.tracks)} video tracks" if report.tracks else ""
     parts = [
-        f"{name}: {frames.written} frames, {report.fps:g} fps",
+        f"{name}: {frames.written} frames{tracks}, {report.fps:g} fps",
         f"{faces.tracks} tracks, {faces.swapped} faces swapped, {faces.covered} covered",
     ]
     if frames.covered_fully:

@@ -9,7 +9,7 @@ from stream.containers import container_of
 from stream.encoder_options import EncodeSettings
 from stream.encoders import EncoderChoice, choose_encoder
 from stream.errors import OutputNotWritable, writing
-from stream.output_file import OutputFile, shaped_for
+from stream.output_file import OutputFile, PictureTrack, shaped_for
 from stream.probe import MediaProbe
 from stream.video_track import PictureClock, track_time_base
 
@@ -34,7 +34,7 @@ class FileSink:
         shaped = shaped_for(container, probe)
         self._choice = choose_encoder(shaped, container, settings)
         self._clock = PictureClock(track_time_base(shaped, container))
-        self._file = OutputFile(path, shaped, container, self._choice, settings)
+        self._file = OutputFile(path, [PictureTrack(shaped, self._choice)], container, settings)
 
     @property
     def choice(self) -> EncoderChoice:
@@ -64,7 +64,7 @@ class FileSink:
         self._file.shift_s = self._clock.shift_s
         with writing(self._file.name):
             length = self._clock.length(composite)
-            packets = self._file.video.packets(composite.picture, pts, length)
+            packets = self._file.videos[0].packets(composite.picture, pts, length)
         self._file.mux(packets)
 
     def finish(self) -> None:
@@ -77,7 +77,7 @@ class FileSink:
             return
         try:
             with writing(self._file.name):
-                packets = self._file.video.rest()
+                packets = self._file.videos[0].rest()
             self._file.mux(packets)
         except BaseException:
             self.abort()

@@ -44,6 +44,7 @@ class FileSource:
             stand upright for the detector; a sink turns them back.
         max_pixels: larger pictures are refused.
         video_track: which track, from 1; None for the one that players take.
+        rotation: degrees clockwise by which pictures are turned besides what the file says.
 
     Raises:
         InputUnreadable: missing, empty, damaged, or without video.
@@ -57,6 +58,7 @@ class FileSource:
         is_upright: bool = True,
         max_pixels: int = MAX_PIXELS,
         video_track: int | None = None,
+        rotation: int = 0,
     ) -> None:
         self._path = path
         self._lock = threading.Lock()
@@ -85,6 +87,7 @@ class FileSource:
                 first.image,
                 has_timestamps=first.pts is not None,
                 is_upright=is_upright,
+                rotation=rotation,
             )
         except BaseException:
             self._container.close()
@@ -205,6 +208,8 @@ class FileSource:
             warnings.append(f"the file ends early: {report.frames} frames could be read")
         if self._decoding.lost_at_start:
             warnings.append(f"{self._decoding.lost_at_start} frames at the start were lost")
+        if self._decoding.absent:
+            warnings.append(f"at least {self._decoding.absent} frames are missing in the file")
         if self._decoding.read_errors:
             warnings.append(f"{self._decoding.read_errors} stretches could not be read")
         self._report = replace(report, is_truncated=is_short, warnings=tuple(warnings))

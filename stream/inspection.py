@@ -21,10 +21,17 @@ from stream.light import light_of
 from stream.matroska import seconds_of_tag
 from stream.media import StreamShape
 from stream.planes import colour_tags, picture_format
-from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns
+from stream.probe import AudioTrack, Fields, MediaProbe, quarter_turns, turned_matrix
 from stream.stills import IMAGE_ENDINGS
 
-__all__ = ["chosen_video", "has_decoder", "opened_input", "probe_of", "upright_format"]
+__all__ = [
+    "chosen_video",
+    "has_decoder",
+    "opened_input",
+    "probe_of",
+    "upright_format",
+    "video_tracks",
+]
 
 # Formats that hold their own media. Playlists and scripts (hls, dash, concat, image
 # sequences, sdp) are left out: they make a file read other files or hosts.
@@ -99,7 +106,7 @@ def chosen_video(container: InputContainer, name: str, wanted: int | None = None
         InputUnreadable: there is none, or its codec is unknown.
         UsageRefused: there is no track of this number.
     """
-    tracks = _video_tracks(container)
+    tracks = video_tracks(container)
     if not tracks:
         has_audio = len(container.streams.audio) > 0
         what = "it holds sound but no video" if has_audio else "it holds no video"
@@ -115,7 +122,7 @@ def chosen_video(container: InputContainer, name: str, wanted: int | None = None
     return chosen
 
 
-def _video_tracks(container: InputContainer) -> list[VideoStream]:
+def video_tracks(container: InputContainer) -> list[VideoStream]:
     """Video tracks that are not a cover picture or a thumbnail."""
     hidden = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
     return [track for track in container.streams.video if not track.disposition & hidden]
@@ -134,6 +141,7 @@ def probe_of(
     *,
     has_timestamps: bool,
     is_upright: bool,
+    rotation: int = 0,
 ) -> MediaProbe:
     """What the file and its first frame say of the format.
 
@@ -144,9 +152,10 @@ def probe_of(
         image: the first decoded frame.
         has_timestamps: whether that frame came with a time.
         is_upright: whether frames are to be turned upright.
+        rotation: degrees clockwise by which they are turned besides what the file says.
     """
-    matrix = _display_matrix(image)
-    layout, bit_depth, turns = upright_format(image)
+    matrix = turned_matrix(_display_matrix(image), rotation)
+    layout, bit_depth, turns = upright_format(image, rotation)
     if not is_upright:
         (layout, bit_depth), turns = picture_format(image.format.name), 0
     # Without timestamps the demuxer's average is its own default; the codec may know better.
@@ -183,9 +192,14 @@ def probe_of(
     )
 
 
-def upright_format(image: av.VideoFrame) -> tuple[Layout, int, int]:
-    """What a decoded frame is turned upright in: layout, bits, and quarter turns anticlockwise."""
-    turns = quarter_turns(_display_matrix(image))
+def upright_format(image: av.VideoFrame, rotation: int = 0) -> tuple[Layout, int, int]:
+    """What a decoded frame is turned upright in: layout, bits, and quarter turns anticlockwise.
+
+    Args:
+        image: the frame.
+        rotation: degrees clockwise by which it is turned besides what it says itself.
+    """
+    turns = quarter_turns(turned_matrix(_display_matrix(image), rotation))
     layout, bit_depth = picture_format(image.format.name)
     if layout == "yuv422" and turns % 2:
         layout = "yuv444"
@@ -267,14 +281,14 @@ def _audio_tracks(container: InputContainer) -> tuple[AudioTrack, ...]:
 
 def _lost_tracks(container: InputContainer, stream: VideoStream) -> tuple[str, ...]:
     """Told where the file shows more than the one track that is read."""
-    tracks = _video_tracks(container)
+    tracks = video_tracks(container)
     if len(tracks) < 2:
         return ()
     taken = [track.index for track in tracks].index(stream.index) + 1
     size = f"{stream.codec_context.width}×{stream.codec_context.height}"
     return (
         f"video track {taken} of {len(tracks)} ({size}) is taken, the rest left out; "
-        "--video-track takes another",
+        "--video-track takes another, or all",
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from stream.containers import video_endings
 from stream.errors import InputUnreadable, OutputExists, UsageRefused
+from stream.file_names import real_place
 from stream.inputs import is_pipe_or_device, not_a_file
 from stream.partial_file import is_same_file, refuse_pipe
 from stream.stills import IMAGE_ENDINGS
@@ -90,7 +91,7 @@ def _pairs(path: Path, output: Path, is_folder: bool) -> list[tuple[Path, Path]]
 
 def _files(folder: Path, output: Path) -> list[Path]:
     """What lies in a folder, sorted; nothing hidden, and nothing of the output's folder."""
-    inside = output.resolve()
+    inside = real_place(output)
     return sorted(
         child
         for child in folder.rglob("*")
@@ -114,10 +115,10 @@ def _kind(path: Path) -> Literal["video", "image"]:
 
 
 def _refuse_collisions(jobs: Sequence[Job]) -> None:
-    sources = {job.source.resolve() for job in jobs}
+    sources = {real_place(job.source) for job in jobs}
     targets: dict[Path, Path] = {}
     for job in jobs:
-        target = job.target.resolve()
+        target = real_place(job.target)
         if target in sources or is_same_file(job.source, job.target):
             raise UsageRefused(f"{job.target.name} is an input; choose another output")
         if target in targets:

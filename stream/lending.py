@@ -216,9 +216,16 @@ def _given(answer: Assignment) -> Surrogate | str:
     return answer.surrogate if answer.is_settled else "no_surrogate"
 
 
-def file_stream(gallery: Gallery, path: Path) -> str:
-    """The name under which a file is a stream of a gallery: its own, and telling no path."""
-    return gallery.opaque_name(text_of(str(path.resolve())))
+def file_stream(gallery: Gallery, path: Path, track: int = 0) -> str:
+    """The name under which a file is a stream of a gallery: its own, and telling no path.
+
+    Args:
+        gallery: that of the run.
+        path: the file.
+        track: number of the video track, where several of the file are read; else 0.
+    """
+    place = text_of(str(path.resolve()))
+    return gallery.opaque_name(f"{place}\0{track}" if track else place)
 
 
 def gallery_from_settings(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from stream.decoder_bounds import MAX_PIXELS
 from stream.encoder_options import EncodeSettings
-from stream.errors import UsageRefused
+from stream.errors import InputUnreadable, UsageRefused
 from stream.file_sink import FileSink
 from stream.file_source import FileSource
 from stream.image_sink import ImageSink
 from stream.image_source import ImageSource
+from stream.inspection import opened_input, video_tracks
 from stream.media import Sink, Source
 from stream.probe import MediaProbe, SourceReport
 from stream.segments import SegmentSink
 from stream.stills import IMAGE_ENDINGS
 
-__all__ = ["RecordedSource", "open_sink", "open_source"]
+__all__ = ["RecordedSource", "open_sink", "open_source", "opened_tracks", "video_track_count"]
 
 
 class RecordedSource(Source, Protocol):
@@ -38,6 +40,7 @@ def open_source(
     is_upright: bool = True,
     max_pixels: int = MAX_PIXELS,
     video_track: int | None = None,
+    rotation: int = 0,
 ) -> RecordedSource:
     """Opens a video file, an image, or a folder of images.
 
@@ -47,6 +50,7 @@ def open_source(
             upright faces; the sink turns them back and keeps the rotation tag.
         max_pixels: larger pictures are refused.
         video_track: which of a file's video tracks, from 1; None for the one that players take.
+        rotation: degrees clockwise by which those of a video are turned besides what it says.
 
     Raises:
         InputUnreadable: missing, empty, damaged beyond use, or no pictures in it.
@@ -54,7 +58,48 @@ def open_source(
     """
     if path.is_dir() or path.suffix.lower() in IMAGE_ENDINGS:
         return ImageSource(path, max_pixels=max_pixels)
-    return FileSource(path, is_upright=is_upright, max_pixels=max_pixels, video_track=video_track)
+    return FileSource(
+        path,
+        is_upright=is_upright,
+        max_pixels=max_pixels,
+        video_track=video_track,
+        rotation=rotation,
+    )
+
+
+def video_track_count(path: Path, max_pixels: int = MAX_PIXELS) -> int:
+    """Video tracks of a file, without cover pictures.
+
+    Raises:
+        InputUnreadable: missing, empty, or not a media file.
+    """
+    with opened_input(path, max_pixels) as container:
+        return len(video_tracks(container))
+
+
+def opened_tracks(
+    path: Path, count: int, max_pixels: int = MAX_PIXELS, rotation: int = 0
+) -> Iterator[FileSource]:
+    """Opens the video tracks of a file one after the other; each is closed before the next.
+
+    Args:
+        path: the file.
+        count: its video tracks.
+        max_pixels: larger pictures are refused.
+        rotation: as of `open_source`.
+
+    Raises:
+        InputUnreadable: one of them cannot be read.
+    """
+    for number in range(1, count + 1):
+        try:
+            source = FileSource(path, max_pixels=max_pixels, video_track=number, rotation=rotation)
+        except InputUnreadable as fault:
+            raise InputUnreadable(f"{fault} (video track {number} of {count})") from fault
+        try:
+            yield source
+        finally:
+            source.close()
 
 
 def open_sink(

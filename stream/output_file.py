@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 import av
 from av.container import OutputContainer
 from av.packet import Packet
+from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from stream.audio import SideTracks
@@ -25,7 +27,7 @@ from stream.partial_file import PartialFile
 from stream.probe import MediaProbe
 from stream.video_track import INTERLACED_ENCODERS, TrackEnd, VideoTrack, track_time_base
 
-__all__ = ["OutputFile", "shaped_for"]
+__all__ = ["OutputFile", "PictureTrack", "shaped_for"]
 
 _MOST_EMPTY_TICKS: Final = 60_000
 """Longer pauses are damage of the input's clock; the muxer refuses them, too."""
@@ -43,14 +45,26 @@ def shaped_for(container: Container, probe: MediaProbe) -> MediaProbe:
     return replace(probe, turns=0, display_matrix=None)
 
 
+@dataclass(frozen=True, slots=True)
+class PictureTrack:
+    """One picture track of an output.
+
+    Attributes:
+        probe: format of the input's track, from `shaped_for`.
+        choice: its encoder.
+    """
+
+    probe: MediaProbe
+    choice: EncoderChoice
+
+
 class OutputFile:
     """A video file on its way to its final name.
 
     Args:
         path: final name.
-        probe: format of the input, from `shaped_for`.
+        tracks: its picture tracks in their order, all of one input.
         container: kind of the file.
-        choice: the encoder of the picture track.
         settings: overwriting, sound, metadata and threads.
 
     Raises:
@@ -61,28 +75,38 @@ class OutputFile:
     def __init__(
         self,
         path: Path,
-        probe: MediaProbe,
+        tracks: Sequence[PictureTrack],
         container: Container,
-        choice: EncoderChoice,
         settings: EncodeSettings,
     ) -> None:
-        time_base = track_time_base(probe, container)
-        self._file = PartialFile(path, probe.path, overwrite=settings.overwrite)
+        probes = [track.probe for track in tracks]
+        bases = [track_time_base(probe, container) for probe in probes]
+        self._file = PartialFile(path, probes[0].path, overwrite=settings.overwrite)
         self._is_over = False
         self._has_begun = False
         self._holds_starts = container.muxer != "avi"
         self._sides: SideTracks | None = None
         self._output: OutputContainer | None = None
-        self._picture_notes = _lost(probe, container, choice)
+        self._picture_notes = tuple(
+            f"video track {number}: {note}" if len(tracks) > 1 else note
+            for number, track in enumerate(tracks, start=1)
+            for note in _lost(track.probe, container, track.choice)
+        )
         if settings.is_marked and not container.holds_mark:
             self._picture_notes += (_UNMARKED,)
-        self._end = TrackEnd(max(1, round(1 / (probe.shape.rate * time_base))))
+        self._ends = [
+            TrackEnd(max(1, round(1 / (probe.shape.rate * base))))
+            for probe, base in zip(probes, bases, strict=True)
+        ]
         self.shift_s = Fraction(0)
         try:
             with writing(path.name):
-                self._output = _opened(self._file.path, container, time_base, settings)
-                self.video = VideoTrack(self._output, probe, container, choice, settings.threads)
-                self._add_sides(self._output, probe, container, settings)
+                self._output = _opened(self._file.path, container, bases, settings)
+                self.videos = [
+                    VideoTrack(self._output, one.probe, container, one.choice, settings.threads)
+                    for one in tracks
+                ]
+                self._add_sides(self._output, probes, container, settings)
                 if settings.is_marked:
                     self._output.metadata.update(marked(self._output.metadata))
                 self._output.start_encoding()
@@ -112,14 +136,18 @@ class OutputFile:
         sound = self._sides.losses if self._sides is not None else ()
         return self._picture_notes + sound
 
-    def mux(self, packets: list[Packet[VideoStream]]) -> None:
+    def mux(self, packets: list[Packet[VideoStream]], track: int = 0) -> None:
         """Writes picture packets in decoding order, and the sound that belongs before them.
+
+        Args:
+            packets: of one track.
+            track: its place among the picture tracks.
 
         Raises:
             OutputNotWritable: disk full.
         """
         with writing(self.name):
-            self._mux(self._end.passed(packets))
+            self._mux(self._ends[track].passed(packets))
 
     def finish(self) -> None:
         """Writes what is left, makes it durable and gives the file its final name.
@@ -131,7 +159,8 @@ class OutputFile:
             return
         try:
             with writing(self.name):
-                self._mux(self._end.last())
+                for end in self._ends:
+                    self._mux(end.last())
                 if self._sides is not None:
                     self._sides.finish(self.shift_s)
                 self._output.close()
@@ -187,16 +216,20 @@ class OutputFile:
     def _add_sides(
         self,
         output: OutputContainer,
-        probe: MediaProbe,
+        probes: Sequence[MediaProbe],
         container: Container,
         settings: EncodeSettings,
     ) -> None:
-        if probe.kind != "video":
+        if probes[0].kind != "video":
             return
-        source = opened_input(probe.path)
+        source = opened_input(probes[0].path)
         copied_metadata(source, output, keep=settings.keep_metadata)
-        about_picture = source.streams[probe.track].metadata
-        self.video.stream.metadata.update(passing_tags(about_picture, keep=settings.keep_metadata))
+        for probe, video in zip(probes, self.videos, strict=True):
+            track = source.streams[probe.track]
+            tags = passing_tags(track.metadata, keep=settings.keep_metadata)
+            video.stream.metadata.update(tags)
+            if len(probes) > 1:
+                video.stream.disposition = track.disposition & Disposition.default
         self._sides = SideTracks(source, output, container, settings)
 
 
@@ -221,9 +254,9 @@ def _lost_aspect(probe: MediaProbe, container: Container, choice: EncoderChoice)
 
 
 def _opened(
-    path: Path, container: Container, time_base: Fraction, settings: EncodeSettings
+    path: Path, container: Container, time_bases: Sequence[Fraction], settings: EncodeSettings
 ) -> OutputContainer:
-    options = muxer_options(container, time_base, keep_metadata=settings.keep_metadata)
+    options = muxer_options(container, *time_bases, keep_metadata=settings.keep_metadata)
     return av.open(
         f"file:{path.absolute()}", "w", format=container.muxer, container_options=options
     )

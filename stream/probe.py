@@ -22,12 +22,14 @@ __all__ = [
     "SourceReport",
     "matrix_from_tag",
     "quarter_turns",
+    "turned_matrix",
 ]
 
 Fields = Literal["", "tff", "bff"]
 """Progressive; top field first; bottom field first."""
 
 _FULL_RANGE = 2
+_UPRIGHT = (65536, 0, 0, 0, 65536, 0, 0, 0, 1 << 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,30 @@ def matrix_from_tag(tag: int, height: int) -> Matrix:
     ('bt2020', 'bt601', 'bt709')
     """
     return _MATRICES.get(tag, "bt601" if height < 720 else "bt709")
+
+
+def turned_matrix(
+    display_matrix: tuple[int, ...] | None, clockwise_deg: int
+) -> tuple[int, ...] | None:
+    """A display matrix with a further turn behind it; None for none at all.
+
+    Args:
+        display_matrix: nine integers in FFmpeg's order, or None.
+        clockwise_deg: 0, 90, 180 or 270.
+
+    >>> turned_matrix(None, 90)[:5]
+    (0, 65536, 0, -65536, 0)
+    >>> quarter_turns(turned_matrix(None, 90)), quarter_turns(turned_matrix(None, 270))
+    (3, 1)
+    >>> turned_matrix(turned_matrix(None, 90), 270)[:5]
+    (65536, 0, 0, 0, 65536)
+    """
+    if clockwise_deg == 0:
+        return display_matrix
+    a, b, u, c, d, v, x, y, w = display_matrix or _UPRIGHT
+    for _ in range(clockwise_deg // 90):
+        a, b, c, d, x, y = -b, a, -d, c, -y, x
+    return a, b, u, c, d, v, x, y, w
 
 
 def quarter_turns(display_matrix: tuple[int, ...] | None) -> int:

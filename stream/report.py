@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = [
     "FrameCounts",
     "RunReport",
     "StageTimes",
+    "TrackReport",
     "installed_versions",
     "save_report",
 ]
@@ -76,6 +78,10 @@ class FrameCounts(Part):
     uncovered: int = 0
     """Frames that left without passing the compositor: 0, or the run failed."""
 
+    def plus(self, other: FrameCounts) -> FrameCounts:
+        """Both counts together."""
+        return FrameCounts.model_validate(_added(self, other))
+
 
 class FaceCounts(Part):
     """Faces in frames (one person in ten frames counts ten) and tracks."""
@@ -88,6 +94,10 @@ class FaceCounts(Part):
     """Face-frames covered between or around detections, where the detector saw nothing."""
     switches: int = 0
     """Times that a track changed between a surrogate and a cover."""
+
+    def plus(self, other: FaceCounts) -> FaceCounts:
+        """Both counts together."""
+        return FaceCounts.model_validate(_added(self, other))
 
 
 class ClusterCounts(Part):
@@ -125,6 +135,17 @@ class StageTimes(Part):
     runs: int
 
 
+class TrackReport(Part):
+    """What was counted of one video track, where a file shows several."""
+
+    number: int
+    height: int
+    width: int
+    encoder: str
+    frames: FrameCounts
+    faces: FaceCounts
+
+
 class RunReport(Part):
     """One run of `kveil anonymize` on one input."""
 
@@ -144,6 +165,8 @@ class RunReport(Part):
     metadata_dropped: list[str] = []
     frames: FrameCounts = FrameCounts()
     faces: FaceCounts = FaceCounts()
+    tracks: list[TrackReport] = []
+    """One entry per video track, where all of several were asked for; else empty."""
     clusters: ClusterCounts = ClusterCounts()
     stages: dict[str, StageTimes] = {}
     fps: float = 0.0
@@ -182,6 +205,15 @@ def save_report(report: BaseModel, path: Path) -> None:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+def _added(one: Part, other: Part) -> dict[str, int | dict[str, int]]:
+    """Counts added by their names, those of causes too."""
+    sums: dict[str, int | dict[str, int]] = {}
+    for name in type(one).model_fields:
+        a, b = getattr(one, name), getattr(other, name)
+        sums[name] = dict(Counter(a) + Counter(b)) if isinstance(a, dict) else a + b
+    return sums
 
 
 def _as_text(value: object) -> object:

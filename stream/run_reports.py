@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stream.digests import file_digest
 from stream.errors import UsageRefused
-from stream.file_names import text_of
+from stream.file_names import real_place, text_of
 from stream.jobs import Job
-from stream.partial_file import checked_place, is_same_file, refuse_pipe
+from stream.partial_file import checked_place, is_same_file, place_behind_links, refuse_pipe
 from stream.report import RunReport, save_report
 
 __all__ = ["BatchReport", "RunReports"]
@@ -46,11 +46,12 @@ class RunReports:
         if path is None:
             return
         for other in (one for job in jobs for one in (job.source, job.target)):
-            if path.resolve() == other.resolve() or is_same_file(path, other):
+            if real_place(path) == real_place(other) or is_same_file(path, other):
                 raise UsageRefused(
                     f"the report would replace {other.name}; name another file after --report"
                 )
         refuse_pipe(path)
+        place_behind_links(path)
         if path.absolute().parent not in {job.target.absolute().parent for job in jobs}:
             checked_place(path)
 

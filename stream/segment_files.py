@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -15,7 +16,7 @@ from av.video.stream import VideoStream
 from engines.durable import sync_file, sync_folder
 from engines.json_reading import value_from_json
 from stream.digests import file_digest
-from stream.partial_file import partial_name
+from stream.partial_file import partial_name, removed
 
 __all__ = ["LOCK_NAME", "CodedPacket", "Journal", "JsonValue", "SegmentReader", "SegmentWriter"]
 
@@ -92,7 +93,8 @@ class SegmentWriter:
 
     def discard(self) -> None:
         """Removes the unfinished segment; idempotent."""
-        self._file.close()
+        with suppress(OSError):  # of a full disk, which does not take what is waiting
+            self._file.close()
         self._partial.unlink(missing_ok=True)
 
 
@@ -156,7 +158,9 @@ class Journal:
         keep = {journal.path_of(number) for number in range(len(journal.segments))}
         keep.add(folder / LOCK_NAME)
         for path in folder.iterdir():
-            if path not in keep:
+            if path.is_dir() and not path.is_symlink():  # of a run over several tracks
+                removed(path)
+            elif path not in keep:
                 path.unlink()
         journal.save()
         return journal

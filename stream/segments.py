@@ -6,52 +6,40 @@ journal that says what they depend on. A segment is entered in the journal when 
 on the disk. The next run under the same journal skips what is there. At the end the coded
 pictures are joined, unchanged, with the sound; how often the run was interrupted leaves no
 trace. The folder holds anonymized pictures and what `record` was given, nothing else.
+
+Several video tracks of a file come into one output by the same way: one after the other into
+segments of their own, then together into the file.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
+import heapq
 import os
-import threading
-from collections.abc import Iterator, Mapping
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
 import av
 from av.packet import Packet
 from av.video.stream import VideoStream
 
 from engines.compositor import Composite
-from stream.containers import container_of
+from stream.coded_track import SEGMENT_FRAMES, CodedTrack, CodingPlace
+from stream.containers import Container, container_of
 from stream.digests import file_digest
 from stream.encoder_options import EncodeSettings
 from stream.encoders import EncoderChoice, choose_encoder
-from stream.errors import OutputNotWritable, writing
+from stream.errors import OutputNotWritable, UsageRefused, writing
 from stream.file_names import name_beside
-from stream.file_sink import checked_composite, clock_notes
-from stream.output_file import OutputFile, shaped_for
-from stream.partial_file import checked_output, lock, removed
+from stream.output_file import OutputFile, PictureTrack, shaped_for
+from stream.partial_file import checked_output, lock, made_folder, removed
 from stream.probe import MediaProbe
-from stream.segment_files import (
-    LOCK_NAME,
-    CodedPacket,
-    Journal,
-    JsonValue,
-    SegmentReader,
-    SegmentWriter,
-)
-from stream.video_track import PictureClock, VideoTrack, track_time_base
+from stream.segment_files import LOCK_NAME, JsonValue
 
-__all__ = ["SEGMENT_FRAMES", "SegmentSink", "resume_folder"]
-
-SEGMENT_FRAMES: Final = 250
-"""Composites per segment: the most that a crash costs; each start costs a key frame."""
-
-
-_GIF_HEADER_BYTES: Final = 13
+__all__ = ["SEGMENT_FRAMES", "SegmentSink", "SegmentedOutput", "resume_folder"]
 
 
 def resume_folder(path: Path) -> Path:
@@ -63,16 +51,148 @@ def resume_folder(path: Path) -> Path:
     return name_beside(path, ".resume")
 
 
+class SegmentedOutput:
+    """An output whose picture tracks are coded one by one and joined at the end.
+
+    Args:
+        path: final name; its ending chooses the container.
+        probes: formats of the input's tracks, in their order.
+        settings: how to write; `encoder="auto"` means software here, since hardware may
+            code the same pictures differently from run to run.
+        identity: what the composites depend on besides the input, such as a hash of all
+            settings and models; segments made under other words are thrown away. None: no
+            later run goes on with them, and nothing stays of what is broken off.
+        segment_frames: composites per segment.
+
+    Raises:
+        UsageRefused: unknown ending, one whose files hold one track where there are several, or
+            the output is the input.
+        OutputNotWritable: it exists, cannot be made, or another run is at work on it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        probes: Sequence[MediaProbe],
+        settings: EncodeSettings,
+        identity: str | None,
+        *,
+        segment_frames: int = SEGMENT_FRAMES,
+    ) -> None:
+        checked_output(path, probes[0].path, overwrite=settings.overwrite)
+        self._path = path
+        self._container = container_of(path)
+        _refuse_too_many(path, self._container, len(probes))
+        self._settings = _settled(settings)
+        self._is_kept = identity is not None
+        self._is_over = False
+        self.notes: tuple[str, ...] = ()
+        self.losses: tuple[str, ...] = ()
+        shaped = [shaped_for(self._container, probe) for probe in probes]
+        tracks = [
+            PictureTrack(probe, choose_encoder(probe, self._container, self._settings))
+            for probe in shaped
+        ]
+        self._folder = resume_folder(path) if self._is_kept else name_beside(path, ".tracks")
+        with writing(path.name):
+            self._lock = _claimed(self._folder, path.name)
+        words = secrets.token_hex() if identity is None else identity
+        self.tracks: list[CodedTrack] = []
+        try:
+            for number, track in enumerate(tracks):
+                place = self._place(number, len(tracks), segment_frames)
+                fingerprint = self._fingerprint(words, track, segment_frames)
+                self.tracks.append(CodedTrack(track, place, fingerprint))
+        except BaseException:
+            self.abort()
+            raise
+
+    def finish(self) -> None:
+        """Joins the segments and the sound under the final name and removes the folder.
+
+        Raises:
+            OutputNotWritable: disk full; the segments stay where they may be gone on with.
+        """
+        if self._is_over:
+            return
+        try:
+            self._join()
+        except BaseException:
+            self.abort()
+            raise
+        self._end(is_kept=False)
+
+    def abort(self) -> None:
+        """Ends at once; finished segments stay for the next run, if one may go on. Idempotent."""
+        if self._is_over:
+            return
+        for track in self.tracks:
+            track.abort()
+        self._end(is_kept=self._is_kept)
+
+    def _end(self, *, is_kept: bool) -> None:
+        self._is_over = True
+        if not is_kept:
+            removed(self._folder)
+        os.close(self._lock)
+
+    def _place(self, number: int, count: int, segment_frames: int) -> CodingPlace:
+        folder = self._folder if count == 1 else self._folder / f"track-{number + 1}"
+        made_folder(folder)
+        threads = self._settings.threads
+        return CodingPlace(self._path.name, folder, self._container, threads, segment_frames)
+
+    def _join(self) -> None:
+        output = OutputFile(
+            self._path, [track.track for track in self.tracks], self._container, self._settings
+        )
+        output.shift_s = max(track.shift_s for track in self.tracks)
+        try:
+            streams = [video.stream for video in output.videos]
+            for number, packet in self._joined(streams, output.shift_s):
+                output.mux([packet], number)
+        except BaseException:
+            output.abort()
+            raise
+        output.finish()
+        self.notes, self.losses = output.notes, output.losses
+
+    def _joined(
+        self, streams: Sequence[VideoStream], shift_s: Fraction
+    ) -> Iterator[tuple[int, Packet[VideoStream]]]:
+        """All packets of all tracks, with their tracks' places, by decoding time."""
+
+        def numbered(number: int) -> Iterator[tuple[Fraction, int, Packet[VideoStream]]]:
+            track = self.tracks[number]
+            for packet in track.packets(streams[number], shift_s - track.shift_s):
+                yield (packet.dts or 0) * packet.time_base, number, packet
+
+        by_time = [numbered(number) for number in range(len(streams))]
+        for _, number, packet in heapq.merge(*by_time, key=lambda one: one[:2]):
+            yield number, packet
+
+    def _fingerprint(self, identity: str, track: PictureTrack, segment_frames: int) -> str:
+        source = track.probe.path
+        facts = [
+            identity,
+            file_digest(source) if self._is_kept and source.is_file() else "",
+            str(track.probe.track),
+            repr(replace(self._settings, overwrite=False)),
+            repr(track.choice),
+            str(segment_frames),
+            repr(sorted(av.library_versions.items())),
+        ]
+        return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
 class SegmentSink:
     """Encodes composites in segments that the next run can build on.
 
     Args:
         path: final name; its ending chooses the container.
         probe: format of the input.
-        settings: how to write; `encoder="auto"` means software here, since hardware may
-            code the same pictures differently from run to run.
-        identity: what the composites depend on besides the input, such as a hash of all
-            settings and models; segments made under other words are thrown away.
+        settings: as of `SegmentedOutput`.
+        identity: likewise.
         segment_frames: composites per segment.
 
     Raises:
@@ -89,71 +209,38 @@ class SegmentSink:
         *,
         segment_frames: int = SEGMENT_FRAMES,
     ) -> None:
-        checked_output(path, probe.path, overwrite=settings.overwrite)
-        self._path = path
-        self._container = container_of(path)
-        self._probe = shaped_for(self._container, probe)
-        self._settings = _settled(settings)
-        self._choice = choose_encoder(self._probe, self._container, self._settings)
-        self._clock = PictureClock(track_time_base(self._probe, self._container))
-        self._length = segment_frames
-        self._written = 0
-        self._is_over = False
-        self._track: VideoTrack | None = None
-        self._writer: SegmentWriter | None = None
-        self._records: dict[int, JsonValue] = {}
-        self._records_lock = threading.Lock()
-        self._recalled: tuple[int, Mapping[str, JsonValue]] = (-1, {})
-        self._notes: tuple[str, ...] = ()
-        self._losses: tuple[str, ...] = ()
-        folder = resume_folder(path)
-        with writing(path.name):
-            folder.mkdir(exist_ok=True)
-            self._lock = _locked(folder, path.name)
-            self._journal = Journal.opened(folder, self._fingerprint(identity))
+        self._output = SegmentedOutput(
+            path, [probe], settings, identity, segment_frames=segment_frames
+        )
+        (self._track,) = self._output.tracks
 
     @property
     def choice(self) -> EncoderChoice:
         """The encoder and why it was chosen."""
-        return self._choice
+        return self._track.track.choice
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What became of sound and clock, one line each; complete after `finish`."""
-        return self._notes + clock_notes(self._clock)
+        return self._output.notes + self._track.notes
 
     @property
     def losses(self) -> tuple[str, ...]:
         """Of the notes those that tell what is not as it was; complete after `finish`."""
-        return self._losses + clock_notes(self._clock)
+        return self._output.losses + self._track.notes
 
     @property
     def frames_done(self) -> int:
         """Composites that earlier runs left safe on the disk; `write` ignores these."""
-        return sum(segment.frames for segment in self._journal.segments)
+        return self._track.frames_done
 
     def record(self, index: int, value: JsonValue) -> None:
-        """Keeps a finding about frame `index` with its segment, for `recalled` after a crash.
-
-        It rests on the disk in clear until `finish`: boxes and scores may, biometrics
-        (embeddings, latents, pixels) must not be given. Call it before the composite of
-        that index is written. What a finished segment holds stays as it is.
-        """
-        if index < self.frames_done:
-            return
-        with self._records_lock:
-            self._records[index] = value
+        """Keeps a finding about frame `index`; see `CodedTrack.record`."""
+        self._track.record(index, value)
 
     def recalled(self, index: int) -> JsonValue:
         """What was recorded of a frame in a finished segment, None where nothing was."""
-        number = index // self._length
-        if number >= len(self._journal.segments):
-            return None
-        if self._recalled[0] != number:
-            with writing(self._path.name):
-                records = SegmentReader(self._journal.path_of(number)).records
-            self._recalled = (number, records)
-        return self._recalled[1].get(str(index))
+        return self._track.recalled(index)
 
     def write(self, composite: Composite) -> None:
         """Encodes one composite, or passes over it where an earlier run has.
@@ -161,19 +248,7 @@ class SegmentSink:
         Raises:
             OutputNotWritable: disk full, or the encoder refused.
         """
-        checked_composite(composite)
-        if self._is_over:
-            raise OutputNotWritable(f"{self._path.name} is closed; nothing more is written")
-        pts = self._clock.ticks(composite)
-        self._written += 1
-        if self._written <= self.frames_done:
-            return
-        with writing(self._path.name):
-            track, writer = self._open_segment()
-            writer.add(track.packets(composite.picture, pts, self._clock.length(composite)))
-            writer.frames += 1
-            if writer.frames == self._length:
-                self._close_segment()
+        self._track.write(composite)
 
     def finish(self) -> None:
         """Joins the segments and the sound under the final name and removes the folder.
@@ -181,111 +256,24 @@ class SegmentSink:
         Raises:
             OutputNotWritable: disk full; the segments stay, so that `--resume` can go on.
         """
-        if self._is_over:
-            return
         try:
-            with writing(self._path.name):
-                self._close_segment()
-            self._join()
+            self._track.finish()
         except BaseException:
             self.abort()
             raise
-        self._is_over = True
-        os.close(self._lock)
-        removed(resume_folder(self._path))
+        self._output.finish()
 
     def abort(self) -> None:
         """Ends at once; finished segments stay for the next run. Idempotent."""
-        if self._is_over:
-            return
-        self._is_over = True
-        if self._writer is not None:
-            self._writer.discard()
-        self._track = self._writer = None
-        os.close(self._lock)
-
-    def _open_segment(self) -> tuple[VideoTrack, SegmentWriter]:
-        if self._track is None or self._writer is None:
-            # The encoder is made for this container, but its packets go to the segment.
-            nowhere = av.open(io.BytesIO(), "w", format=self._container.muxer)
-            self._track = VideoTrack(
-                nowhere, self._probe, self._container, self._choice, self._settings.threads
-            )
-            self._writer = SegmentWriter(self._journal.path_of(len(self._journal.segments)))
-        return self._track, self._writer
-
-    def _close_segment(self) -> None:
-        if self._track is None or self._writer is None:
-            return
-        self._writer.add(self._track.rest())
-        first = len(self._journal.segments) * self._length
-        mine = self._taken(range(first, first + self._length))
-        self._journal = self._journal.extended(self._writer.completed(mine))
-        self._track = self._writer = None
-
-    def _taken(self, indices: range) -> dict[str, JsonValue]:
-        """The records of these frames, which are forgotten; others may come in meanwhile."""
-        with self._records_lock:
-            found = [index for index in self._records if index in indices]
-            return {str(index): self._records.pop(index) for index in found}
-
-    def _join(self) -> None:
-        output = OutputFile(self._path, self._probe, self._container, self._choice, self._settings)
-        output.shift_s = self._clock.shift_s
-        try:
-            for packet in self._joined(output.video.stream):
-                output.mux([packet])
-        except BaseException:
-            output.abort()
-            raise
-        output.finish()
-        self._notes, self._losses = output.notes, output.losses
-
-    def _joined(self, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
-        """All coded pictures with decoding times that grow across the seams."""
-        time_base = self._clock.time_base
-        period = max(1, round(1 / (self._probe.shape.rate * time_base)))
-        paths = [self._journal.path_of(number) for number in range(len(self._journal.segments))]
-        delay = max((SegmentReader(path).delay for path in paths), default=0)
-        recent: list[int] | None = None
-        for path in paths:
-            reader = SegmentReader(path)
-            times = (recent or []) + sorted(reader.times)
-            if recent is None:
-                times = [times[0] - (delay - step) * period for step in range(delay)] + times
-            for coded, dts in zip(reader.packets(), times, strict=False):
-                if recent is not None:
-                    coded = _without_file_header(coded)
-                yield _packet(coded, dts, time_base, stream)
-            recent = times[len(times) - delay :] if delay else []
-
-    def _fingerprint(self, identity: str) -> str:
-        facts = [
-            identity,
-            file_digest(self._probe.path) if self._probe.path.is_file() else "",
-            repr(replace(self._settings, overwrite=False)),
-            repr(self._choice),
-            str(self._length),
-            repr(sorted(av.library_versions.items())),
-        ]
-        return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+        self._output.abort()
 
 
-def _without_file_header(coded: CodedPacket) -> CodedPacket:
-    """A GIF encoder's first packet opens with the file's header; it belongs there once."""
-    if not coded.data.startswith(b"GIF8"):
-        return coded
-    return replace(coded, data=coded.data[_GIF_HEADER_BYTES:])
-
-
-def _packet(
-    coded: CodedPacket, dts: int, time_base: Fraction, stream: VideoStream
-) -> Packet[VideoStream]:
-    packet: Packet[VideoStream] = Packet(coded.data)  # type: ignore[assignment]
-    packet.pts, packet.dts, packet.duration = coded.pts, dts, coded.duration
-    packet.time_base, packet.is_keyframe = time_base, coded.is_key
-    packet.stream = stream
-    return packet
+def _refuse_too_many(path: Path, container: Container, tracks: int) -> None:
+    if tracks > 1 and not container.holds_tracks:
+        raise UsageRefused(
+            f"cannot write {tracks} video tracks into {path.name}: such a file holds one; "
+            "name a .mkv, .mp4, .mov or .ts, or choose a track by its number"
+        )
 
 
 def _settled(settings: EncodeSettings) -> EncodeSettings:
@@ -294,8 +282,20 @@ def _settled(settings: EncodeSettings) -> EncodeSettings:
     return replace(settings, encoder=encoder, threads=settings.threads or os.cpu_count() or 1)
 
 
-def _locked(folder: Path, name: str) -> int:
-    """Keeps a second run out of the folder for as long as the handle is open."""
+def _claimed(folder: Path, name: str) -> int:
+    """Makes the folder, and keeps a second run out of it for as long as the handle is open.
+
+    What lies in it will be removed: so it must be one that a run has made.
+
+    Raises:
+        OutputNotWritable: it is a link, or somebody else's, or another run is at work in it.
+    """
+    folder.mkdir(exist_ok=True)
+    is_ours = (folder / LOCK_NAME).exists() or not any(folder.iterdir())
+    if folder.is_symlink() or not is_ours:
+        raise OutputNotWritable(
+            f"cannot write {name}: {folder.name} beside it is not a folder of kveil's; move it away"
+        )
     handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         lock(handle, name)

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["model_bytes", "model_sha256", "port_names", "refuse_giants", "stripped"]
 
 _LOOPS: Final = frozenset({"Loop", "Scan", "SequenceMap"})
-_PROBE_SIDE: Final = 640
-"""Side of the picture at which a network of any size is judged, px."""
+_PICTURE: Final = (1, 3, 640, 640)
+"""Picture at which a network of any size is judged."""
 _MOST_ELEMENTS: Final = 1 << 28
-"""Largest tensor that a network may have at that size."""
+"""Largest tensor that a network may have."""
+_GIANT: Final = "the network needs gigabytes for one picture; it is not loaded"
+_UNSURE: Final = (
+    "how much memory the network needs is known only when it runs; export it for pictures of one "
+    "size"
+)
 
 
 def model_bytes(model: Path | bytes) -> bytes:
@@ -126,39 +131,60 @@ def _refuse_loops(network: onnx.ModelProto) -> None:
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """All nodes, those of subgraphs too."""
+    for one in _graphs(graph):
+        yield from one.node
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """The graph and all that its nodes hold."""
+    yield graph
     for node in graph.node:
-        yield node
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
-                yield from _nodes(inner)
+                yield from _graphs(inner)
 
 
-def refuse_giants(content: bytes) -> None:
-    """Refuses a network that would take gigabytes for a picture of ordinary size.
+def refuse_giants(content: bytes, picture: tuple[int, ...] = _PICTURE) -> None:
+    """Refuses a network that would take gigabytes for a picture, or nobody knows how much.
 
     Args:
-        content: a stripped network whose first input is the picture, N×3×H×W.
+        content: a stripped network whose first input is the picture.
+        picture: sizes of its axes where the file leaves them open.
 
     Raises:
-        ModelRejected: a tensor of it would have more than 2²⁸ elements.
+        ModelRejected: a tensor of it would have more than 2²⁸ elements, or a size that depends
+            on what the picture shows.
     """
     import onnx
     from onnx import shape_inference
 
     network = onnx.load_model_from_string(content)
-    for picture in network.graph.input[:1]:
-        for size in picture.type.tensor_type.shape.dim[2:]:
+    for value in network.graph.input[:1]:
+        axes = value.type.tensor_type.shape.dim
+        for size, wanted in zip(axes, picture, strict=False):
             if size.dim_value <= 0:
-                size.dim_value = _PROBE_SIDE
+                size.dim_value = wanted
     try:
         inferred = shape_inference.infer_shapes(network, data_prop=True)
     except Exception as fault:  # protobuf and the library raise unrelated types
         message = "the model is not a sound ONNX network; fetch or export it again"
         raise ModelRejected(message) from fault
-    for value in inferred.graph.value_info:
-        sizes = [size.dim_value for size in value.type.tensor_type.shape.dim]
+    for graph in _graphs(inferred.graph):
+        _refuse_giants_in(graph)
+
+
+def _refuse_giants_in(graph: onnx.GraphProto) -> None:
+    known = {value.name: value.type for value in (*graph.value_info, *graph.output)}
+    for name in (name for node in graph.node for name in node.output if name):
+        if name not in known or not known[name].tensor_type.HasField("shape"):
+            raise ModelRejected(_UNSURE)
+        sizes = [size.dim_value for size in known[name].tensor_type.shape.dim]
+        if any(size < 0 or size > _MOST_ELEMENTS for size in sizes):
+            raise ModelRejected(_GIANT)
         if math.prod(size for size in sizes if size > 0) > _MOST_ELEMENTS:
-            raise ModelRejected("the network needs gigabytes for one picture; it is not loaded")
+            raise ModelRejected(_GIANT)
+        if not all(size.HasField("dim_value") for size in known[name].tensor_type.shape.dim):
+            raise ModelRejected(_UNSURE)
 
 
 def _tensors(message: Any) -> Iterator[onnx.TensorProto]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision, Session
-from engines.backends.networks import stripped
+from engines.backends.networks import refuse_giants, stripped
 from engines.errors import ModelRejected
 from engines.pictures import BgrImage
 
@@ -169,6 +169,7 @@ class ImageNetwork:
         """Fulfils the promise of a session; a size that failed may be tried again."""
         try:
             shapes = {_INPUT: (1, *key, 3)}
+            refuse_giants(self._model, shapes[_INPUT])
             loading.set_result(
                 self._backend.load(self._model, precision=self._precision, shapes=shapes)
             )

@@ -83,8 +83,12 @@ def anonymize(
         typer.Option(help="Coding of the pictures; `same` as the input's. h264 is the fastest."),
     ] = None,
     video_track: Annotated[
-        int | None,
-        typer.Option("--video-track", help="Number of the video track, from 1.", metavar="N"),
+        str | None,
+        typer.Option(
+            "--video-track",
+            help="Number of the video track, from 1; by default the one that players take.",
+            metavar="N|default|all",
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace outputs.")] = False,

@@ -74,11 +74,11 @@ def import_network(
     models: Folder = None,
 ) -> None:
     """Import a generator or a detector; nothing in the file is executed."""
-    from engines.importing import import_model
+    from engines.model_trial import import_bounded
 
     with writing(str(models_folder(models).name)):
         try:
-            done = import_model(
+            done = import_bounded(
                 file, name=name, licence=licence, folder=models, overwrite=overwrite
             )
         except FileExistsError as taken:

@@ -153,7 +153,10 @@ class Assembly:
         address = address_from_text(spec.source)
         self.gate.admit(address)
         check_file_source(address)
-        options = SourceOptions(self.settings.sources.rtsp_transport, self._timeout_s, largest)
+        rotation = self.settings.anonymize.source.rotation
+        options = SourceOptions(
+            self.settings.sources.rtsp_transport, self._timeout_s, largest, rotation
+        )
         return None, lambda hear: NetworkSource(address, self.gate, self.clock, options, hear)
 
     def _ways_out(

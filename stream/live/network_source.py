@@ -46,11 +46,13 @@ class SourceOptions:
         rtsp: `tcp` loses nothing and may lag behind; `udp` loses packets and does not.
         timeout_s: silence after which a read fails; connecting may take three times that.
         max_pixels: larger pictures are refused before they are decoded.
+        rotation: degrees clockwise by which pictures are turned besides what they say themselves.
     """
 
     rtsp: RtspTransport = "tcp"
     timeout_s: float = 5.0
     max_pixels: int = LIVE_MAX_PIXELS
+    rotation: int = 0
 
 
 class NetworkSource:
@@ -202,7 +204,7 @@ class NetworkSource:
 
     def _frame(self, decoded: VideoFrame, index: int) -> Frame:
         self._check_size(decoded.width, decoded.height)
-        picture = picture_from_frame(decoded, *upright_format(decoded))
+        picture = picture_from_frame(decoded, *upright_format(decoded, self._options.rotation))
         base = decoded.time_base or self._stream.time_base or Fraction(1, 90_000)
         pts = decoded.pts if decoded.pts is not None else int(self._clock.now() / base)
         return Frame(picture, pts, base, index, is_damaged=decoded.is_corrupt)

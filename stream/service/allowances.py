@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from config.service import ServiceSettings, Sources, StreamSpec
+from stream.file_names import real_place
 from stream.live.address import Address, address_from_text
 from stream.live.errors import AddressRefused
 from stream.service.url_guard import Allowance, Resolve, UrlGuard
@@ -60,7 +61,7 @@ class StreamGate:
 
     def _admit_source(self, address: Address) -> tuple[str, ...]:
         if address.kind == "file":
-            path = Path(address.path).resolve()
+            path = real_place(Path(address.path))
             if any(path == Path(own).resolve() for own in self._sources):
                 return ()
         return self._guard.admit(address)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stream.file_names import real_place
 from stream.live.address import Address
 from stream.live.errors import AddressRefused, SourceLost
 
@@ -106,7 +107,7 @@ class UrlGuard:
             )
 
     def _admit_file(self, address: Address) -> tuple[str, ...]:
-        path = Path(address.path).resolve()
+        path = real_place(Path(address.path))
         if not any(path.is_relative_to(folder.resolve()) for folder in self._allowance.folders):
             raise AddressRefused("that file is outside sources.folders")
         return ()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +14,16 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from engines.backends.networks import refuse_giants, stripped
+from config.loading import load_settings
+from engines.backends.networks import stripped
+from engines.backends.onnxruntime import OnnxRuntime
 from engines.catalogue import centerface_path
-from engines.detectors.loading import layout_of
+from engines.detectors.loading import detector_from_model, layout_of
 from engines.errors import ModelRejected
 from engines.importing import import_model
-from engines.stylegan.pack import bundled_pack
+from engines.model_trial import import_bounded, refuse_unbounded
+from stream import engine_set
+from stream.engine_set import open_engines
 
 pytestmark = pytest.mark.unit
 
@@ -43,7 +51,9 @@ def detector_after(
     picture = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, "H", "W"])
     graph = helper.make_graph([*nodes, *heads], "g", [picture], outputs, weights)
     domains = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
-    model = helper.make_model(graph, opset_imports=domains, functions=functions or [])
+    model = helper.make_model(
+        graph, opset_imports=domains, functions=functions or [], ir_version=10
+    )
     return bytes(model.SerializeToString())
 
 
@@ -126,6 +136,99 @@ def test_network_that_may_run_for_ever_is_refused(made: object, tmp_path: Path) 
     assert time.process_time() - start < 5.0
 
 
+def filled_within_a_branch() -> bytes:
+    fill = helper.make_node("ConstantOfShape", ["shape"], ["big"], value=constant("", [1]))
+    most = helper.make_node("ReduceMax", ["big"], ["v2"], keepdims=0)
+    given = helper.make_tensor_value_info("v2", TensorProto.FLOAT, [])
+    branch = helper.make_graph([fill, most], "branch", [], [given])
+    nodes = [
+        helper.make_node("If", ["yes"], ["v"], then_branch=branch, else_branch=branch),
+        helper.make_node("Add", ["x", "v"], ["y"]),
+    ]
+    shape = constant("shape", [300_000, 300_000], np.int64)
+    return detector_after(nodes, [shape, constant("yes", True, np.bool_)])
+
+
+def filled_as_the_picture_says() -> bytes:
+    """As many elements as the sum of the picture's samples."""
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Cast", ["sum"], ["n"], to=TensorProto.INT64),
+        helper.make_node("Unsqueeze", ["n", "axis"], ["shape"]),
+        helper.make_node("ConstantOfShape", ["shape"], ["big"], value=constant("", [1])),
+        helper.make_node("ReduceMax", ["big"], ["most"], keepdims=0),
+        helper.make_node("Mul", ["x", "most"], ["y"]),
+    ]
+    return detector_after(nodes, [constant("axis", [0], np.int64)])
+
+
+def places_found() -> bytes:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Cast", ["places"], ["far"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMax", ["far"], ["most"], keepdims=0),
+        helper.make_node("Mul", ["x", "most"], ["y"]),
+    ]
+    return detector_after(nodes, [])
+
+
+def enlarged_to_the_pictures_size() -> bytes:
+    """As exporters write an enlargement for pictures of any size."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Shape", ["x"], ["all"]),
+        helper.make_node("Slice", ["all", "two", "four", "axis"], ["sides"]),
+        helper.make_node("Shape", ["half"], ["small"]),
+        helper.make_node("Slice", ["small", "axis", "two", "axis"], ["first"]),
+        helper.make_node("Concat", ["first", "sides"], ["size"], axis=0),
+        helper.make_node("Resize", ["half", "", "", "size"], ["y"], mode="nearest"),
+    ]
+    numbers = {"axis": [0], "two": [2], "four": [4]}
+    return detector_after(nodes, [constant(name, at, np.int64) for name, at in numbers.items()])
+
+
+def explodes_in_wide_pictures() -> bytes:
+    """Takes nothing more for pictures 640 px wide, and a mebi of values for each column beyond."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["all"]),
+        helper.make_node("Slice", ["all", "three", "four", "axis"], ["width"]),
+        helper.make_node("Sub", ["width", "usual"], ["more"]),
+        helper.make_node("Mul", ["more", "much"], ["shape"]),
+        helper.make_node("ConstantOfShape", ["shape"], ["big"], value=constant("", [1])),
+        helper.make_node("ReduceSum", ["big"], ["sum"], keepdims=0),
+        helper.make_node("Add", ["x", "sum"], ["y"]),
+    ]
+    numbers = {"axis": [0], "three": [3], "four": [4], "usual": [640], "much": [2**20]}
+    return detector_after(nodes, [constant(name, at, np.int64) for name, at in numbers.items()])
+
+
+def slow() -> bytes:
+    """A short file that works for minutes: the same weights over and over."""
+    nodes = [helper.make_node("Conv", ["x", "first"], ["y0"], pads=[1, 1, 1, 1])]
+    for number in range(400):
+        names = [f"y{number}", "again"], [f"y{number + 1}"]
+        nodes.append(helper.make_node("Conv", *names, pads=[1, 1, 1, 1]))
+    nodes.append(helper.make_node("Conv", ["y400", "last"], ["y"], pads=[1, 1, 1, 1]))
+    sizes = {"first": (64, 3), "again": (64, 64), "last": (3, 64)}
+    return detector_after(
+        nodes, [constant(name, np.full((*size, 3, 3), 0.01)) for name, size in sizes.items()]
+    )
+
+
+def broad(count: int = 40) -> bytes:
+    """Tensors of half a gigabyte in full HD: the first made is the last that is needed."""
+    nodes = [helper.make_node("Resize", ["x", "", "scale"], ["a0"], mode="nearest")]
+    nodes += [helper.make_node("Sin", [f"a{n}"], [f"a{n + 1}"]) for n in range(count)]
+    nodes.append(helper.make_node("Identity", [f"a{count}"], [f"b{count}"]))
+    for n in reversed(range(count)):
+        nodes.append(helper.make_node("Add", [f"a{n}", f"b{n + 1}"], [f"b{n}"]))
+    nodes += [
+        helper.make_node("ReduceMax", ["b0"], ["most"], keepdims=0),
+        helper.make_node("Mul", ["x", "most"], ["y"]),
+    ]
+    return detector_after(nodes, [constant("scale", [1, 1, 4.5, 4.5])])
+
+
 @pytest.mark.parametrize("made", [filled, enlarged, tiled])
 def test_network_that_takes_gigabytes_is_refused(made: object) -> None:
     assert callable(made)
@@ -134,8 +237,70 @@ def test_network_that_takes_gigabytes_is_refused(made: object) -> None:
         layout_of(content)
 
 
-def test_ordinary_networks_pass() -> None:
+@pytest.mark.parametrize("made", [filled_within_a_branch, filled_as_the_picture_says, places_found])
+def test_network_whose_memory_is_known_only_at_run_is_refused(made: Callable[[], bytes]) -> None:
+    with pytest.raises(ModelRejected, match="known only when it runs"):
+        layout_of(made())
+
+
+def test_network_that_takes_gigabytes_for_large_pictures_is_refused_at_these() -> None:
+    detector = detector_from_model(OnnxRuntime(), explodes_in_wide_pictures())
+    detector.detect(np.zeros((96, 640, 3), np.uint8), min_score=0.3)
+    with pytest.raises(ModelRejected, match="gigabytes"):
+        detector.detect(np.zeros((96, 1920, 3), np.uint8), min_score=0.3)
+
+
+def test_ordinary_networks_pass(shared_data: Path) -> None:
     same: list[Node] = [helper.make_node("Identity", ["x"], ["y"])]
     assert layout_of(detector_after(same, [])) == "centerface"
-    for path in (centerface_path(), *bundled_pack().glob("*.onnx")):
-        refuse_giants(stripped(path))
+    assert layout_of(enlarged_to_the_pictures_size()) == "centerface"
+    assert layout_of(centerface_path()) == "centerface"
+    for name in ("yunet_2026may", "scrfd_500m"):
+        (path,) = (shared_data / "models").glob(f"*{name}*.onnx")
+        assert layout_of(path) == name.partition("_")[0]
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def test_network_that_is_too_slow_is_refused_in_time(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.onnx", slow())
+    start = time.monotonic()
+    with pytest.raises(ModelRejected, match="within 9 s"):
+        refuse_unbounded(path, deadline_s=9.0, cache=tmp_path / "gates.json")
+    with pytest.raises(ModelRejected, match="within 9 s"):
+        import_bounded(path, folder=tmp_path / "models", deadline_s=9.0)
+    assert time.monotonic() - start < 60.0
+    assert not list((tmp_path / "models").glob("*"))
+
+
+def test_network_that_takes_all_memory_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.onnx", broad())
+    with pytest.raises(ModelRejected, match=r"does not run within|takes more than"):
+        refuse_unbounded(path, cache=tmp_path / "gates.json")
+    assert not (tmp_path / "gates.json").exists()
+
+
+def test_known_good_network_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same: list[Node] = [helper.make_node("Identity", ["x"], ["y"])]
+    path = written(tmp_path / "a.onnx", detector_after(same, []))
+    refuse_unbounded(path, cache=tmp_path / "gates.json")
+    monkeypatch.setattr(subprocess, "run", None)
+    refuse_unbounded(path, cache=tmp_path / "gates.json")
+    refuse_unbounded(centerface_path(), cache=tmp_path / "none.json")
+
+
+def test_process_that_dies_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(ModelRejected, match="ended the process"):
+        refuse_unbounded(written(tmp_path / "a.onnx", b"x"), cache=tmp_path / "gates.json")
+
+
+def test_run_refuses_a_slow_detector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "a.onnx", slow())
+    monkeypatch.setattr(engine_set, "refuse_unbounded", partial(refuse_unbounded, deadline_s=6.0))
+    settings = load_settings(flags={"detection.model": str(path)}, environment={})
+    with pytest.raises(ModelRejected, match="within 6 s"), open_engines(settings):
+        pytest.fail("it was opened")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -154,6 +155,100 @@ def test_frames_after_a_lost_first_key_frame_are_covered_up_to_the_next(
     numbers, _, damaged, _ = read(broken)
     assert damaged == [True] * 14 + [False] * 25
     assert numbers[14:] == list(range(15, 40))
+
+
+def without(*lost: int) -> Callable[[int, bytes], bytes]:
+    return lambda at, content: b"" if at in lost else content
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "pixel_format"),
+    [
+        ("a.mkv", "mpeg4", "yuv420p"),
+        ("a.avi", "mpeg4", "yuv420p"),
+        ("a.avi", "h263p", "yuv420p"),
+        ("a.avi", "msmpeg4", "yuv420p"),
+        ("a.flv", "flv", "yuv420p"),
+        ("a.asf", "wmv2", "yuv420p"),
+    ],
+)
+def test_file_that_begins_amid_is_covered_up_to_its_first_key_frame(
+    name: str, codec: str, pixel_format: str, tmp_path: Path
+) -> None:
+    clip = Clip(64, 128, frames=40, codec=codec, pixel_format=pixel_format, options={"g": "15"})
+    source = made_clip(tmp_path / name, clip)
+    cut = changed(source, tmp_path / f"b_{name}", without(0))
+    _, _, damaged, report = read(cut)
+    assert damaged == [True] * 14 + [False] * 25
+    assert "14 damaged frames are covered as a whole" in report.warnings
+    assert not any(read(source)[2])
+
+
+@pytest.mark.parametrize("codec", ["mpeg1video", "mpeg2video", "libvpx", "libvpx-vp9"])
+def test_frames_that_no_decoder_shows_before_the_first_key_frame_are_told(
+    codec: str, tmp_path: Path
+) -> None:
+    clip = Clip(frames=60, codec=codec, options={"g": "30"}, time_base=Fraction(1, 25))
+    source = made_clip(tmp_path / "a.mkv", clip)
+    cut = changed(source, tmp_path / "b.mkv", without(0))
+    numbers, _, damaged, report = read(cut)
+    assert numbers == list(range(30, 60))
+    assert not any(damaged)
+    assert "29 frames at the start were lost" in report.warnings
+
+
+@pytest.mark.parametrize("name", ["a.mkv", "a.mp4", "a.ts", "a.h264"])
+@pytest.mark.parametrize("b_frames", ["0", "2"])
+def test_reference_frame_that_is_not_in_the_file_is_told_and_what_refers_to_it_covered(
+    name: str, b_frames: str, tmp_path: Path
+) -> None:
+    options = {"g": "20", "sc_threshold": "0", "bf": b_frames, "refs": "1"}
+    source = made_clip(tmp_path / name, Clip(frames=60, options=options))
+    _, _, damaged, report = read(source)
+    assert not any(damaged)
+    assert report.warnings == ()
+    cut = changed(source, tmp_path / f"b_{name}", without(24))
+    _, _, damaged, report = read(cut)
+    assert "at least 1 frames are missing in the file" in report.warnings
+    assert len(damaged) == 59
+    assert damaged[:20] == [False] * 20
+    assert damaged[25:39] == [True] * 14
+    assert damaged[39:] == [False] * 20
+
+
+def test_files_joined_end_to_end_lose_nothing_at_the_joints(tmp_path: Path) -> None:
+    clip = Clip(frames=40, time_base=Fraction(1, 90000), options={"bf": "3", "g": "20"})
+    one = made_clip(tmp_path / "a.ts", clip).read_bytes()
+    (tmp_path / "b.ts").write_bytes(one * 3)
+    numbers, times, damaged, report = read(tmp_path / "b.ts")
+    assert numbers == [*range(40)] * 3
+    steps = {after - before for before, after in itertools.pairwise(times)}
+    assert steps == {Fraction(1, 25)}
+    # The library calls the last packet before a joint broken, as its counter does not go on.
+    assert sum(damaged) <= 2 * 8
+    assert report.replaced == 0
+
+
+@pytest.mark.parametrize("name", ["b.mp4", "b.ts", "b.flv"])
+def test_times_of_coding_that_are_written_as_those_of_display_are_taken_as_such(
+    name: str, tmp_path: Path
+) -> None:
+    options = {"bf": "2", "sc_threshold": "0"}
+    clip = Clip(frames=50, options=options, time_base=Fraction(1, 1000))
+    source = made_clip(tmp_path / "a.mp4", clip)
+    with av.open(str(source)) as file, av.open(str(tmp_path / name), "w") as output:
+        track = file.streams.video[0]
+        copy = output.add_stream_from_template(track)
+        for packet in file.demux(track):
+            if packet.size and packet.dts is not None:
+                packet.pts = packet.dts = packet.dts + 1000
+                packet.stream = copy
+                output.mux(packet)
+    numbers, times, damaged, report = read(tmp_path / name)
+    assert numbers == list(range(50))
+    assert not any(damaged)
+    assert {after - before for before, after in itertools.pairwise(times)} == {Fraction(1, 25)}
+    assert report.warnings == ()
 
 
 def test_leading_pictures_of_an_open_start_are_no_loss(tmp_path: Path) -> None:

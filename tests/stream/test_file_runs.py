@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import av
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from config.loading import load_settings
-from config.settings import Settings
-from engines.detectors.multiscale import DetectionPlan
 from engines.errors import EngineFault
 from engines.types import Face, Frame, Track
-from stream import file_run, file_runs
-from stream.engine_set import EngineSet
+from stream import file_run, file_runs, track_run
 from stream.errors import (
     Defect,
     InputUnreadable,
@@ -29,98 +23,20 @@ from stream.errors import (
     PrivacyRefused,
     UsageRefused,
 )
-from stream.file_runs import run_files
 from stream.jobs import Job
 from stream.replacement import CoverEveryFace, Replacement
-from stream.report import ClusterCounts, RunReport
-from stream.run_reports import BatchReport
+from stream.report import ClusterCounts
 from stream.segments import SEGMENT_FRAMES
 from tests.clips import Clip, apart, decoded, made_clip
+from tests.stream.scripted_runs import (
+    Answer,
+    CountingDetector,
+    leftovers,
+    one_face,
+    run,
+)
 
 pytestmark = pytest.mark.unit
-
-Image = NDArray[np.uint8]
-Answer = Callable[[int], tuple[Face, ...]]
-
-
-class CountingDetector:
-    """Answers by the number of the call."""
-
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-        self._lock = threading.Lock()
-        self.calls = 0
-
-    def detect(self, image_bgr: Image, *, min_score: float) -> tuple[Face, ...]:
-        with self._lock:
-            number, self.calls = self.calls, self.calls + 1
-        return self._answer(number)
-
-
-def one_face(number: int) -> tuple[Face, ...]:
-    landmarks = np.array([[28, 26], [36, 26], [32, 32], [29, 37], [35, 37]], np.float32)
-    return (Face(np.array([22, 16, 42, 44], np.float32), landmarks, 0.9),)
-
-
-class Silence:
-    """Wants to know nothing."""
-
-    def begin(self, name: str, frames: int | None) -> None: ...
-
-    def advance(self, written: int) -> None: ...
-
-    def say(self, text: str) -> None: ...
-
-
-@pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], CountingDetector]:
-    """Puts a scripted detector in the place of the real one."""
-
-    def install(answer: Answer) -> CountingDetector:
-        detector = CountingDetector(answer)
-        plan = DetectionPlan(64)
-
-        @contextmanager
-        def opened(settings: Settings, *, is_recorded: bool) -> Iterator[EngineSet]:
-            yield EngineSet(
-                detector, lambda height, width: {"near": plan, "coarse": plan, "full": plan}, 1, ()
-            )
-
-        monkeypatch.setattr(file_runs, "open_engines", opened)
-        return detector
-
-    return install
-
-
-def run(
-    source: Path,
-    target: Path,
-    *,
-    resume: bool = False,
-    flags: Mapping[str, object] | None = None,
-    report: Path | None = None,
-    is_batch: bool = False,
-) -> RunReport:
-    chosen = {"method": "solid", "detection.schedule": "every", **(flags or {})}
-    settings = load_settings(flags=chosen, environment={})
-    report_path = report or target.parent / "report.json"
-    run_files(
-        [source],
-        target,
-        settings,
-        overwrite=not resume,
-        resume=resume,
-        report_path=report_path,
-        progress=Silence(),
-    )
-    text = report_path.read_text()
-    if is_batch:
-        return BatchReport.model_validate_json(text).runs[-1]
-    return RunReport.model_validate_json(text)
-
-
-def leftovers(folder: Path, *expected: str) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.name not in expected)
 
 
 def test_clip_comes_out_covered_with_its_report(
@@ -292,7 +208,7 @@ def test_strict_refuses_the_file_that_broke_the_promise_and_no_other(
     engines: Callable[[Answer], CountingDetector],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(file_run, "CoverEveryFace", SharedGallery)
+    monkeypatch.setattr(track_run, "CoverEveryFace", SharedGallery)
     folder = tmp_path / "clips"
     folder.mkdir()
     for name in ("a.mp4", "b.mp4"):
@@ -440,3 +356,20 @@ def test_copy_of_the_input_is_not_taken_for_a_finished_output(
     engines(one_face)
     run(source, tmp_path / "out.mp4", resume=True)
     assert apart(source, tmp_path / "out.mp4") > 5
+
+
+@pytest.mark.parametrize("looped", ["output", "report", "folder"])
+def test_links_in_a_circle_are_told(
+    looped: str, tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    engines(one_face)
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    target = {"output": loop, "folder": loop / "out.mp4"}.get(looped, tmp_path / "out.mp4")
+    if looped == "output":
+        target = tmp_path / "loop.mp4"
+        target.symlink_to("loop.mp4")
+    with pytest.raises(OutputNotWritable):
+        run(source, target, report=loop if looped == "report" else tmp_path / "report.json")
+    assert not (tmp_path / "out.mp4").exists()

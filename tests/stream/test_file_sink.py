@@ -250,7 +250,7 @@ def test_failing_encoder_is_reported(clip: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(picture: Picture, pts: int, length: int) -> list[av.Packet[av.VideoStream]]:
         raise av.error.InvalidDataError(errno.EINVAL, "refused")
 
-    monkeypatch.setattr(sink._file.video, "packets", refuse)
+    monkeypatch.setattr(sink._file.videos[0], "packets", refuse)
     with pytest.raises(OutputNotWritable, match="refused"):
         sink.write(next(composites(source)))
     sink.abort()

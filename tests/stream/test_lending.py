@@ -24,10 +24,10 @@ from gallery.ledger import check_folder
 from gallery.secrets import KEY_VARIABLE, SecretRing
 from gallery.stores.local_redis import INSTALL, LocalRedis
 from stream.engine_set import EngineSet
-from stream.file_run import _replacer
 from stream.jobs import Job
 from stream.lending import GalleryLender, file_stream, gallery_from_settings
 from stream.replacement import FaceReplacer
+from stream.track_run import replacer_for
 
 PEOPLE = PersonThresholds(match=0.5, doubt=0.5)
 SOMEBODY = np.eye(8, dtype=np.float32)[0]
@@ -169,7 +169,7 @@ def lent_in_files(gallery: Gallery, *paths: Path) -> list[bytes]:
     latents = []
     for path in paths:
         job = Job(path, path.with_suffix(".out.mp4"), "video")
-        lender = cast("GalleryLender", _replacer(job, Settings(), engines, gallery))
+        lender = cast("GalleryLender", replacer_for(job, Settings(), engines, gallery))
         answer = lender.lend(FRAME, TRACK, SOMEBODY)
         assert isinstance(answer, Surrogate)
         latents.append(answer.latent.tobytes())
@@ -184,7 +184,7 @@ def bare_lenders(monkeypatch: pytest.MonkeyPatch) -> None:
     def lender_alone(swap: object, lender: GalleryLender, settings: Settings) -> FaceReplacer:
         return cast("FaceReplacer", lender)
 
-    monkeypatch.setattr("stream.file_run.swap_by", lender_alone)
+    monkeypatch.setattr("stream.track_run.swap_by", lender_alone)
 
 
 @pytest.mark.unit

@@ -26,10 +26,10 @@ LATE = tuple(pts + 1001 for pts in VARIABLE)
 
 
 def passed_through(
-    source: Path, target: Path, settings: EncodeSettings | None = None
+    source: Path, target: Path, settings: EncodeSettings | None = None, rotation: int = 0
 ) -> tuple[FileSource, FileSink]:
     """Reads and writes a clip without touching a face."""
-    reader = FileSource(source)
+    reader = FileSource(source, rotation=rotation)
     writer = FileSink(target, reader.probe, settings or EncodeSettings())
     for frame in reader.frames():
         whole = compose_unknown(frame, "damaged") if frame.is_damaged else compose(frame, [], {})
@@ -128,6 +128,28 @@ def test_container_without_rotation_tag_gets_upright_pixels(tmp_path: Path) -> N
     target = tmp_path / "out.ts"
     passed_through(source, target)
     assert decoded(target).sizes == {(96, 64)}
+
+
+@pytest.mark.parametrize("tagged", [0, 90, 270])
+@pytest.mark.parametrize("further", [90, 180, 270])
+def test_camera_that_hangs_turned_is_searched_upright_and_tagged_so(
+    tagged: int, further: int, tmp_path: Path
+) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(rotation=tagged, frames=3))
+    passed_through(source, tmp_path / "out.mp4", rotation=further)
+    plain = next(iter(FileSource(source).frames())).picture.planes[0]
+    upright = next(iter(FileSource(source, rotation=further).frames())).picture.planes[0]
+    assert np.array_equal(upright, np.rot90(plain, -further // 90))
+    again = next(iter(FileSource(tmp_path / "out.mp4").frames())).picture.planes[0]
+    assert again.shape == upright.shape
+    assert np.abs(again.astype(int) - upright).mean() < 4
+    assert decoded(tmp_path / "out.mp4").numbers == decoded(source).numbers
+
+
+def test_camera_that_hangs_turned_comes_upright_without_a_rotation_tag(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=30))
+    passed_through(source, tmp_path / "out.ts", rotation=90)
+    assert decoded(tmp_path / "out.ts").sizes == {(96, 64)}
 
 
 def test_sample_aspect_survives(tmp_path: Path) -> None:

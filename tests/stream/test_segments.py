@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import weakref
 from pathlib import Path
 
@@ -183,3 +184,36 @@ def test_anything_but_a_composite_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="only a Composite"):
         sink.write(next(reader.frames()))  # type: ignore[arg-type]
     sink.abort()
+
+
+@pytest.mark.parametrize("kind", ["link", "folder of others"])
+def test_folder_that_is_not_ours_is_refused_and_left_as_it_was(kind: str, tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "a.mp4", Clip(frames=3))
+    others, folder = tmp_path / "others", resume_folder(tmp_path / "out.mp4")
+    others.mkdir()
+    (others / "kept").touch()
+    if kind == "link":
+        folder.symlink_to(others)
+    else:
+        others.rename(folder)
+    with pytest.raises(OutputNotWritable, match="not a folder of kveil's"):
+        opened(source, tmp_path / "out.mp4")
+    assert [path.name for path in folder.iterdir()] == ["kept"]
+
+
+def test_full_disk_is_told_although_what_is_waiting_cannot_be_written_either(
+    tmp_path: Path,
+) -> None:
+    reader, sink = opened(made_clip(tmp_path / "a.mp4", Clip(frames=3)), tmp_path / "out.mp4")
+    for frame in reader.frames():
+        sink.write(compose(frame, [], {}))
+    coder = sink._track._coder
+    assert coder is not None
+    coder[1]._file.close()
+    coder[1]._file = io.BufferedWriter(io.FileIO("/dev/full", "wb"), 64)
+    coder[1]._file.write(b"waits")
+    with pytest.raises(OutputNotWritable, match="disk is full"):
+        sink.finish()
+    sink.abort()
+    names = {path.name for path in resume_folder(tmp_path / "out.mp4").iterdir()}
+    assert names == {"journal.json", "lock"}

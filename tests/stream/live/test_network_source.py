@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -47,13 +48,16 @@ def test_rtsp_camera_gives_frames_within_half_a_second(transport: RtspTransport)
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
 @pytest.mark.parametrize("pixel_format", ["yuv420p", "yuv422p"])
+@pytest.mark.parametrize("further", [0, 90])
 def test_recording_played_live_comes_upright_as_a_file_does(
-    rotation: int, pixel_format: str, tmp_path: Path
+    rotation: int, pixel_format: str, further: int, tmp_path: Path
 ) -> None:
     clip = Clip(frames=3, rotation=rotation, pixel_format=pixel_format)
     path = made_clip(tmp_path / "a.mp4", clip)
-    source = NetworkSource(address_from_text(str(path)), OpenGate(), SystemClock(), FAST)
-    for frame, expected in zip(source.frames(), FileSource(path).frames(), strict=True):
+    options = replace(FAST, rotation=further)
+    source = NetworkSource(address_from_text(str(path)), OpenGate(), SystemClock(), options)
+    expected_frames = FileSource(path, rotation=further).frames()
+    for frame, expected in zip(source.frames(), expected_frames, strict=True):
         assert frame.picture.layout == expected.picture.layout
         for plane, same in zip(frame.picture.planes, expected.picture.planes, strict=True):
             assert np.array_equal(plane, same)
