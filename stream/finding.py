@@ -96,18 +96,20 @@ class FaceFinder:
     def prepare(self, height: int, width: int) -> None:
         """Gets the detector ready for frames of this size, within the deadline.
 
-        A fault shows again when a frame is searched, and is told there.
+        Waits for the thorough search alone, with which every stream begins; the other scales
+        are got ready beside the first searches. A fault shows again when a frame is searched,
+        and is told there.
         """
         detector = self._detector
         if not isinstance(detector, PreparedDetector):
             return
-        sizes = {
-            (min(rows, plan.tile_px), min(columns, plan.tile_px))
-            for plan in self._plans(height, width).values()
-            for rows, columns in sizes_searched(height, width, plan)
-        }
-        under_way = [self._pool.submit(detector.prepare, *size) for size in sorted(sizes)]
-        wait(under_way, self._deadline_s)
+        plans = self._plans(height, width)
+        first = _network_sizes(height, width, plans["full"])
+        wait([self._pool.submit(detector.prepare, *size) for size in first], self._deadline_s)
+        for scale, plan in plans.items():
+            if scale != "full":
+                for size in _network_sizes(height, width, plan):
+                    self._pool.submit(detector.prepare, *size)
 
     def begin(self, frame: Frame, scale: Scale, tones: Sequence[Tones]) -> Search:
         """Starts a search, in further tones too; `skip` starts none."""
@@ -174,3 +176,13 @@ class FaceFinder:
     ) -> tuple[Face, ...]:
         with self._clock.measure("detect"):
             return detect_picture(self._detector, frame.picture, plan, self._min_score, tones)
+
+
+def _network_sizes(height: int, width: int, plan: DetectionPlan) -> list[tuple[int, int]]:
+    """Sizes of the images that the detector is shown of a frame: whole pictures, or tiles."""
+    return sorted(
+        {
+            (min(rows, plan.tile_px), min(columns, plan.tile_px))
+            for rows, columns in sizes_searched(height, width, plan)
+        }
+    )
