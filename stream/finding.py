@@ -96,20 +96,20 @@ class FaceFinder:
     def prepare(self, height: int, width: int) -> None:
         """Gets the detector ready for frames of this size, within the deadline.
 
-        Waits for the thorough search alone, with which every stream begins; the other scales
-        are got ready beside the first searches. A fault shows again when a frame is searched,
-        and is told there.
+        That is, for the thorough search, with which every stream begins. Other scales are got
+        ready by the first search that needs them, and many streams need one of them alone. A
+        fault shows again when a frame is searched, and is told there.
         """
         detector = self._detector
         if not isinstance(detector, PreparedDetector):
             return
-        plans = self._plans(height, width)
-        first = _network_sizes(height, width, plans["full"])
-        wait([self._pool.submit(detector.prepare, *size) for size in first], self._deadline_s)
-        for scale, plan in plans.items():
-            if scale != "full":
-                for size in _network_sizes(height, width, plan):
-                    self._pool.submit(detector.prepare, *size)
+        plan = self._plans(height, width)["full"]
+        sizes = {
+            (min(rows, plan.tile_px), min(columns, plan.tile_px))
+            for rows, columns in sizes_searched(height, width, plan)
+        }
+        under_way = [self._pool.submit(detector.prepare, *size) for size in sorted(sizes)]
+        wait(under_way, self._deadline_s)
 
     def begin(self, frame: Frame, scale: Scale, tones: Sequence[Tones]) -> Search:
         """Starts a search, in further tones too; `skip` starts none."""
@@ -176,13 +176,3 @@ class FaceFinder:
     ) -> tuple[Face, ...]:
         with self._clock.measure("detect"):
             return detect_picture(self._detector, frame.picture, plan, self._min_score, tones)
-
-
-def _network_sizes(height: int, width: int, plan: DetectionPlan) -> list[tuple[int, int]]:
-    """Sizes of the images that the detector is shown of a frame: whole pictures, or tiles."""
-    return sorted(
-        {
-            (min(rows, plan.tile_px), min(columns, plan.tile_px))
-            for rows, columns in sizes_searched(height, width, plan)
-        }
-    )
