@@ -38,6 +38,9 @@ _CORE: Final = (0.2, 1.05)
 _TONE: Final = 0.85
 """Share of it in the middle."""
 
+_COARSE_STEP: Final = 4
+"""Pixels between which colours are interpolated by straight lines; they change over dozens."""
+
 Float32 = NDArray[np.float32]
 Places = NDArray[np.float32]
 
@@ -91,9 +94,15 @@ def figure(
     places = _centres(CELLS) / np.float32(CELLS)
     rows, columns = places * np.float32(height), places * np.float32(width)
     toned = _toned(_around(cells, rows, columns, ellipses, others), cells, rows, columns, ellipses)
-    wide = cv2.resize(toned, (width, height), interpolation=cv2.INTER_CUBIC)
-    pixels = np.asarray(cv2.convertScaleAbs(np.maximum(wide, 0)), np.uint8)
-    return Figure(pixels, opacity(height, width, ellipses))
+    return Figure(_enlarged(toned, height, width), opacity(height, width, ellipses))
+
+
+def _enlarged(cells: Float32, height: int, width: int) -> BgrImage:
+    """Colours float32 BGR at full size, uint8: by cubics to a part of it, straight from there."""
+    size = [min(one, max(CELLS, -(-one // _COARSE_STEP))) for one in (width, height)]
+    coarse = cv2.resize(cells, size, interpolation=cv2.INTER_CUBIC)
+    pixels = cv2.convertScaleAbs(np.maximum(coarse, 0))
+    return np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 def opacity(height: int, width: int, ellipses: Ellipses) -> Float32:
