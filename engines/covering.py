@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engines.alignment import sized_region
 from engines.covers import Cover, ellipses_over, grown_box
 from engines.errors import EngineFault
-from engines.muted_cover import Ellipses, Figure, figure
+from engines.muted_cover import CELLS, Ellipses, Figure, figure
 from engines.pictures import BgrImage, Picture
 from engines.types import Box, Landmarks, Track
 
@@ -100,7 +100,8 @@ def _write_soft(picture: Picture, tracks: Sequence[Track], margin: float) -> Non
         others = [
             (other - shift).astype(np.float32) for other in boxes[:place] + boxes[place + 1 :]
         ]
-        made.append((window, figure(picture.region_bgr(*window), over, others)))
+        colours = picture.region_bgr(*window, scaled=(CELLS, CELLS))
+        made.append((window, figure(colours, window[2], window[3], over, others)))
     for (top, left, _, _), one in made:
         picture.blend(top, left, one.pixels.astype(np.float32), one.alpha)
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from engines import obscuring
 from engines.crop_regions import finite_box
-from engines.muted_cover import Ellipses, figure
+from engines.muted_cover import CELLS, Ellipses, figure
 from engines.pictures import BgrImage
 from engines.types import Box, Landmarks
 
@@ -170,7 +171,9 @@ def muted(crop: BgrImage, landmarks: Landmarks, box: Box) -> BgrImage:
     ([110, 110, 110], [183, 183, 183])
     """
     face = np.array(finite_box(box, *crop.shape[:2]))
-    made = figure(crop, ellipses_over(face, landmarks, DEFAULT_MARGIN))
+    colours = np.asarray(cv2.resize(crop, (CELLS, CELLS), interpolation=cv2.INTER_AREA), np.uint8)
+    height, width = crop.shape[:2]
+    made = figure(colours, height, width, ellipses_over(face, landmarks, DEFAULT_MARGIN))
     laid = crop + made.alpha[..., None] * (made.pixels.astype(np.float32) - crop)
     return np.asarray(np.clip(np.rint(laid), 0, 255), np.uint8)
 

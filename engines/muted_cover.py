@@ -20,9 +20,9 @@ from engines.pictures import BgrImage
 from engines.stylegan.drawing import rise, spread
 from engines.types import Box
 
-__all__ = ["Ellipses", "Figure", "figure", "opacity"]
+__all__ = ["CELLS", "Ellipses", "Figure", "figure", "opacity"]
 
-_CELLS: Final = 24
+CELLS: Final = 24
 """Of a side of the region, in which colours are averaged; fewer follow the scene less."""
 _FEATHER: Final = 0.3
 """Share of an ellipse's half axes within which it ends; larger is softer."""
@@ -38,8 +38,11 @@ _CORE: Final = (0.2, 1.05)
 _TONE: Final = 0.85
 """Share of it in the middle."""
 
+_COARSE_STEP: Final = 4
+"""Pixels between which colours are interpolated by straight lines; they change over dozens."""
+
 Float32 = NDArray[np.float32]
-Places = NDArray[np.float64]
+Places = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,46 +71,52 @@ class Figure:
     alpha: Float32
 
 
-def figure(crop: BgrImage, ellipses: Ellipses, others: Sequence[Box] = ()) -> Figure:
+def figure(
+    colours: BgrImage, height: int, width: int, ellipses: Ellipses, others: Sequence[Box] = ()
+) -> Figure:
     """The cover of one face.
 
     Args:
-        crop: h×w×3 uint8 BGR, the face and what is around it.
+        colours: `CELLS`×`CELLS`×3 uint8 BGR, mean colours of a crop: the face and what is around.
+        height: rows of the crop, px.
+        width: columns of the crop, px.
         ellipses: where the cover lies, px of the crop.
         others: boxes of other faces, whose colours are not to be taken.
 
-    >>> crop = np.full((60, 60, 3), 90, np.uint8)
-    >>> crop[15:45, 15:45] = 200
+    >>> colours = np.full((24, 24, 3), 90, np.uint8)
+    >>> colours[6:18, 6:18] = 200
     >>> around = np.array([12.0, 10, 48, 49])
-    >>> made = figure(crop, Ellipses(around, around))
+    >>> made = figure(colours, 60, 60, Ellipses(around, around))
     >>> made.pixels[30, 30].tolist(), float(made.alpha[30, 30]), float(made.alpha[0, 0])
     ([184, 184, 184], 1.0, 0.0)
     """
-    height, width = crop.shape[:2]
-    cells = cv2.resize(crop, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA).astype(np.float32)
-    places = (np.arange(_CELLS, dtype=np.float64) + 0.5) / _CELLS
-    rows, columns = places * height, places * width
+    cells = colours.astype(np.float32)
+    places = _centres(CELLS) / np.float32(CELLS)
+    rows, columns = places * np.float32(height), places * np.float32(width)
     toned = _toned(_around(cells, rows, columns, ellipses, others), cells, rows, columns, ellipses)
-    wide = cv2.resize(toned, (width, height), interpolation=cv2.INTER_CUBIC)
-    pixels = np.asarray(cv2.convertScaleAbs(np.maximum(wide, 0)), np.uint8)
-    return Figure(pixels, opacity(height, width, ellipses))
+    return Figure(_enlarged(toned, height, width), opacity(height, width, ellipses))
+
+
+def _enlarged(cells: Float32, height: int, width: int) -> BgrImage:
+    """Colours float32 BGR at full size, uint8: by cubics to a part of it, straight from there."""
+    size = [min(one, max(CELLS, -(-one // _COARSE_STEP))) for one in (width, height)]
+    coarse = cv2.resize(cells, size, interpolation=cv2.INTER_CUBIC)
+    pixels = cv2.convertScaleAbs(np.maximum(coarse, 0))
+    return np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 def opacity(height: int, width: int, ellipses: Ellipses) -> Float32:
     """How opaque a cover is: height×width float32, 1 inside, falling to 0 within its feather."""
     rows, columns = _centres(height), _centres(width)
-    away = np.minimum(
-        _distance(rows, columns, ellipses.face), _distance(rows, columns, ellipses.head)
-    )
-    return np.asarray(1 - rise(away.astype(np.float32), 1.0, 1.0 + _FEATHER), np.float32)
+    away = _away(rows, columns, ellipses)
+    return np.asarray(1 - rise(away, 1.0, 1.0 + _FEATHER), np.float32)
 
 
 def _around(
     cells: Float32, rows: Places, columns: Places, ellipses: Ellipses, others: Sequence[Box]
 ) -> Float32:
-    """The colours around a head, spread over it: float32[_CELLS, _CELLS, 3] BGR."""
-    away = _distance(rows, columns, ellipses.head)
-    away = np.minimum(away, _distance(rows, columns, ellipses.face))
+    """The colours around a head, spread over it: float32[CELLS, CELLS, 3] BGR."""
+    away = _away(rows, columns, ellipses)
     is_around = (away >= _RING[0]) & (away <= _RING[1])
     is_free = is_around.copy()
     for other in others:
@@ -126,19 +135,26 @@ def _toned(
     if not inside.any():
         return around
     tone = cells[inside].mean(axis=0)
-    share = np.float32(_TONE) * (1 - rise(away.astype(np.float32), *_CORE))
+    share = np.float32(_TONE) * (1 - rise(away, *_CORE))
     return np.asarray(around + share[..., None] * (tone - around), np.float32)
 
 
-def _distance(rows: Places, columns: Places, ellipse: NDArray[np.float64]) -> NDArray[np.float64]:
+def _away(rows: Places, columns: Places, ellipses: Ellipses) -> Float32:
+    """The distance from the nearer of both ellipses, as `_distance` has it."""
+    away = _distance(rows, columns, ellipses.face)
+    if np.array_equal(ellipses.face, ellipses.head):
+        return away
+    return np.minimum(away, _distance(rows, columns, ellipses.head), out=away)
+
+
+def _distance(rows: Places, columns: Places, ellipse: NDArray[np.float64]) -> Float32:
     """How far places are from the middle of an ellipse, in its half axes: 1 on its line."""
-    middle = (ellipse[:2] + ellipse[2:]) / 2
-    half = np.maximum((ellipse[2:] - ellipse[:2]) / 2, 0.5)
-    distance: NDArray[np.float64] = np.hypot(
-        ((columns - middle[0]) / half[0])[None, :], ((rows - middle[1]) / half[1])[:, None]
-    )
-    return distance
+    middle = ((ellipse[:2] + ellipse[2:]) / 2).astype(np.float32)
+    half = np.maximum((ellipse[2:] - ellipse[:2]) / 2, 0.5).astype(np.float32)
+    across, down = (columns - middle[0]) / half[0], (rows - middle[1]) / half[1]
+    squares = np.add.outer(down * down, across * across)
+    return np.asarray(np.sqrt(squares, out=squares), np.float32)
 
 
-def _centres(length: int) -> NDArray[np.float64]:
-    return np.arange(length, dtype=np.float64) + 0.5
+def _centres(length: int) -> Places:
+    return np.arange(length, dtype=np.float32) + np.float32(0.5)

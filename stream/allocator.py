@@ -16,7 +16,11 @@ _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 _ARENA_MAX: Final = -8
 _MEBIBYTE: Final = 1 << 20
-_WARM: Final = ((_MMAP_THRESHOLD, 32 * _MEBIBYTE), (_TRIM_THRESHOLD, 256 * _MEBIBYTE))
+_WARM: Final = (
+    (_ARENA_MAX, 2),
+    (_MMAP_THRESHOLD, 32 * _MEBIBYTE),
+    (_TRIM_THRESHOLD, 256 * _MEBIBYTE),
+)
 _FLAT: Final = (
     (_ARENA_MAX, 2),
     (_MMAP_THRESHOLD, _MEBIBYTE),

@@ -21,10 +21,10 @@ from engines.backends.choice import (
     settled_names,
 )
 from engines.backends.networks import model_sha256
-from engines.catalogue import model_path
+from engines.catalogue import model_path, quantised_twin
 from engines.control_reading import Painter
 from engines.detectors.detector import Detector
-from engines.detectors.gate import HardwareBackend
+from engines.detectors.gate import HardwareBackend, gates_file
 from engines.detectors.multiscale import LEAST_SIDE_PX, DetectionPlan
 from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.embedding_attributes import attributes_from_pack
@@ -123,13 +123,15 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
         wanted.backend, settings.device, threads=threads, streams=streams, gate=gate
     )
     names = settled_names(choice.backend)
-    chosen = choose_detector(model, choice, precision=wanted.precision)
+    quantised = quantised_twin(model)
+    chosen = choose_detector(model, choice, precision=wanted.precision, quantised=quantised)
+    used = quantised if quantised is not None and chosen.is_int8 else model
     choices = [
         EngineChoice(
             role="detector",
-            model_sha256=model_sha256(model),
+            model_sha256=model_sha256(used),
             backend=chosen.backend,
-            precision=chosen.precision,
+            precision="int8" if chosen.is_int8 else chosen.precision,
             reason=chosen.reason,
         )
     ]
@@ -181,7 +183,10 @@ def open_painter(backend: BackendName, device: Device, precision: Precision) -> 
         ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
     """
     painter, _ = swapper_from_pack(
-        choose_backend(backend, device, threads=1).backend, bundled_pack(), precision=precision
+        choose_backend(backend, device, threads=1).backend,
+        bundled_pack(),
+        precision=precision,
+        verdicts=gates_file(),
     )
     return painter
 
@@ -205,7 +210,7 @@ def _swap_engines(
 ) -> SwapEngines:
     folder: Path = bundled_pack()
     pack = read_pack(folder)
-    painter, gate = swapper_from_pack(backend, folder, precision=precision)
+    painter, gate = swapper_from_pack(backend, folder, precision=precision, verdicts=gates_file())
     used: Precision = precision if gate is None or gate.is_passed else "fp32"
     reason = "as the detector" if gate is None else gate.told()
     choices += [

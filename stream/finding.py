@@ -96,14 +96,16 @@ class FaceFinder:
     def prepare(self, height: int, width: int) -> None:
         """Gets the detector ready for frames of this size, within the deadline.
 
-        A fault shows again when a frame is searched, and is told there.
+        That is, for the thorough search, with which every stream begins. Other scales are got
+        ready by the first search that needs them, and many streams need one of them alone. A
+        fault shows again when a frame is searched, and is told there.
         """
         detector = self._detector
         if not isinstance(detector, PreparedDetector):
             return
+        plan = self._plans(height, width)["full"]
         sizes = {
             (min(rows, plan.tile_px), min(columns, plan.tile_px))
-            for plan in self._plans(height, width).values()
             for rows, columns in sizes_searched(height, width, plan)
         }
         under_way = [self._pool.submit(detector.prepare, *size) for size in sorted(sizes)]

@@ -15,7 +15,7 @@ import numpy as np
 from engines.backends.backend import Precision
 from engines.backends.choice import Choice, choose_detector
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
+from engines.catalogue import centerface_path, quantised_twin
 from engines.detectors.loading import detector_from_model
 from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
 from stream.batch_speeds import run_of
@@ -96,7 +96,8 @@ def _detector(backend: OpenVino) -> NetworkSpeed:
 
     exact, quick = _both(load, has_bf16=backend.has_bf16)
     height, width = _DETECTOR_SIZE
-    reason = choose_detector(path, Choice(backend, "")).reason.removeprefix("; ")
+    chosen = choose_detector(path, Choice(backend, ""), quantised=quantised_twin(path))
+    reason = chosen.reason.removeprefix("; ")
     return NetworkSpeed("detector", f"{width}×{height}", exact, quick, reason)
 
 

@@ -14,7 +14,7 @@ from engines.backends.networks import model_bytes
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
 from engines.detectors.detector import Detector
-from engines.detectors.gate import HardwareBackend, gate_precision
+from engines.detectors.gate import HardwareBackend, gate_int8, gate_precision
 from engines.detectors.loading import detector_from_model
 from engines.errors import BackendMissing
 
@@ -58,14 +58,16 @@ class Chosen:
     Attributes:
         detector: loaded.
         backend: name of the runtime.
-        precision: its arithmetic.
+        precision: its arithmetic, and that which further networks may be tried in.
         reason: why both were taken.
+        is_int8: it runs in int8 where it can.
     """
 
     detector: Detector
     backend: str
     precision: Precision
     reason: str
+    is_int8: bool = False
 
 
 def choose_backend(
@@ -110,7 +112,8 @@ def choose_detector(
     model: Path | bytes,
     choice: Choice,
     *,
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto",
+    precision: Literal["auto", "int8", "fp32", "bf16", "fp16"] = "auto",
+    quantised: Path | None = None,
     cache: Path | None = None,
 ) -> Chosen:
     """Loads the detector in the fastest arithmetic that passes its gate.
@@ -118,7 +121,8 @@ def choose_detector(
     Args:
         model: ONNX file or its bytes, of any layout that `engines.detectors.loading` knows.
         choice: the runtime, from `choose_backend`.
-        precision: what was asked for; bf16 too must pass the gate.
+        precision: what was asked for; bf16 and int8 too must pass their gates.
+        quantised: the detector's file in int8, where there is one. Only OpenVINO takes it.
         cache: file of the gate's verdicts; the user's cache folder where None.
 
     Raises:
@@ -127,9 +131,24 @@ def choose_detector(
     """
     content, backend = model_bytes(model), choice.backend
     load: Callable[[Precision], Detector] = partial(detector_from_model, backend, content)
-    gate = gate_precision(load, content, backend, wanted=precision, cache=cache)
+    wanted = "auto" if precision == "int8" else precision
+    gate = gate_precision(load, content, backend, wanted=wanted, cache=cache)
     reason = f"{choice.reason}; {gate.reason}"
-    return Chosen(load(gate.precision), backend.name, gate.precision, reason)
+    if precision not in ("auto", "int8") or quantised is None or not isinstance(backend, OpenVino):
+        return Chosen(load(gate.precision), backend.name, gate.precision, reason)
+    packed = model_bytes(quantised)
+    load_int8 = partial(detector_from_model, backend, packed, gate.precision)
+    is_int8, told = gate_int8(
+        load,
+        load_int8,
+        (content, packed),
+        backend,
+        gate.precision,
+        is_speed_asked=precision == "auto",
+        cache=cache,
+    )
+    detector = load_int8() if is_int8 else load(gate.precision)
+    return Chosen(detector, backend.name, gate.precision, f"{reason}; {told}", is_int8)
 
 
 def has_gpu() -> bool:

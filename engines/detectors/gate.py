@@ -1,4 +1,8 @@
-"""Whether a detector may run in half precision: parity with fp32 on drawn faces, judged once."""
+"""Whether a detector may run in half precision or int8, by drawn faces; judged once.
+
+Half precision must give the same faces as fp32. int8 moves scores by more than that allows and is
+judged by recall: of drawn faces of each size as many as in fp32, and in the same places.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,11 +34,13 @@ __all__ = [
     "GateResult",
     "HardwareBackend",
     "compared_detectors",
+    "gate_int8",
     "gate_precision",
     "gates_file",
     "keep_verdict",
     "kept_verdict",
     "parity_defect",
+    "recall_defect",
 ]
 
 _REVISION: Final = "1"
@@ -46,8 +52,23 @@ _LANDMARK_SLACK: Final = 0.06
 _LEAST_SPEEDUP: Final = 1.05
 _SCENES: Final = ((1, 200.0), (2, 120.0), (5, 60.0), (9, 26.0), (14, 16.0))
 _TIMED_RUNS: Final = 5
+_RECALL_SIDES: Final = ((9, 14.0), (8, 20.0), (6, 32.0), (5, 60.0), (2, 140.0))
+"""Faces in a scene and their width, px: the sizes at which int8 is judged."""
+_RECALL_SCENES: Final = 4
+"""Scenes of each size."""
+_COVER_SCORE: Final = 0.2
+"""Score from which a face is covered: not one fewer of any size may have it."""
+_SWAP_SCORE: Final = 0.5
+"""Score from which a face is swapped."""
+_LEAST_SWAPPED: Final = 0.95
+"""Share of the faces swapped in fp32 that have that score in int8."""
+_SAME_FACE: Final = 0.3
+"""Overlap from which a find is a drawn face."""
+_QUANTISED_SLACK: Final = 2.0
+"""Of boxes and landmarks in int8 beside the tolerances of half precision."""
 
 
+@runtime_checkable
 class HardwareBackend(Backend, Protocol):
     """A runtime that knows what it runs on."""
 
@@ -138,13 +159,124 @@ def gate_precision(
     return result
 
 
-def parity_defect(exact: Sequence[Face], quick: Sequence[Face], slack: float = 1.0) -> str:
+def gate_int8(
+    load: Callable[[Precision], Detector],
+    quantised: Callable[[], Detector],
+    models: Sequence[Path | bytes],
+    backend: HardwareBackend,
+    half: Precision,
+    *,
+    is_speed_asked: bool = True,
+    cache: Path | None = None,
+) -> tuple[bool, str]:
+    """Decides whether a detector runs in int8.
+
+    It must find as many drawn faces of each size as in fp32, in the same places, and (where
+    speed is asked) be faster than in `half`. The verdict is kept as that of `gate_precision` is.
+
+    Args:
+        load: loads the detector in a precision.
+        quantised: loads it in int8.
+        models: both files, for their hashes.
+        backend: the runtime.
+        half: the precision in which it would run otherwise.
+        is_speed_asked: false where the user asked for int8.
+        cache: file of verdicts; `gates_file()` where None.
+
+    Returns:
+        Whether it may, and the reason.
+    """
+    path = cache or gates_file()
+    hashes = " ".join(model_sha256(model) for model in models)
+    key = _key(hashes.encode(), backend, f"int8 {half} {is_speed_asked}")
+    known = kept_verdict(path, key)
+    if known is not None:
+        return known[0] == "int8", known[1]
+    try:
+        exact, quick = load("fp32"), quantised()
+        defect, found = recall_defect(exact, quick)
+        speedup = (
+            0.0 if defect else _speedup(load(half), quick, drawn_scene(480, 640, 4, side_px=90)[0])
+        )
+    except EngineError as fault:
+        defect = str(fault)
+    if defect:
+        is_passed, reason = False, f"int8 failed its gate: {defect}"
+    elif is_speed_asked and speedup < _LEAST_SPEEDUP:
+        is_passed, reason = False, f"int8 agrees, but is {speedup:.2f} times as fast as {half}"
+    else:
+        reason = f"int8 finds the same {found} faces as fp32, {speedup:.2f} times as fast as {half}"
+        is_passed = True
+    keep_verdict(path, key, "int8" if is_passed else half, reason)
+    return is_passed, reason
+
+
+def recall_defect(exact: Detector, quick: Detector) -> tuple[str, int]:
+    """Of which size a detector finds fewer drawn faces than an exact one.
+
+    Args:
+        exact: the detector in fp32.
+        quick: the same in fewer bits.
+
+    Returns:
+        One line, empty where it finds as many of every size and they lie alike; and how many.
+
+    Raises:
+        EngineError: one of them failed.
+    """
+    covered = swapped = swapped_wanted = 0
+    for number, (faces, side) in enumerate(_RECALL_SIDES):
+        wanted = got = 0
+        for seed in range(_RECALL_SCENES * number, _RECALL_SCENES * (number + 1)):
+            scene, drawn = drawn_scene(320, 480, faces, side_px=side, seed=seed)
+            known, found = (one.detect(scene, min_score=_COVER_SCORE) for one in (exact, quick))
+            defect = parity_defect(
+                [face for face in known if _count_found([face], found)],
+                found,
+                _QUANTISED_SLACK,
+                is_score_asked=False,
+            )
+            if defect:
+                return defect, covered
+            wanted, got = wanted + _count_found(drawn, known), got + _count_found(drawn, found)
+            swapped_wanted += _count_found(drawn, _clear(known))
+            swapped += _count_found(drawn, _clear(found))
+        if got < wanted:
+            return f"finds {got} of {wanted} faces {side:.0f} px wide", covered
+        covered += wanted
+    if not covered:
+        return "no drawn face is found in fp32", 0
+    if swapped < _LEAST_SWAPPED * swapped_wanted:
+        return f"finds {swapped} of {swapped_wanted} faces from {_SWAP_SCORE:g}", covered
+    return "", covered
+
+
+def _clear(faces: Sequence[Face]) -> list[Face]:
+    return [face for face in faces if face.score >= _SWAP_SCORE]
+
+
+def _count_found(drawn: Sequence[Face], found: Sequence[Face]) -> int:
+    """How many of the faces overlap a find."""
+    if not drawn or not found:
+        return 0
+    boxes = [np.stack([face.box_px for face in some]) for some in (drawn, found)]
+    return int((overlaps_of(*boxes) >= _SAME_FACE).any(axis=1).sum())
+
+
+def parity_defect(
+    exact: Sequence[Face],
+    quick: Sequence[Face],
+    slack: float = 1.0,
+    *,
+    is_score_asked: bool = True,
+) -> str:
     """How the faces of a quick detector differ from those of an exact one.
 
     Args:
         exact: faces in fp32.
         quick: faces of the same image in the other precision, found down to a lower score.
         slack: factor on the tolerances; larger accepts more difference.
+        is_score_asked: whether scores must agree, too.
 
     Returns:
         One line, or an empty string where every exact face has its quick twin.
@@ -164,7 +296,7 @@ def parity_defect(exact: Sequence[Face], quick: Sequence[Face], slack: float = 1
         overlap, twin = float(overlaps[number, best]), quick[best]
         if overlap < 1 - (1 - _LEAST_OVERLAP) * slack:
             return f"a face's box agrees by {overlap:.2f} only"
-        if abs(twin.score - face.score) > _SCORE_SLACK * slack:
+        if is_score_asked and abs(twin.score - face.score) > _SCORE_SLACK * slack:
             return f"a face's score is {twin.score:.2f} instead of {face.score:.2f}"
         side = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
         shift = float(np.linalg.norm(twin.landmarks_px - face.landmarks_px, axis=1).max()) / side

@@ -36,7 +36,8 @@ def network_from_images(
         deviation: divides every sample afterwards.
 
     Returns:
-        ONNX network with one input `image_bgr`, 1×H×W×3 uint8, of any height and width.
+        ONNX network with one input `image_bgr`, 1×H×W×3 uint8, of any height and width; a network
+        that has this input is given back as it is.
 
     Raises:
         ModelRejected: it is not a sound network with one image input.
@@ -48,6 +49,8 @@ def network_from_images(
     graph = network.graph
     if len(graph.input) != 1 or len(graph.input[0].type.tensor_type.shape.dim) != 4:
         raise ModelRejected("a detector takes one image, 1×3×height×width; this one does not")
+    if graph.input[0].name == _INPUT:
+        return model
     _free_resizes(network)
     previous = graph.input[0].name
     constants: dict[str, NDArray[np.generic]] = {

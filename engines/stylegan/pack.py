@@ -1,7 +1,8 @@
 """The model pack: files named in a manifest with their hashes, and engines made from them."""
 
 import hashlib
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Backend, Precision, Session
+from engines.detectors.gate import HardwareBackend, keep_verdict, kept_verdict
 from engines.errors import EngineError, ModelMissing, ModelRejected
 from engines.json_reading import value_from_json
 from engines.lid_reading import LidReader
@@ -30,6 +32,8 @@ __all__ = [
     "swapper_from_pack",
 ]
 
+_GATE_REVISION: Final = "1"
+"""Goes up when the gate's probes or limits change, so that it judges anew."""
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "kveil pack 1"
 SMALL_RENDERER: Final = "small_renderer"
@@ -102,7 +106,11 @@ def read_pack(folder: Path) -> Pack:
 
 
 def swapper_from_pack(
-    backend: Backend, folder: Path | None = None, *, precision: Precision = "fp32"
+    backend: Backend,
+    folder: Path | None = None,
+    *,
+    precision: Precision = "fp32",
+    verdicts: Path | None = None,
 ) -> tuple[Swapper, GateResult | None]:
     """Load the networks and the shape model of the swap; gate a reduced precision.
 
@@ -111,6 +119,8 @@ def swapper_from_pack(
         folder: of the pack; the bundled one by default.
         precision: of those that paint and of the one that reads landmarks. The one that reads
             lids always runs in fp32: it is small.
+        verdicts: file that keeps what the gate measured, by networks, processor and runtime; it
+            is measured anew where None.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -122,28 +132,71 @@ def swapper_from_pack(
     """
     pack = read_pack(folder or bundled_pack())
     lids = LidReader(backend.load(pack.path("lids.onnx")))
-    exact = _painting(backend, pack, "fp32")
+    painting, result = _gated_painting(backend, pack, precision, verdicts)
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
     outline = load_outline(pack.path(_OUTLINE)) if _OUTLINE in pack.sha256 else AS_READ
-    details = _details(pack)
+    assert painting.landmarker is not None
+    swapper = Swapper(
+        painting.landmarker,
+        painting.generator,
+        painting.renderer,
+        shape,
+        frame,
+        relief,
+        painting.small,
+        lids,
+        outline,
+        _details(pack),
+    )
+    return swapper, result
 
-    def swapper(chosen: Painting) -> Swapper:
-        painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
-        assert chosen.landmarker is not None
-        return Swapper(chosen.landmarker, *painting, lids, outline, details)
 
+def _gated_painting(
+    backend: Backend, pack: Pack, precision: Precision, verdicts: Path | None
+) -> tuple[Painting, GateResult | None]:
+    """The networks in a precision, or in fp32 where they failed the gate, now or before."""
     if precision == "fp32":
-        return swapper(exact), None
+        return _painting(backend, pack, "fp32"), None
+    key = _verdict_key(backend, pack, precision)
+    known = _known_result(verdicts, key)
+    if known is not None:
+        try:
+            return _painting(backend, pack, precision if known.is_passed else "fp32"), known
+        except EngineError:
+            pass  # the runtime is not what it was; it is judged again
+    exact = _painting(backend, pack, "fp32")
     try:
         reduced = _painting(backend, pack, precision)
         result = compare_sessions(exact, reduced, donor_latents(pack, 8), precision)
     except EngineError as fault:
-        return swapper(exact), GateResult(precision, 0.0, 0.0, fault=str(fault))
+        return exact, GateResult(precision, 0.0, 0.0, fault=str(fault))
+    if verdicts is not None:
+        keep_verdict(verdicts, key, precision, json.dumps(asdict(result)))
     chosen, spare = (reduced, exact) if result.is_passed else (exact, reduced)
     spare.close()
-    return swapper(chosen), result
+    return chosen, result
+
+
+def _verdict_key(backend: Backend, pack: Pack, precision: Precision) -> str:
+    """Names networks, donors that probes are made of, runtime and processor."""
+    parts = ["painting", _GATE_REVISION, precision, backend.name]
+    if isinstance(backend, HardwareBackend):
+        parts += [backend.version, backend.processor]
+    parts += [f"{name} {digest}" for name, digest in sorted(pack.sha256.items())]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _known_result(verdicts: Path | None, key: str) -> GateResult | None:
+    """What the gate measured before; None where it did not, or the file is damaged."""
+    known = kept_verdict(verdicts, key) if verdicts is not None else None
+    if known is None:
+        return None
+    try:
+        return GateResult(**json.loads(known[1]))
+    except (ValueError, TypeError):
+        return None
 
 
 def _details(pack: Pack) -> DonorDetails | None:

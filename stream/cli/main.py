@@ -1,31 +1,36 @@
-"""The command `kveil`: one file per subcommand, other rooms' commands by entry point."""
+"""The command `kveil`: one file per subcommand, imported when it is asked for."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from typing import Final
 
 import typer
 
 from engines.errors import BackendMissing, import_failure
 from stream.allocator import keep_memory_warm
-from stream.cli.anonymize_command import anonymize
-from stream.cli.bench_command import bench
-from stream.cli.config_command import config_app
-from stream.cli.demo_command import demo
-from stream.cli.doctor_command import doctor
 from stream.cli.exits import ending
-from stream.cli.methods_command import methods
-from stream.cli.models_command import models_app
-from stream.cli.serve_command import serve
-from stream.cli.stream_command import stream
 from stream.cli.terminal import prepare_standard_streams
 from stream.memory_dumps import forbid_memory_dumps
 
-__all__ = ["app", "main"]
+__all__ = ["add_commands", "app", "main"]
 
-_COMMANDS = "kveil.commands"
+_OWN: Final = {
+    "anonymize": "anonymize_command:anonymize",
+    "doctor": "doctor_command:doctor",
+    "bench": "bench_command:bench",
+    "demo": "demo_command:demo",
+    "methods": "methods_command:methods",
+    "stream": "stream_command:stream",
+    "serve": "serve_command:serve",
+    "config": "config_command:config_app",
+    "models": "models_command:models_app",
+}
+"""Where this room's commands are."""
+_OTHERS: Final = "kveil.commands"
+"""Entry points by which other rooms bring theirs."""
 
 app = typer.Typer(
     name="kveil",
@@ -34,15 +39,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(anonymize)
-app.command()(doctor)
-app.command()(bench)
-app.command()(demo)
-app.command()(methods)
-app.command()(stream)
-app.command()(serve)
-app.add_typer(config_app, name="config")
-app.add_typer(models_app, name="models")
 
 
 @app.callback(invoke_without_command=True)
@@ -54,14 +50,21 @@ def _root(
         raise typer.Exit
 
 
-def _add_commands_of_other_rooms(words: Sequence[str]) -> None:
-    """Adds what other rooms bring; they are imported only when asked for, or for the help."""
+def add_commands(words: Sequence[str]) -> None:
+    """Imports the command that is asked for and adds it to `app`; all of them for the help.
+
+    Args:
+        words: of the command line, without the program's name.
+
+    Raises:
+        BackendMissing: the command needs a package that is not installed.
+    """
     asked = next((word for word in words if not word.startswith("-")), "")
-    own = {info.name or getattr(info.callback, "__name__", "") for info in app.registered_commands}
-    own |= {info.name or "" for info in app.registered_groups}
-    if asked in own:
-        return
-    for entry in metadata.entry_points(group=_COMMANDS):
+    own = metadata.EntryPoints(
+        metadata.EntryPoint(name, f"stream.cli.{place}", _OTHERS) for name, place in _OWN.items()
+    )
+    others = () if asked in _OWN else metadata.entry_points(group=_OTHERS)
+    for entry in (*own, *others):
         if asked in ("", entry.name):
             _add(entry)
 
@@ -84,7 +87,7 @@ def main() -> None:
     prepare_standard_streams()
     keep_memory_warm()
     with ending():
-        _add_commands_of_other_rooms(sys.argv[1:])
+        add_commands(sys.argv[1:])
         app()
 
 

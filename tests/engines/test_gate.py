@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,16 +15,21 @@ from engines.backends.backend import Precision, Session
 from engines.backends.choice import Choice, choose_backend, choose_detector, settled_names
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
+from engines.catalogue import centerface_path, quantised_path, quantised_twin
+from engines.detectors import gate
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
+from engines.detectors.drawn_faces import drawn_scene
 from engines.detectors.gate import (
     Comparison,
+    gate_int8,
     gate_precision,
     gates_file,
     parity_defect,
+    recall_defect,
 )
-from engines.errors import BackendMissing, EngineFault, ModelMissing
+from engines.detectors.loading import detector_from_model
+from engines.errors import BackendMissing, EngineFault, ModelMissing, ModelRejected
 from engines.gpu_gate import gpu_fault
 from engines.pictures import BgrImage
 from engines.stylegan.pack import bundled_pack
@@ -412,3 +418,113 @@ def test_engines_that_are_not_built_are_named_and_not_remembered(
     choice = choose_backend(gate=partial(gpu_fault, detector=MODEL, cache=cache))
     assert "kveil models build" in choice.reason
     assert not cache.exists()
+
+
+class DrawnFinder:
+    """Finds the drawn faces of the gate's scenes by their pixels, but for those below a size."""
+
+    def __init__(self, least_px: float = 0.0, score: float = 0.9, shift: float = 0.0) -> None:
+        self.least_px, self.score, self.shift, self.calls = least_px, score, shift, 0
+        self._known: dict[bytes, tuple[Face, ...]] = {}
+        for number, (faces, side) in enumerate(gate._RECALL_SIDES):
+            for seed in range(gate._RECALL_SCENES * number, gate._RECALL_SCENES * (number + 1)):
+                scene, drawn = drawn_scene(320, 480, faces, side_px=side, seed=seed)
+                self._known[scene.tobytes()] = drawn
+
+    def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
+        self.calls += 1
+        drawn = self._known.get(image_bgr.tobytes(), ())
+        return tuple(
+            Face(face.box_px + np.float32(self.shift), face.landmarks_px, self.score)
+            for face in drawn
+            if face.box_px[2] - face.box_px[0] >= self.least_px
+        )
+
+
+def judged_int8(
+    exact: DrawnFinder, quick: Detector, cache: Path, *, is_speed_asked: bool = False
+) -> tuple[bool, str]:
+    return gate_int8(
+        lambda precision: exact,
+        lambda: quick,
+        (MODEL, b"quantised"),
+        Processor(),
+        "bf16",
+        is_speed_asked=is_speed_asked,
+        cache=cache,
+    )
+
+
+def test_int8_with_the_same_recall_passes_whatever_its_scores(tmp_path: Path) -> None:
+    is_passed, reason = judged_int8(DrawnFinder(), DrawnFinder(score=0.55), tmp_path / "gates.json")
+    assert is_passed, reason
+    assert "same 120 faces" in reason
+
+
+@pytest.mark.parametrize(
+    ("quick", "words"),
+    [
+        (DrawnFinder(least_px=18), "finds 0 of 36 faces 14 px wide"),
+        (DrawnFinder(score=0.4), "finds 0 of 120 faces from 0.5"),
+        (DrawnFinder(shift=2), "box agrees"),
+        (Raising(), "planted"),
+    ],
+)
+def test_int8_that_finds_fewer_or_elsewhere_fails(
+    quick: Detector, words: str, tmp_path: Path
+) -> None:
+    is_passed, reason = judged_int8(DrawnFinder(), quick, tmp_path / "gates.json")
+    assert not is_passed
+    assert words in reason
+
+
+def test_int8_no_faster_than_half_precision_is_taken_only_where_asked(tmp_path: Path) -> None:
+    exact, quick = DrawnFinder(), DrawnFinder()
+    cache = tmp_path / "gates.json"
+    assert judged_int8(exact, quick, cache)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gate, "_speedup", lambda *some: 1.0)
+        assert not judged_int8(exact, quick, cache, is_speed_asked=True)[0]
+
+
+def test_verdict_on_int8_is_kept(tmp_path: Path) -> None:
+    cache, again = tmp_path / "gates.json", DrawnFinder()
+    first = judged_int8(DrawnFinder(), DrawnFinder(), cache)
+    assert judged_int8(DrawnFinder(), again, cache) == first
+    assert again.calls == 0
+
+
+def test_blind_exact_detector_proves_nothing_of_int8() -> None:
+    assert "no drawn face" in recall_defect(DrawnFinder(least_px=999), DrawnFinder())[0]
+
+
+def test_centerface_in_int8_finds_as_many_drawn_faces_of_each_size() -> None:
+    backend = OpenVino(threads=1)
+    exact = detector_from_model(backend, centerface_path())
+    quick = detector_from_model(backend, quantised_path())
+    defect, found = recall_defect(exact, quick)
+    assert not defect
+    assert found >= 100
+
+
+def test_int8_is_taken_by_openvino_alone_and_where_it_is_not_refused(tmp_path: Path) -> None:
+    cache, twin = tmp_path / "gates.json", quantised_twin(centerface_path())
+    openvino = Choice(OpenVino(threads=1), "")
+    model = centerface_path()
+    asked = choose_detector(model, openvino, precision="int8", quantised=twin, cache=cache)
+    assert asked.is_int8
+    plain = choose_detector(model, openvino, precision="fp32", quantised=twin, cache=cache)
+    assert not plain.is_int8
+    other = Choice(OnnxRuntime(threads=1), "")
+    assert not choose_detector(model, other, precision="int8", quantised=twin, cache=cache).is_int8
+
+
+def test_damaged_int8_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "detector"
+    shutil.copytree(quantised_path().parent, folder)
+    damaged = folder / quantised_path().name
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    monkeypatch.setattr("engines.catalogue.quantised_path", lambda: damaged)
+    with pytest.raises(ModelRejected, match="damaged"):
+        quantised_twin(centerface_path())
+    assert quantised_twin(Path("another.onnx")) is None

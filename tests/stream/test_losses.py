@@ -14,7 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from engines.compositor import compose
-from stream.cli.main import app
+from stream.cli.main import add_commands, app
 from stream.encoder_options import EncodeSettings
 from stream.errors import UsageRefused
 from stream.file_sink import FileSink
@@ -165,6 +165,7 @@ def test_losses_of_a_folder_are_counted(tmp_path: Path) -> None:
 def test_losses_stand_on_the_terminal_in_one_line(tmp_path: Path) -> None:
     clip = two_tracks(tmp_path / "a.mkv", [SMALL, LARGE], 1)
     target = tmp_path / "b.avi"
+    add_commands(["anonymize"])
     told = CliRunner().invoke(app, ["anonymize", str(clip), "-o", str(target), "--method", "solid"])
     assert told.exit_code == 0
     (line,) = [one for one in told.stderr.splitlines() if "not as it was" in one]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
-from tracker.association import Matches, associate, overlaps, price
+from tracker.association import Matches, _cheapest, associate, overlaps, price
 
 pytestmark = pytest.mark.unit
 
@@ -91,3 +92,27 @@ def test_unlikeness_is_zero_only_for_the_same_box() -> None:
     one = boxes((0, 0))
     assert price(one, one).unlikeness[0, 0] == 0.0
     assert price(one, boxes((0, 0), size=30.0)).unlikeness[0, 0] > 0.3
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_assignment_is_as_cheap_as_the_solver_s(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 7, 2))
+    usable = rng.random(shape) < rng.choice([0.15, 0.5, 0.9])
+    prices = np.where(usable, rng.random(shape), 1e6)
+    rows, columns = linear_sum_assignment(prices)
+    found = _cheapest(usable, prices)
+    kept, wanted = usable[found], usable[rows, columns]
+    assert kept.sum() == wanted.sum()
+    assert prices[found][kept].sum() == pytest.approx(prices[rows, columns][wanted].sum())
+    assert len(set(found[0].tolist())) == len(found[0])
+    assert len(set(found[1].tolist())) == len(found[1])
+
+
+def test_faces_that_do_not_cross_need_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(prices: np.ndarray) -> None:
+        raise AssertionError("nothing was to be solved")
+
+    monkeypatch.setattr("scipy.optimize.linear_sum_assignment", refuse)
+    found = match(boxes((0, 0), (100, 0), (300, 0)), boxes((1, 0), (99, 0)))
+    assert pairs(found) == {(0, 0), (1, 1)}

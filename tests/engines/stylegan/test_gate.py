@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from engines.backends.backend import Precision, Tensors
 from engines.backends.fake import Answer
 from engines.backends.onnxruntime import OnnxRuntime, OnnxRuntimeSession
+from engines.backends.openvino import OpenVino, OpenVinoSession
 from engines.errors import ModelRejected
 from engines.stylegan.gate import Painting, compare_sessions
 from engines.stylegan.pack import swapper_from_pack
@@ -111,3 +113,52 @@ def test_precision_that_the_runtime_has_not_is_refused_aloud() -> None:
     assert not gate.is_passed
     assert gate.told() == "bf16 refused, fp32 is used instead: no such arithmetic"
     assert swapper.sizes
+
+
+class CountingProcessor(OpenVino):
+    """OpenVINO that says it has bf16, and counts what it loads."""
+
+    def __init__(self) -> None:
+        super().__init__(threads=1)
+        self.loaded: list[Precision] = []
+
+    def load(
+        self,
+        model: Path | bytes,
+        *,
+        precision: Precision = "fp32",
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> OpenVinoSession:
+        self.loaded.append(precision)
+        return super().load(model, precision=precision, shapes=shapes)
+
+
+@pytest.mark.parametrize("damage", [None, "{", '{"precision": 1, "unknown": 2}'])
+def test_verdict_is_kept_and_a_damaged_one_is_measured_anew(
+    damage: str | None, tmp_path: Path
+) -> None:
+    verdicts, backend = tmp_path / "gates.json", CountingProcessor()
+    _, first = swapper_from_pack(backend, precision="bf16", verdicts=verdicts)
+    assert backend.loaded.count("bf16") == 4
+    assert backend.loaded.count("fp32") == 5
+    if damage is not None:
+        kept = {key: [one[0], damage] for key, one in json.loads(verdicts.read_text()).items()}
+        verdicts.write_text(json.dumps(kept))
+    again = CountingProcessor()
+    _, second = swapper_from_pack(again, precision="bf16", verdicts=verdicts)
+    assert second == first
+    assert len(again.loaded) == (5 if damage is None else 9)
+
+
+def test_kept_verdict_that_refused_is_obeyed(tmp_path: Path) -> None:
+    verdicts = tmp_path / "gates.json"
+    swapper_from_pack(CountingProcessor(), precision="bf16", verdicts=verdicts)
+    kept = json.loads(verdicts.read_text())
+    for one in kept.values():
+        one[1] = json.dumps({**json.loads(one[1]), "cosine": 0.5})
+    verdicts.write_text(json.dumps(kept))
+    again = CountingProcessor()
+    _, gate = swapper_from_pack(again, precision="bf16", verdicts=verdicts)
+    assert gate is not None
+    assert not gate.is_passed
+    assert set(again.loaded) == {"fp32"}
