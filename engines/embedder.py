@@ -41,7 +41,7 @@ class PersonThresholds:
 
     match: float
     doubt: float
-    alike: float = 0.15
+    alike: float = 0.08
     too_alike: float = 0.33
 
 

@@ -44,7 +44,7 @@ follow each halving."""
 _BATCH: Final = 64
 _SEEN: Final = 512
 """Pictures by which normalisation is found again."""
-TRYING_ON: Final = {"alike": 0.15, "too_alike": 0.33}
+TRYING_ON: Final = {"alike": 0.08, "too_alike": 0.33}
 """Cosines of a subject and a surrogate over the subject's picture; see
 `engines.embedder.PersonThresholds`."""
 
