@@ -16,6 +16,7 @@ from gallery.gallery import Gallery
 from stream.anonymizer import Anonymizer
 from stream.detection_setup import file_schedule, finder_for, tracker_for
 from stream.digests import file_digest
+from stream.donors import donor_pack
 from stream.encoder_options import EncodeSettings
 from stream.engine_set import EngineSet
 from stream.errors import PrivacyRefused
@@ -171,7 +172,8 @@ def _refuse_broken_promises(replacer: FaceReplacer, before: ClusterCounts) -> No
 
 def _settings_hash(settings: Settings, engines: EngineSet, key: bytes) -> str:
     """What a resumed output depends on besides its input: also donors, thresholds, versions."""
-    packs = (read_pack(folder) for folder in (bundled_pack(), bundled_pack() / "embedder"))
+    packs = [read_pack(folder) for folder in (bundled_pack(), bundled_pack() / "embedder")]
+    packs += [donor_pack(settings.models.donors)] if settings.models.donors else []
     words = [settings.model_dump_json(), repr(sorted(installed_versions().items()))]
     words += [repr(sorted(pack.sha256.items())) for pack in packs]
     words += [repr(choice) for choice in engines.choices]

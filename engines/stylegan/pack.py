@@ -21,6 +21,8 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 
 __all__ = [
+    "DETAILS",
+    "DONORS",
     "SMALL_RENDERER",
     "Pack",
     "bundled_pack",
@@ -37,7 +39,8 @@ SMALL_RENDERER: Final = "small_renderer"
 _OUTLINE: Final = "outline.npz"
 """How far read outlines are off; a pack may do without, and its outlines are as they are read."""
 
-_DETAILS: Final = "details.npz"
+DONORS: Final = "donors.npz"
+DETAILS: Final = "details.npz"
 """What the generator leaves out of donors' textures; a pack may do without."""
 
 
@@ -102,7 +105,11 @@ def read_pack(folder: Path) -> Pack:
 
 
 def swapper_from_pack(
-    backend: Backend, folder: Path | None = None, *, precision: Precision = "fp32"
+    backend: Backend,
+    folder: Path | None = None,
+    *,
+    precision: Precision = "fp32",
+    details: DonorDetails | None = None,
 ) -> tuple[Swapper, GateResult | None]:
     """Load the networks and the shape model of the swap; gate a reduced precision.
 
@@ -111,6 +118,7 @@ def swapper_from_pack(
         folder: of the pack; the bundled one by default.
         precision: of those that paint and of the one that reads landmarks. The one that reads
             lids always runs in fp32: it is small.
+        details: of other donors than the pack's own, whose bank is not read then.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -127,12 +135,12 @@ def swapper_from_pack(
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
     outline = load_outline(pack.path(_OUTLINE)) if _OUTLINE in pack.sha256 else AS_READ
-    details = _details(pack)
+    bank = _details(pack) if details is None else details
 
     def swapper(chosen: Painting) -> Swapper:
         painting = (chosen.generator, chosen.renderer, shape, frame, relief, chosen.small)
         assert chosen.landmarker is not None
-        return Swapper(chosen.landmarker, *painting, lids, outline, details)
+        return Swapper(chosen.landmarker, *painting, lids, outline, bank)
 
     if precision == "fp32":
         return swapper(exact), None
@@ -147,9 +155,9 @@ def swapper_from_pack(
 
 
 def _details(pack: Pack) -> DonorDetails | None:
-    if _DETAILS not in pack.sha256:
+    if DETAILS not in pack.sha256:
         return None
-    return load_details(pack.path(_DETAILS), donor_latents(pack)[:, 0])
+    return load_details(pack.path(DETAILS), donor_latents(pack)[:, 0])
 
 
 def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
@@ -169,7 +177,7 @@ def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float3
         ModelMissing: the pack has none.
         ModelRejected: they are damaged.
     """
-    with np.load(pack.path("donors.npz"), allow_pickle=False) as file:
+    with np.load(pack.path(DONORS), allow_pickle=False) as file:
         latents = np.asarray(file["latents"][:count], np.float32)
         layers = len(file["mean"])
     if latents.shape[1] == layers:
