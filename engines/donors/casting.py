@@ -31,6 +31,7 @@ from engines.embedding_attributes import attributes_from_pack
 from engines.errors import ModelRejected
 from engines.stylegan.pack import MANIFEST, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model
+from engines.stylegan.warp import load_texture_frame
 from engines.whole_folder import whole_folder
 
 __all__ = ["FEWEST", "MOST", "SHEET", "Cast", "Wanted", "cast_donors"]
@@ -124,11 +125,13 @@ def cast_donors(
         raise ModelRejected(f"{network.name} is a {network.kind}, not a generator of portraits")
     pack = read_pack(bundled_pack())
     swapper, _ = swapper_from_pack(backend, pack.folder)
+    geometry = pack.path("shape.npz")
     embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
     choice = PortraitChoice(
         detector_from_model(backend, centerface_path()),
         swapper,
-        load_shape_model(pack.path("shape.npz")),
+        load_shape_model(geometry),
+        load_texture_frame(geometry),
         embedder,
         attributes_from_pack(),
         thresholds.match,
@@ -185,7 +188,7 @@ def _write_manifest(
 
 
 def _write_sheet(path: Path, taken: list[Portrait]) -> None:
-    """A sheet of all donors, to be looked at: glasses, hats and paint are not told."""
+    """A sheet of all donors, to be looked at: the checks do not tell everything."""
     side = (_SHEET_PX, _SHEET_PX)
     small = [cv2.resize(one.crop, side, interpolation=cv2.INTER_AREA) for one in taken]
     columns = min(len(small), _SHEET_COLUMNS)

@@ -1,6 +1,7 @@
 """Which portraits may become donors: one grown-up face that looks straight ahead, at rest.
 
-Glasses, hats and paint are not told; whoever makes a pack looks at it.
+Glasses, hair over the brows and hard shadows are told as a rule; paint and much else is not, and
+whoever makes a pack looks at it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from engines.alignment import (
 from engines.attribute_bins import AttributeReader
 from engines.control_reading import Painter
 from engines.detectors.detector import Detector
+from engines.donors.looks import (
+    bridge_line,
+    hidden_cheeks,
+    hidden_forehead,
+    one_sided_light,
+)
 from engines.donors.making import CROP_SIZE, READ_SIZE
+from engines.donors.textures import photographed
 from engines.embedder import FaceEmbedder
 from engines.embedding_attributes import EmbeddingAttributes
 from engines.errors import EngineFault
@@ -32,6 +40,7 @@ from engines.face_look import eyes_of
 from engines.occlusion import counted
 from engines.pictures import Picture, picture_from_bgr
 from engines.stylegan.shape import ShapeModel, canonical_from_points, mouth_gap
+from engines.stylegan.warp import TextureFrame
 from engines.swapper import DOUBT_LIMIT, Control
 from engines.types import Embedding, Face
 
@@ -45,6 +54,9 @@ Cause = Literal[
     "something in front",
     "eyes shut",
     "mouth open",
+    "glasses",
+    "hair over the brows",
+    "hard shadows",
     "a child",
     "like another donor",
 ]
@@ -63,6 +75,11 @@ _MOST_GAP: Final = 0.16
 """Between the lips, distances of the eyes. Of the bundled portraits the most have 0.15."""
 _MOST_CHILD: Final = 0.1
 """Likelihood of a child. Of the bundled portraits the most have 0.075; larger lets in teenagers."""
+_MOST_LINE: Final = 0.06
+_MOST_HIDDEN: Final = 0.2
+_MOST_UNLIKE: Final = 0.4
+_MOST_UNEVEN: Final = 0.2
+"""See `engines.donors.looks`; each is exceeded by about 2 % of the bundled portraits."""
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -87,6 +104,7 @@ class PortraitChoice:
         detector: finds faces.
         painter: reads landmarks, lids and what is in front.
         shape: tells pose and lips.
+        frame: the canonical face, on which glasses, hair and shadows are told.
         embedder: tells who look alike.
         attributes: reads bins.
         match: cosine from which two are one person; smaller refuses more.
@@ -97,6 +115,7 @@ class PortraitChoice:
         detector: Detector,
         painter: Painter,
         shape: ShapeModel,
+        frame: TextureFrame,
         embedder: FaceEmbedder,
         attributes: EmbeddingAttributes,
         match: float,
@@ -104,6 +123,7 @@ class PortraitChoice:
         self._detector = detector
         self._painter = painter
         self._shape = shape
+        self._frame = frame
         self._embedder = embedder
         self._attributes = attributes
         self._bins = AttributeReader(attributes)
@@ -130,7 +150,7 @@ class PortraitChoice:
         small = _reduced(crop)[None]
         control = self._painter.read(small, is_lit=False)
         embedding = self._embedder.embed(small)[0]
-        cause = self._unfit(control) or self._unwanted(embedding)
+        cause = self._unfit(control) or self._worn(crop, control) or self._unwanted(embedding)
         if cause is not None:
             return cause
         self._chosen.append(embedding)
@@ -164,6 +184,16 @@ class PortraitChoice:
         if control.openness is not None and control.openness[0].min() < _LEAST_OPEN:
             return "eyes shut"
         return "mouth open" if gap > _MOST_GAP else None
+
+    def _worn(self, crop: UInt8, control: Control) -> Cause | None:
+        seen = photographed(crop, control.points[0], self._frame, READ_SIZE)
+        points = self._frame.points
+        if bridge_line(seen, points) > _MOST_LINE:
+            return "glasses"
+        if hidden_forehead(seen, points) > _MOST_HIDDEN:
+            return "hair over the brows"
+        unlike, uneven = hidden_cheeks(seen, points), one_sided_light(seen, points)
+        return "hard shadows" if unlike > _MOST_UNLIKE or uneven > _MOST_UNEVEN else None
 
     def _unwanted(self, embedding: Embedding) -> Cause | None:
         age = self._attributes.shares(embedding)["age"]

@@ -19,7 +19,7 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import MESH_POINTS, POINTS
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
 
-__all__ = ["evened", "texture_of"]
+__all__ = ["evened", "photographed", "texture_of"]
 
 _BROAD: Final = 0.03
 """Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
@@ -50,10 +50,7 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> 
         frame: the canonical face.
         size: of the texture, px.
     """
-    owner = owners(frame.points, frame.triangles, size)
-    x, y = cv2.split(image_place_of_texture(points, frame, owner) * crop.shape[0] - 0.5)
-    border = cv2.BORDER_REPLICATE
-    seen = np.asarray(cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=border), np.uint8)
+    seen = photographed(crop, points, frame, size)
     skin = bare_skin(seen, frame.points)[:, :, ::-1].astype(np.float32) / np.float32(127.5) - 1
     mean = np.zeros((POINTS, 3), np.float32)
     mean[:MESH_POINTS, :2] = frame.points[:MESH_POINTS]
@@ -61,6 +58,21 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> 
     field = field_from_light(light_from_picture(skin, inside), inside)
     bare = evened((skin - field) / contrast_from_field(field), frame.points)
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
+
+
+def photographed(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> UInt8:
+    """A portrait on the canonical face as it was photographed, uint8[size, size, 3] BGR.
+
+    Args:
+        crop: uint8[S, S, 3] BGR kveil crop.
+        points: float32[POINTS, 3] of its face.
+        frame: the canonical face.
+        size: of the result, px.
+    """
+    owner = owners(frame.points, frame.triangles, size)
+    x, y = cv2.split(image_place_of_texture(points, frame, owner) * crop.shape[0] - 0.5)
+    border = cv2.BORDER_REPLICATE
+    return np.asarray(cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=border), np.uint8)
 
 
 def evened(texture: Float32, points: Float32) -> Float32:

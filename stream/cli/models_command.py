@@ -142,7 +142,7 @@ def donors(
     for name, values in cast.bins().items():
         found = Counter(values.tolist()).most_common()
         typer.echo(f"  {name}: {', '.join(f'{value} {number}' for value, number in found)}")
-    typer.echo(f"look at {out / SHEET}: glasses, hats and paint are not told")
+    typer.echo(f"look at {out / SHEET}: not every pair of glasses, fringe or shadow is told")
 
 
 def _refuse_taken(out: Path, *, overwrite: bool) -> None:

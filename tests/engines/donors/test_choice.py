@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,6 +22,7 @@ from engines.face_look import eyes_of
 from engines.stylegan.pack import bundled_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.topology import LIPS_INNER_SLICE
+from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Control, Rendered, Swapper
 from tests.engines.donors.painted import portraits
 
@@ -57,6 +60,7 @@ def choice(painter: Painter, attributes: EmbeddingAttributes | None = None) -> P
         detector_from_model(backend, centerface_path()),
         painter,
         load_shape_model(bundled_pack() / "shape.npz"),
+        load_texture_frame(bundled_pack() / "shape.npz"),
         embedder,
         attributes or attributes_from_pack(),
         thresholds.match,
@@ -138,3 +142,40 @@ def test_children_are_refused(swapper: Swapper) -> None:
     weights["age"][-1, child] += 100
     painter = choice(swapper, EmbeddingAttributes(weights, known.values))
     assert painter.judge(portraits(20)[0]) == "a child"
+
+
+def with_glasses(picture: UInt8) -> UInt8:
+    """Rims around the eyes at (141, 159) and (243, 159), and a bridge."""
+    worn = picture.copy()
+    for x in (141, 243):
+        cv2.ellipse(worn, (x, 162), (40, 32), 0, 0, 360, (30, 25, 20), 5)
+    cv2.line(worn, (181, 157), (203, 157), (30, 25, 20), 6)
+    return worn
+
+
+def with_fringe(picture: UInt8) -> UInt8:
+    worn = picture.copy()
+    worn[64:126, 90:294] = worn[64:126, 90:294] * 0.35
+    return worn
+
+
+def with_shadow(picture: UInt8) -> UInt8:
+    """On one half, the darker the lower."""
+    left = np.ones_like(picture, np.float32)
+    left[:, 192:] = np.interp(np.arange(384), [130, 200], [1.0, 0.25])[:, None, None]
+    return np.asarray(picture * cv2.GaussianBlur(left, (0, 0), 4), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("altered", "cause"),
+    [
+        (with_glasses, "glasses"),
+        (with_fringe, "hair over the brows"),
+        (with_shadow, "hard shadows"),
+    ],
+)
+def test_what_would_be_on_everybody_is_refused(
+    swapper: Swapper, altered: Callable[[UInt8], UInt8], cause: Cause
+) -> None:
+    found = [choice(swapper).judge(altered(portraits(20)[row])) for row in (3, 8)]
+    assert found == [cause, cause]
