@@ -17,10 +17,10 @@ from engines.donors.casting import Wanted, cast_donors
 from engines.donors.making import donor_entries
 from engines.errors import KveilError, ModelRejected
 from engines.stylegan.details import write_details
-from engines.stylegan.pack import MANIFEST
+from engines.stylegan.pack import MANIFEST, swapper_from_pack
 from gallery.errors import DonorPackRejected, TooFewDonors
 from stream.donors import open_donors
-from stream.engine_set import open_engines
+from stream.engine_set import open_engines, open_painter
 from stream.file_runs import run_files
 from tests.engines.donors.painted import painting_network, portraits
 from tests.engines.packs import write_pack
@@ -105,6 +105,20 @@ def test_too_few_donors_for_a_cluster_are_refused_before_a_network_is_loaded(mad
     settings = load_settings(flags={"models.donors": str(made), "privacy.k": 6})
     with pytest.raises(TooFewDonors, match="the 11 different faces"), open_engines(settings):
         pass
+
+
+def test_processes_that_draw_faces_paint_the_same_people(made: Path) -> None:
+    donors = open_donors(str(made))
+    first, _ = swapper_from_pack(OpenVino(threads=1), details=donors.details)
+    other = open_painter("openvino", "cpu", "fp32", str(made))
+    bundled = open_painter("openvino", "cpu", "fp32")
+    control = other.read(portraits(20)[0][64:320, 64:320][None])
+    latents = np.ascontiguousarray(donors.population.latents[:1])
+    wanted, made_so, without = (
+        painter.paint(control, latents).pixels for painter in (first, other, bundled)
+    )
+    assert np.abs(made_so - wanted).max() < 1
+    assert np.abs(without - wanted).mean() > 1
 
 
 def run(folder: Path, donors: Path) -> dict[str, object]:
