@@ -16,6 +16,7 @@ __all__ = [
     "Device",
     "Gallery",
     "Limits",
+    "Models",
     "Output",
     "Privacy",
     "Settings",
@@ -146,6 +147,13 @@ class Gallery(Section):
     the picture."""
 
 
+class Models(Section):
+    """What the swap takes instead of what comes with kveil."""
+
+    donors: str = ""
+    """Folder of a donor pack of `kveil models donors`; empty takes the donors that come along."""
+
+
 class Output(Section):
     """How the result is written."""
 
@@ -194,5 +202,6 @@ class Settings(Section):
     cover: Cover = Cover()
     privacy: Privacy = Privacy()
     gallery: Gallery = Gallery()
+    models: Models = Models()
     output: Output = Output()
     limits: Limits = Limits()

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from engines.embedding_attributes import EmbeddingAttributes
 from engines.types import Embedding
 
-__all__ = ["AttributeReader"]
+__all__ = ["AttributeReader", "dealt_values"]
 
 _ORDER: Final = ("gender", "tone", "age")
 """Most important first: the last is given up where too few donors fit."""
@@ -57,3 +57,18 @@ class AttributeReader:
             dealt[known] = dealt.get(known, 0.0) + share
         best = max(dealt, key=lambda name: dealt[name])
         return best if dealt[best] >= self._least else ""
+
+
+def dealt_values(model: EmbeddingAttributes) -> dict[str, frozenset[str]]:
+    """By attribute of a bin, the values that donors may have; every donor has one of each.
+
+    >>> import numpy as np
+    >>> rows = np.zeros((3, 2), np.float32)
+    >>> sorted(dealt_values(EmbeddingAttributes({"age": rows}, {"age": ("child", "old")}))["age"])
+    ['old', 'young']
+    """
+    return {
+        name: frozenset(_DEALT_AS.get(value, value) for value in model.values[name])
+        for name in _ORDER
+        if name in model.values
+    }

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +27,7 @@ from engines.stylegan.imports.checkpoints import generator_from_file
 from engines.stylegan.imports.onnx_graphs import mapping_onnx, synthesis_onnx
 from engines.stylegan.imports.reference import mapped
 from engines.stylegan.pack import FORMAT, MANIFEST
+from engines.whole_folder import whole_folder
 
 __all__ = ["Imported", "import_model", "name_from_file"]
 
@@ -238,20 +237,7 @@ def _source(folder: Path) -> tuple[str, str, str] | None:
 
 
 def _written(target: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
-    """Write beside the name and rename, so that no half pack is ever seen."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with whole_folder(target) as folder:
         for name, content in files.items():
-            (partial / name).write_bytes(content)
-        (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        partial.chmod(0o755)
-        if target.exists():
-            old = partial.with_suffix(".old")
-            target.replace(old)
-            partial.replace(target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            partial.replace(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+            (folder / name).write_bytes(content)
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")

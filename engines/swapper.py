@@ -139,7 +139,8 @@ class Swapper:
         details: what the generator leaves out of donors' textures.
 
     Raises:
-        ModelRejected: the networks' inputs or outputs have other names or shapes.
+        ModelRejected: the networks' inputs or outputs have other names or shapes, or the
+            details are of another size than the textures.
     """
 
     def __init__(
@@ -165,6 +166,8 @@ class Swapper:
         self._renderers = {self.size: renderer}
         if small is not None:
             self._renderers[_side_of(small)] = small
+        if details is not None and details.size != self.size:
+            raise ModelRejected("the donors' details are of another size; make their pack anew")
         reduced = self.sizes[0] if small is not None else None
         self._textures = Textures(generator, details, small=reduced)
 

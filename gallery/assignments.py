@@ -103,6 +103,8 @@ class GalleryReport:
         swaps_below_k: tracks that got a cluster's surrogate although k_real < k.
         swaps_in_doubt: tracks that got a surrogate of no cluster, as their person is in doubt.
         redrawn: surrogates drawn again since they happened to resemble their person.
+        of_next_bin: times that a track got a surrogate of another bin than its person's, which
+            has too few donors.
         covers: tracks or frames refused, by cause.
         merges, suspected: records merged; found to be one person too late to be merged.
         store_failures: times that the store did not answer, or could not be trusted.
@@ -130,6 +132,7 @@ class GalleryReport:
     swaps_below_k: int = 0
     swaps_in_doubt: int = 0
     redrawn: int = 0
+    of_next_bin: int = 0
     covers: dict[str, int] = field(default_factory=dict)
     merges: int = 0
     suspected: int = 0

@@ -29,7 +29,6 @@ __all__ = [
     "read_donors",
     "shared_attributes",
     "surrogate_latent",
-    "write_donors",
 ]
 
 _FORMAT = "kveil donors 1"
@@ -88,6 +87,18 @@ class DonorPopulation:
 
     def __len__(self) -> int:
         return len(self.latents)
+
+    def has(self, donor: int, wanted: Mapping[str, str]) -> bool:
+        """Whether a donor has all the wanted values. Unknown attributes are ignored.
+
+        >>> people = DonorPopulation(np.eye(2, 512)[:, None], {"age": np.array(["old", "young"])})
+        >>> people.has(0, {"age": "old"}), people.has(1, {"age": "old", "hat": "red"})
+        (True, False)
+        """
+        known = (
+            (self.attributes[name], wanted[name]) for name in wanted if name in self.attributes
+        )
+        return all(bool(values[donor] == value) for values, value in known)
 
     def matching(self, wanted: Mapping[str, str], count: int) -> Indices:
         """Donors that have the wanted values; the last are given up until `count` are left.
@@ -303,32 +314,6 @@ def shared_attributes(
         if value and len(agreeing) >= k:
             kept[name], left = value, agreeing
     return kept
-
-
-def write_donors(path: Path, population: DonorPopulation) -> None:
-    """Writes a pack: an npz file without pickles, replaced at once.
-
-    Latents are kept as float16, and once where all layers are the same.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    latents, layers = population.latents, population.latents.shape[1]
-    is_flat = all(bool((latents[:, 0] == latents[:, layer]).all()) for layer in range(1, layers))
-    arrays: dict[str, NDArray[np.generic]] = {
-        "format": np.array(_FORMAT),
-        "latents": latents[:, : 1 if is_flat else layers].astype(np.float16),
-        "mean": population.mean,
-        "alike": population.alike.astype(np.int32),
-    }
-    for name, values in population.attributes.items():
-        names, codes = np.unique(values, return_inverse=True)
-        arrays[_CODES + name] = codes.reshape(-1).astype(np.int16)
-        arrays[_NAMES + name] = names.astype(np.str_)
-    beside = path.with_name(path.name + ".new")
-    with beside.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
-    beside.replace(path)
 
 
 def read_donors(path: Path) -> DonorPopulation:

@@ -50,6 +50,8 @@ class Releaser:
         swaps_below_k: tracks that got a cluster's surrogate although k_real < k.
         swaps_in_doubt: tracks that got a surrogate of no cluster.
         redrawn: draws that were passed over.
+        of_next_bin: times that a track got a surrogate of another bin, since its own has too few
+            donors.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Releaser:
         self.swaps_below_k = 0
         self.swaps_in_doubt = 0
         self.redrawn = 0
+        self.of_next_bin = 0
         self._roster = roster
         self._ledger = ledger
         self._surrogates = Surrogates(maker)
@@ -93,6 +96,7 @@ class Releaser:
         self.swaps_below_k += k_real < settings.k
         wearer.person, wearer.cluster = record.person, record.cluster
         wearer.choices = () if settled is not None else tuple(offered[face.draw :])
+        self.of_next_bin += not self._surrogates.is_of_bin(face)
         self._wear(wearer, face, face.cluster_name, k_real)
         return None
 
@@ -113,6 +117,7 @@ class Releaser:
         self.swaps_in_doubt += 1
         self._lone_turn = face.turn + 1
         wearer.choices = tuple(draws_of(face))
+        self.of_next_bin += not self._surrogates.is_of_bin(face)
         self._wear(wearer, face, face.name, 0)
         return None
 

@@ -50,6 +50,7 @@ def gallery_report(
         swaps_below_k=releaser.swaps_below_k,
         swaps_in_doubt=releaser.swaps_in_doubt,
         redrawn=releaser.redrawn,
+        of_next_bin=releaser.of_next_bin,
         covers={cause: n for cause, n in sorted(releaser.covers.items()) if n},
         merges=roster.merges,
         suspected=ledger.suspected,

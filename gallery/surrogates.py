@@ -47,10 +47,12 @@ class Made:
         latent: (L, 512) float32.
         main: the donor that makes most of it, so that two with the same one, of whatever scope,
             are practically one face; None where it is not made of donors.
+        is_of_bin: whether that donor has all values of the bin that was asked for.
     """
 
     latent: Latent
     main: int | None = None
+    is_of_bin: bool = True
 
 
 class SurrogateMaker(Protocol):
@@ -113,7 +115,8 @@ class DonorMaker:
         card = dealt_card(
             people, keyed, number, draw=draw, at_once=places, wanted=wanted, deals=self.deals
         )
-        return Made(mixed_latent(people, keyed, number, card, self.recipe), card.main)
+        latent = mixed_latent(people, keyed, number, card, self.recipe)
+        return Made(latent, card.main, people.has(card.main, wanted))
 
     def forget(self) -> None:
         """See `SurrogateMaker.forget`."""
@@ -300,6 +303,14 @@ class Surrogates:
         """
         main = self._made(face).main
         return face.name if main is None else f"donor {main}"
+
+    def is_of_bin(self, face: Face | LoneFace) -> bool:
+        """Whether the face shows all values of its bin; donors of some bins may be too few.
+
+        Raises:
+            DonorError, GalleryError: see `latent`.
+        """
+        return self._made(face).is_of_bin
 
     def first_unworn(self, faces: Iterable[AnyFace], worn: Collection[str]) -> AnyFace | None:
         """The first face that looks like none of those that are worn; None where all do.

@@ -32,9 +32,10 @@ from engines.gpu_gate import gpu_fault
 from engines.model_trial import refuse_unbounded
 from engines.stylegan.pack import SMALL_RENDERER, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.swapper import Swapper
-from gallery.donors import DonorPopulation, read_donors
+from gallery.donors import DonorPopulation
 from stream.crew.crew import FaceCrew, crew_size, spare_memory
 from stream.crew.messages import Hello
+from stream.donors import Donors, open_donors, refuse_too_few
 from stream.finding import Plans, Scale
 from stream.fitting import Fitting
 from stream.methods import SWAP
@@ -111,8 +112,10 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
             side; live, each one is searched as fast as can be.
 
     Raises:
-        ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
+        DonorPackRejected, TooFewDonors: the donors do not fit.
+        ModelMissing, ModelRejected, BackendMissing: a network, runtime or pack is not there.
     """
+    donors = _donors_of(settings)
     wanted = settings.detection
     model = model_path(wanted.model)
     refuse_unbounded(model)
@@ -136,11 +139,11 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
         )
     ]
     swap = None
-    if settings.method == SWAP:
+    if donors is not None:
         if streams > 1:
             choice = choose_backend(*names, threads=threads)
         swap = _swap_engines(
-            choice.backend, chosen.precision, settings, choices, is_recorded=is_recorded
+            choice.backend, chosen.precision, settings, donors, choices, is_recorded=is_recorded
         )
     workers = max(_WORKERS, streams)
     try:
@@ -149,6 +152,15 @@ def open_engines(settings: Settings, *, is_recorded: bool = False) -> Iterator[E
     finally:
         if swap is not None and swap.crew is not None:
             swap.crew.close()
+
+
+def _donors_of(settings: Settings) -> Donors | None:
+    """Who faces are swapped for; None where they are only covered."""
+    if settings.method != SWAP:
+        return None
+    donors = open_donors(settings.models.donors)
+    refuse_too_few(donors.population, settings.privacy.k)
+    return donors
 
 
 def _packs_of(settings: Settings) -> list[Pack]:
@@ -167,26 +179,32 @@ def _crew(
     size = crew_size(limits.drawing_processes, cores, spare_memory())
     if size == 0:
         return None
-    hello = Hello(*names, precision)
+    donors = settings.models.donors and str(Path(settings.models.donors).expanduser().absolute())
+    hello = Hello(*names, precision, donors)
     return FaceCrew(hello, size, limits.engine_deadline_s, is_patient=is_patient)
 
 
-def open_painter(backend: BackendName, device: Device, precision: Precision) -> Swapper:
+def open_painter(
+    backend: BackendName, device: Device, precision: Precision, donors: str = ""
+) -> Swapper:
     """The networks of one more process that draws faces, on one core of the processor.
 
     Args:
         backend: as of the settings.
         device: likewise.
         precision: that of the first process's.
+        donors: folder of their pack, as of the settings.
 
     Raises:
-        ModelMissing, ModelRejected, BackendMissing: a network or runtime is not there.
+        DonorPackRejected: the donors do not fit.
+        ModelMissing, ModelRejected, BackendMissing: a network, runtime or pack is not there.
     """
     painter, _ = swapper_from_pack(
         choose_backend(backend, device, threads=1).backend,
         bundled_pack(),
         precision=precision,
         verdicts=gates_file(),
+        details=open_donors(donors).details,
     )
     return painter
 
@@ -204,13 +222,16 @@ def _swap_engines(
     backend: HardwareBackend,
     precision: Precision,
     settings: Settings,
+    donors: Donors,
     choices: list[EngineChoice],
     *,
     is_recorded: bool,
 ) -> SwapEngines:
     folder: Path = bundled_pack()
     pack = read_pack(folder)
-    painter, gate = swapper_from_pack(backend, folder, precision=precision, verdicts=gates_file())
+    painter, gate = swapper_from_pack(
+        backend, folder, precision=precision, verdicts=gates_file(), details=donors.details
+    )
     used: Precision = precision if gate is None or gate.is_passed else "fp32"
     reason = "as the detector" if gate is None else gate.told()
     choices += [
@@ -225,11 +246,10 @@ def _swap_engines(
         if f"{role}.onnx" in pack.sha256
     ]
     embedder, thresholds = embedder_from_pack(backend, settings.limits.engine_deadline_s)
-    donors = read_donors(pack.path("donors.npz"))
     mode = settings.gallery.attributes
     attributes = None if mode == "none" else AttributeReader(attributes_from_pack(), mode)
     crew = _crew(settings, settled_names(backend), used, is_patient=is_recorded)
-    return SwapEngines(painter, embedder, thresholds, donors, attributes, crew)
+    return SwapEngines(painter, embedder, thresholds, donors.population, attributes, crew)
 
 
 def _enlarged_px(native: int) -> int:

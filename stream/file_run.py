@@ -12,6 +12,7 @@ from engines.stylegan.pack import bundled_pack, read_pack
 from gallery.gallery import Gallery
 from stream.coded_track import CodedTrack
 from stream.digests import file_digest
+from stream.donors import donor_pack
 from stream.encoder_options import EncodeSettings
 from stream.engine_set import EngineSet
 from stream.file_sink import FileSink
@@ -183,7 +184,8 @@ def _note_crew(run: TrackRun, report: RunReport) -> None:
 
 def _settings_hash(settings: Settings, engines: EngineSet, key: bytes) -> str:
     """What a resumed output depends on besides its input: also donors, thresholds, versions."""
-    packs = (read_pack(folder) for folder in (bundled_pack(), bundled_pack() / "embedder"))
+    packs = [read_pack(folder) for folder in (bundled_pack(), bundled_pack() / "embedder")]
+    packs += [donor_pack(settings.models.donors)] if settings.models.donors else []
     words = [settings.model_dump_json(), repr(sorted(installed_versions().items()))]
     words += [repr(sorted(pack.sha256.items())) for pack in packs]
     words += [repr(choice) for choice in engines.choices]

@@ -205,6 +205,7 @@ class GalleryLender:
             swaps_below_k=known.swaps_below_k,
             swaps_in_doubt=known.swaps_in_doubt,
             redrawn=known.redrawn,
+            of_next_bin=known.of_next_bin,
             store_failures=known.store_failures,
         )
 

@@ -114,6 +114,8 @@ class ClusterCounts(Part):
     """Tracks whose person was in doubt, and which wear a face that belongs to no cluster."""
     redrawn: int = 0
     """Surrogates drawn again since they happened to resemble the person they were tried on."""
+    of_next_bin: int = 0
+    """Times that a track got a face of another bin, since too few donors are of its person's."""
     store_failures: int = 0
     """Times that the shared store did not answer or could not be trusted."""
 
@@ -121,7 +123,13 @@ class ClusterCounts(Part):
         """The same with what was counted after `before` alone; clusters and people as they are."""
         counted = {
             name: getattr(self, name) - getattr(before, name)
-            for name in ("swaps_below_k", "swaps_in_doubt", "redrawn", "store_failures")
+            for name in (
+                "swaps_below_k",
+                "swaps_in_doubt",
+                "redrawn",
+                "of_next_bin",
+                "store_failures",
+            )
         }
         return self.model_copy(update=counted)
 

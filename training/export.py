@@ -23,13 +23,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engines.lid_reading import HEIGHT, WIDTH
+from engines.stylegan.axes import LATENT, axes
 from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
     TEXTURE_SIZE,
     UV_SIZE,
 )
-from training.axes import LATENT, axes
 from training.checkpoint import load_full, load_small, small_of, weights_of
 from training.landmarker import SIZE, landmark_network
 from training.lids import LIDS, LidNet

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.stylegan.attributes import AttributeModel
+from engines.stylegan.axes import axes
 from training.attributes import age_band, balanced_accuracy, fit_classifier
-from training.axes import axes
 
 __all__ = ["fit_attributes", "write_attributes"]
 

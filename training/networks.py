@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.stylegan.axes import LATENT, axes
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
     CONTRAST_FLOOR,
@@ -30,7 +31,6 @@ from engines.stylegan.sizes import (
     SHAPE_CODES,
     TEXTURE_SIZE,
 )
-from training.axes import LATENT, axes
 from training.textures import LENGTH, LUMA, RGB_FROM_YCC
 
 TEXTURE_CODES: Final = 384

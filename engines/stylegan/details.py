@@ -7,6 +7,7 @@ their differences, and the weights follow from the latent itself by least square
 is no mixture of donors, such as an encoded person's, gets nothing.
 """
 
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -102,9 +103,11 @@ def load_details(path: Path, latents: Float32) -> DonorDetails:
         with np.load(path, allow_pickle=False) as file:
             stored = np.asarray(file["pictures"], np.uint8).tobytes()
             ends = np.asarray(file["ends"], np.int64)
-            size = int(file["size"])
-    except (OSError, KeyError, ValueError) as error:
+            size = int(file["size"].item())
+    except (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
         raise ModelRejected(f"{path.name} is no bank of details; restore the pack") from error
+    if ends.ndim != 1:
+        raise ModelRejected(f"{path.name} is no bank of details; restore the pack")
     starts = np.concatenate([[0], ends[:-1]])
     fits = len(ends) == len(latents) and len(ends) > 0 and int(ends[-1]) == len(stored)
     if not fits or (ends <= starts).any() or not 8 <= size <= 4096:

@@ -23,6 +23,8 @@ from engines.stylegan.warp import load_texture_frame
 from engines.swapper import Swapper
 
 __all__ = [
+    "DETAILS",
+    "DONORS",
     "SMALL_RENDERER",
     "Pack",
     "bundled_pack",
@@ -41,7 +43,8 @@ SMALL_RENDERER: Final = "small_renderer"
 _OUTLINE: Final = "outline.npz"
 """How far read outlines are off; a pack may do without, and its outlines are as they are read."""
 
-_DETAILS: Final = "details.npz"
+DONORS: Final = "donors.npz"
+DETAILS: Final = "details.npz"
 """What the generator leaves out of donors' textures; a pack may do without."""
 
 
@@ -111,6 +114,7 @@ def swapper_from_pack(
     *,
     precision: Precision = "fp32",
     verdicts: Path | None = None,
+    details: DonorDetails | None = None,
 ) -> tuple[Swapper, GateResult | None]:
     """Load the networks and the shape model of the swap; gate a reduced precision.
 
@@ -121,6 +125,7 @@ def swapper_from_pack(
             lids always runs in fp32: it is small.
         verdicts: file that keeps what the gate measured, by networks, processor and runtime; it
             is measured anew where None.
+        details: of other donors than the pack's own, whose bank is not read then.
 
     Returns:
         The swapper and, for a reduced precision, what the gate measured. Where the gate
@@ -148,7 +153,7 @@ def swapper_from_pack(
         painting.small,
         lids,
         outline,
-        _details(pack),
+        _details(pack) if details is None else details,
     )
     return swapper, result
 
@@ -200,9 +205,9 @@ def _known_result(verdicts: Path | None, key: str) -> GateResult | None:
 
 
 def _details(pack: Pack) -> DonorDetails | None:
-    if _DETAILS not in pack.sha256:
+    if DETAILS not in pack.sha256:
         return None
-    return load_details(pack.path(_DETAILS), donor_latents(pack)[:, 0])
+    return load_details(pack.path(DETAILS), donor_latents(pack)[:, 0])
 
 
 def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
@@ -222,7 +227,7 @@ def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float3
         ModelMissing: the pack has none.
         ModelRejected: they are damaged.
     """
-    with np.load(pack.path("donors.npz"), allow_pickle=False) as file:
+    with np.load(pack.path(DONORS), allow_pickle=False) as file:
         latents = np.asarray(file["latents"][:count], np.float32)
         layers = len(file["mean"])
     if latents.shape[1] == layers:

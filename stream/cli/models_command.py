@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from engines.backends.backend import Precision
+from engines.backends.backend import Backend, Precision
+from engines.backends.choice import Device
 from engines.backends.tensorrt_build import TensorrtName
-from engines.catalogue import Listed, catalogue, models_folder
+from engines.catalogue import Listed, catalogue, centerface_path, models_folder
+from engines.donors.casting import FEWEST, MOST, SHEET
+from engines.donors.mixing import MOST_MIXED
+from engines.donors.packs import is_donor_pack
 from engines.errors import BackendMissing, ModelMissing, ModelRejected
+from engines.stylegan.pack import Pack, bundled_pack, read_pack
+from stream.cli.progress import progress_for
 from stream.errors import OutputExists, UsageRefused, writing
 
 if TYPE_CHECKING:
@@ -21,6 +29,9 @@ if TYPE_CHECKING:
     from engines.verifying import Verdict
 
 __all__ = ["models_app"]
+
+_TRIES: Final = 10
+"""Portraits per donor that are painted at most where nothing else is said."""
 
 models_app = typer.Typer(help="List, import, verify and build networks.", no_args_is_help=True)
 
@@ -87,6 +98,75 @@ def import_network(
             ) from None
     verb = "imported" if done.is_new else "already imported"
     typer.echo(f"{done.name}  {verb}, {done.source}, in {done.folder}")
+
+
+@models_app.command("donors")
+def donors(
+    network: Annotated[
+        str, typer.Argument(help="Imported StyleGAN2 or StyleGAN3 of portraits, as `list` says.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the donor pack.", metavar="PACK")],
+    count: Annotated[int, typer.Option(min=FEWEST, max=MOST, help="Donors.")] = 100,
+    mix: Annotated[
+        int,
+        typer.Option(
+            min=1, max=MOST_MIXED, help="People in a mixture; more give more typical faces."
+        ),
+    ] = 2,
+    psi: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Truncation; less gives more typical faces.")
+    ] = 0.7,
+    seed: Annotated[int, typer.Option(min=0, help="Another one gives other people.")] = 0,
+    tries: Annotated[
+        int | None,
+        typer.Option(min=1, help="Portraits painted at most; 10 per donor by default."),
+    ] = None,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], typer.Option(help="Where networks run.")
+    ] = "auto",
+    overwrite: Annotated[bool, typer.Option(help="Replace another pack of that name.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    models: Folder = None,
+) -> None:
+    """Mix people of an imported network into a donor pack for `--set models.donors=PACK`."""
+    from engines.donors.casting import Wanted, cast_donors
+
+    (listed,) = _chosen([network], models)
+    _refuse_taken(out, overwrite=overwrite)
+    wanted = Wanted(count, mix, psi, seed, tries or _TRIES * count)
+    backend = _fastest(device, listed.pack)
+    with writing(out.name), progress_for(quiet) as progress:
+        progress.begin("donors", count)
+        cast = cast_donors(listed, out, wanted, backend, progress.advance)
+    typer.echo(f"{out}  {count} donors; {cast.told()}")
+    for name, values in cast.bins().items():
+        found = Counter(values.tolist()).most_common()
+        typer.echo(f"  {name}: {', '.join(f'{value} {number}' for value, number in found)}")
+    typer.echo(f"look at {out / SHEET}: not every pair of glasses, fringe or shadow is told")
+
+
+def _refuse_taken(out: Path, *, overwrite: bool) -> None:
+    """Refuses a name that something has, unless it is a donor pack that may be replaced.
+
+    Raises:
+        OutputExists: it has.
+    """
+    if not out.exists() and not out.is_symlink():
+        return
+    if not is_donor_pack(out):
+        raise OutputExists(f"{out.name} is there and no donor pack; choose another --out")
+    if not overwrite:
+        raise OutputExists(f"{out.name} is there already; choose another --out, or --overwrite it")
+
+
+def _fastest(device: Device, network: Pack) -> Backend:
+    """The fastest runtime on which the networks give what they give on the processor."""
+    from engines.backends.choice import choose_backend
+    from engines.gpu_gate import gpu_fault
+
+    packs = [read_pack(bundled_pack()), read_pack(bundled_pack() / "embedder"), network]
+    gate = partial(gpu_fault, detector=centerface_path(), packs=packs)
+    return choose_backend(device=device, gate=gate).backend
 
 
 @models_app.command("verify")

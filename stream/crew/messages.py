@@ -43,11 +43,12 @@ _ALIGNED = 64
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """First to a member: how its networks are to be opened."""
+    """First to a member: how its networks are to be opened, and the folder of the donors' pack."""
 
     backend: BackendName
     device: Device
     precision: Precision
+    donors: str = ""
 
 
 @dataclass(frozen=True, slots=True)

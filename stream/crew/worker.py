@@ -166,7 +166,9 @@ def main(descriptor: int) -> None:
     with Connection(descriptor) as socket, suppress(EOFError, OSError):
         hello = socket.recv()
         assert isinstance(hello, Hello)
-        worker = CrewWorker(open_painter(hello.backend, hello.device, hello.precision))
+        worker = CrewWorker(
+            open_painter(hello.backend, hello.device, hello.precision, hello.donors)
+        )
         socket.send(Answer(0))
         while True:
             told = socket.recv()

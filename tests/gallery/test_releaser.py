@@ -321,3 +321,17 @@ def test_face_of_no_cluster_that_cannot_be_made_or_recorded_covers(tmp_path: Pat
     assert asked(unrecorded).cause == "ledger_unavailable"
     assert check_folder(tmp_path).lone_releases == 0
     assert {here.gallery.report().swaps_in_doubt for here in (failing, unrecorded)} == {0}
+
+
+def test_faces_of_another_bin_are_counted() -> None:
+    """Five faces are needed of a bin that has one donor: others come from the next bin."""
+    latents = np.random.default_rng(0).normal(size=(30, 2, 512)).astype(np.float32)
+    ages = np.array(["old"] + ["young"] * 29)
+    maker = DonorMaker(DonorPopulation(latents, {"age": ages}))
+    here = Scene(Gallery(settings_of(), maker, MemoryStore()))
+    for human in (2, 3, 4):
+        assert here.passes(human, attributes="age=young").surrogate is not None
+    assert here.gallery.report().of_next_bin == 0
+    for human in (5, 6, 7):
+        assert here.passes(human, attributes="age=old").surrogate is not None
+    assert here.gallery.report().of_next_bin >= 2

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from engines.catalogue import centerface_path
 from engines.errors import KveilError
 from stream.cli.models_command import models_app
+from tests.engines.donors.painted import painting_network, portraits
 from tests.engines.packs import small_generator, write_pack
 from tests.engines.stylegan.imports.generators import rosinality, stylegan2
 from tests.engines.stylegan.pickle_writing import network_pickle, write_archive
@@ -195,3 +196,45 @@ def test_build_prints_what_was_built(tmp_path: Path) -> None:
     assert again.stdout.count("was there") == 2
     assert len(list((tmp_path / "engines").glob("*.engine"))) == 2
     assert_one_line(kveil(tmp_path, "build", "--capability", "9.9"), 2, "8.6")
+
+
+def test_network_that_paints_nobody_gives_no_donors(tmp_path: Path) -> None:
+    models, path, pack = tmp_path / "models", tmp_path / "faces.pkl", tmp_path / "pack"
+    path.write_bytes(network_pickle(stylegan2()))
+    assert kveil(models, "import", path).status == 0
+    made = ("donors", "faces", "--count", "9", "--out", pack, "--device", "cpu", "--quiet")
+    words = "0 of 7 portraits show one face"
+    assert_one_line(kveil(models, *made, "--tries", "7"), 5, words)
+    assert not pack.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["unknown", "--out", "pack"], 5, "no network unknown"),
+        (["centerface", "--out", "pack"], 5, "not a generator"),
+        (["centerface", "--out", "."], 4, "no donor pack"),
+    ],
+)
+def test_donors_of_anything_else_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    status: int,
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_one_line(kveil(tmp_path / "models", "donors", *words), status, told)
+    assert not list(tmp_path.iterdir())
+
+
+def test_donor_pack_is_made_told_and_not_replaced_unasked(tmp_path: Path) -> None:
+    models, pack = tmp_path / "models", tmp_path / "pack"
+    write_pack(models / "people", painting_network(portraits(20)))
+    made = ("donors", "people", "--count", "9", "--out", pack, "--device", "cpu")
+    done = kveil(models, *made)
+    assert done.status == 0, done.stderr
+    assert "9 donors" in done.stdout
+    assert "gender: " in done.stdout
+    assert (pack / "donors.jpg").is_file()
+    assert_one_line(kveil(models, *made), 4, "--overwrite")

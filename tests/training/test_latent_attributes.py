@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engines.stylegan.attributes import load_attributes
-from training.axes import axes
+from engines.stylegan.axes import axes
 from training.latent_attributes import write_attributes
 
 pytestmark = pytest.mark.unit

@@ -23,7 +23,7 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 
-__all__ = ["away_from_features", "bare_skin", "within_outline"]
+__all__ = ["away_from_features", "bare_skin", "skin_beside_features", "within_outline"]
 
 _DARKER: Final = (0.22, 0.42)
 _BRIGHTER: Final = (0.35, 0.7)
@@ -74,6 +74,19 @@ def bare_skin(texture: UInt8, points: Float32) -> UInt8:
     flat = cv2.GaussianBlur(mixed, (0, 0), sigmaX=_CHIN_BLUR * size, sigmaY=1.0)
     mixed += rise(np.asarray(rows, np.float32), *_CHIN)[..., None] * (flat - mixed)
     return np.asarray(np.clip(np.rint(mixed), 0, 255), np.uint8)
+
+
+def skin_beside_features(texture: UInt8, points: Float32) -> Float32:
+    """How surely places look like the cheeks' skin, float32[S, S] in [0, 1]; NaN on features.
+
+    Args:
+        texture: uint8[S, S, 3] BGR, as photographed.
+        points: float32[>= MESH_POINTS, 2], of the texture frame, texture units.
+    """
+    size = texture.shape[0]
+    core, rows = _features(points, size), (np.arange(size)[:, None] + 0.5) / size
+    skin = _skin(texture, core, rows, points)
+    return np.where(core > 0, np.float32(np.nan), skin)
 
 
 def away_from_features(points: Float32, size: int) -> Float32:

@@ -1,0 +1,1 @@
+"""Makes donors of portraits, and reads packs of them."""

@@ -1,0 +1,109 @@
+"""A donor's texture: what a portrait shows, without hair, background and light."""
+
+from typing import Final
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from engines.donors.skin import away_from_features, bare_skin, within_outline
+from engines.stylegan.drawing import LUMA, rise
+from engines.stylegan.light import (
+    contrast_from_field,
+    field_from_light,
+    light_from_picture,
+    softened,
+)
+from engines.stylegan.masks import oval_from_points
+from engines.stylegan.sizes import SOFT_SIZE
+from engines.stylegan.topology import MESH_POINTS, POINTS
+from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
+
+__all__ = ["evened", "photographed", "texture_of"]
+
+_BROAD: Final = 0.03
+"""Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
+_FINE: Final = 0.01
+"""Deviation of the blur within which it is a pore or a hair."""
+_GREYED: Final = 0.6
+"""Share of the colour of such patches that is taken away far from the features."""
+_MOST_GLOSS: Final = 0.22
+_MOST_SHADE: Final = 0.5
+"""How much brighter and darker than even skin such patches may be, texture units."""
+_FAR: Final = (0.03, 0.14)
+"""Distances from the features between which skin becomes calm, shares of the side."""
+_RIM: Final = (0.0, 0.07)
+"""Distances within the outline between which skin becomes plain: ears and hair begin there."""
+_CALMED: Final = 0.2
+"""Share of gloss and shade that is taken away there. More would shave the sides of beards."""
+
+Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> Float32:
+    """A portrait's texture without hair, background and light, float32[3, size, size] RGB.
+
+    Args:
+        crop: uint8[S, S, 3] BGR kveil crop.
+        points: float32[POINTS, 3] of its face.
+        frame: the canonical face.
+        size: of the texture, px.
+    """
+    seen = photographed(crop, points, frame, size)
+    skin = bare_skin(seen, frame.points)[:, :, ::-1].astype(np.float32) / np.float32(127.5) - 1
+    mean = np.zeros((POINTS, 3), np.float32)
+    mean[:MESH_POINTS, :2] = frame.points[:MESH_POINTS]
+    inside = softened(oval_from_points(mean, SOFT_SIZE), size)
+    field = field_from_light(light_from_picture(skin, inside), inside)
+    bare = evened((skin - field) / contrast_from_field(field), frame.points)
+    return np.ascontiguousarray(bare.transpose(2, 0, 1))
+
+
+def photographed(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> UInt8:
+    """A portrait on the canonical face as it was photographed, uint8[size, size, 3] BGR.
+
+    Args:
+        crop: uint8[S, S, 3] BGR kveil crop.
+        points: float32[POINTS, 3] of its face.
+        frame: the canonical face.
+        size: of the result, px.
+    """
+    owner = owners(frame.points, frame.triangles, size)
+    x, y = cv2.split(image_place_of_texture(points, frame, owner) * crop.shape[0] - 0.5)
+    border = cv2.BORDER_REPLICATE
+    return np.asarray(cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=border), np.uint8)
+
+
+def evened(texture: Float32, points: Float32) -> Float32:
+    """A texture float32[S, S, 3] in even light, around 0, with its features and its beard.
+
+    A lamp's gloss on dark skin is far brighter than the skin, and would glow in another light. What
+    is brighter or darker on one side of a face alone is light or shade of the portrait, and so is
+    what lies far from the features: it would be a blotch on another head.
+
+    Args:
+        texture: RGB, of a face that is the same on both sides of its middle.
+        points: float32[>= MESH_POINTS, 2] of the texture frame, texture units.
+    """
+    size = len(texture)
+    broad = cv2.GaussianBlur(texture, (0, 0), _BROAD * size)
+    middling = np.asarray(cv2.GaussianBlur(texture, (0, 0), _FINE * size) - broad, np.float32)
+    most = np.where(broad > 0, _MOST_GLOSS, _MOST_SHADE).astype(np.float32)
+    shared = _on_both_sides(most * np.tanh(broad / most))
+    shared = np.asarray(cv2.GaussianBlur(shared, (0, 0), _BROAD * size / 2), np.float32)
+    away = rise(away_from_features(points, size), *_FAR)[..., None]
+    grey = (shared @ LUMA[::-1])[..., None]
+    shared += _GREYED * away * (grey - shared)
+    blotches = away * (middling - _on_both_sides(middling))
+    even = texture + shared * (1 - _CALMED * away) - broad - blotches
+    inside = rise(within_outline(points, size), *_RIM)[..., None]
+    return np.asarray(even * inside, np.float32)
+
+
+def _on_both_sides(texture: Float32) -> Float32:
+    """What both sides of a texture float32[S, S, 3] have of it, the lesser of the two."""
+    mirrored = texture[:, ::-1]
+    shared = np.sign(texture) * np.minimum(np.abs(texture), np.abs(mirrored))
+    shared[texture * mirrored < 0] = 0
+    return np.asarray(shared, np.float32)

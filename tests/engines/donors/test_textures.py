@@ -1,0 +1,56 @@
+"""What a portrait shows of its lamp, hair and ears is no part of a donor."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from engines.donors.textures import evened
+from engines.stylegan.pack import bundled_pack, read_pack
+from engines.stylegan.warp import load_texture_frame
+
+pytestmark = pytest.mark.unit
+
+Float32 = npt.NDArray[np.float32]
+
+
+SIDE = 128
+
+
+def with_spot(*places: tuple[int, int], level: float = -0.6, radius: int = 8) -> Float32:
+    """A plain texture with dark spots, softened."""
+    texture = np.zeros((SIDE, SIDE, 3), np.float32)
+    for place in places:
+        cv2.circle(texture, place, radius, (level,) * 3, -1)
+    return np.asarray(cv2.GaussianBlur(texture, (0, 0), 3), np.float32)
+
+
+def even(texture: Float32) -> Float32:
+    frame = load_texture_frame(read_pack(bundled_pack()).path("shape.npz"))
+    return evened(texture, frame.points)
+
+
+def test_what_is_dark_on_one_cheek_alone_is_taken_for_shade() -> None:
+    """The planted fault: a portrait's shadow would be a blotch on another head."""
+    assert even(with_spot((36, 74)))[74, 36].min() > -0.2
+
+
+def test_what_is_dark_on_both_sides_stays_near_the_features() -> None:
+    beard = with_spot((52, 108), (SIDE - 53, 108))
+    assert even(beard)[108, [52, SIDE - 53]].max() < 0.5 * beard[108, 52].max()
+
+
+def test_features_stay_although_they_are_fine_and_on_one_side() -> None:
+    mole = np.zeros((SIDE, SIDE, 3), np.float32)
+    mole[70:72, 50:52] = -0.8
+    assert even(mole)[70:72, 50:52].max() < -0.5
+
+
+def test_ears_and_hair_at_the_outline_are_left_out() -> None:
+    ears = with_spot((4, 64), (SIDE - 5, 64))
+    ears[40:90:4, [3, 6, SIDE - 7, SIDE - 4]] = 0.9
+    made = even(ears)
+    assert np.abs(made[:, :5]).max() < 0.25
+    assert np.abs(made[:, -5:]).max() < 0.25
