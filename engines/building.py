@@ -19,7 +19,7 @@ from engines.backends.tensorrt_build import (
     engine_path,
     shape_ranges,
 )
-from engines.catalogue import Listed, networks_of
+from engines.catalogue import Listed, buildable_of
 from engines.detectors.loading import detector_from_model
 from engines.errors import EngineFault, ModelRejected
 
@@ -78,7 +78,7 @@ def built(
     """
     if listed.fault:
         raise ModelRejected(listed.fault)
-    for name in networks_of(listed):
+    for name in buildable_of(listed):
         content = loaded_network(listed, name)
         ranges = shape_ranges(content)
         for capability in capabilities:

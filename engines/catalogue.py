@@ -17,6 +17,7 @@ __all__ = [
     "CENTERFACE",
     "CENTERFACE_SHA256",
     "Listed",
+    "buildable_of",
     "catalogue",
     "centerface_path",
     "imported_detector",
@@ -170,6 +171,14 @@ def imported_detector(name: str, folder: Path | None = None) -> Path | None:
 def networks_of(listed: Listed) -> list[str]:
     """Names of its ONNX files."""
     return sorted(name for name in listed.pack.sha256 if name.endswith(".onnx"))
+
+
+def buildable_of(listed: Listed) -> list[str]:
+    """Names of the ONNX files that engines are built of.
+
+    The detector in int8 is none: it was quantised for processors, and TensorRT does not read it.
+    """
+    return [name for name in networks_of(listed) if name != _QUANTISED]
 
 
 def _listed(folder: Path, origin: Origin) -> Listed:

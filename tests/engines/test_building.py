@@ -17,7 +17,7 @@ from engines.backends.tensorrt_build import (
     tensorrt_module,
 )
 from engines.building import built, loaded_network
-from engines.catalogue import Listed, catalogue, networks_of
+from engines.catalogue import Listed, buildable_of, catalogue
 from engines.errors import BackendMissing, ModelRejected
 from engines.stylegan.imports.checkpoints import generator_from_file
 from engines.stylegan.imports.onnx_graphs import mapping_onnx, synthesis_onnx
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.unit
 HAS_RTX = util.find_spec("tensorrt_rtx") is not None
 needs_rtx = pytest.mark.skipif(not HAS_RTX, reason="needs tensorrt-rtx: pip install 'kveil[gpu]'")
 BUNDLED = [
-    (listed, name) for listed in catalogue(Path("/nonexistent")) for name in networks_of(listed)
+    (listed, name) for listed in catalogue(Path("/nonexistent")) for name in buildable_of(listed)
 ]
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "12.0", "12.1")
 PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16")
