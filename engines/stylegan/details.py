@@ -29,6 +29,15 @@ _LARGEST_RESIDUE: Final = 0.1
 """Share of a latent that may be left unexplained by donors. Larger takes encoded people for
 mixtures of donors, smaller takes rounded mixtures for strangers."""
 _QUALITY: Final = 92
+_DAMAGES: Final = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    TypeError,
+    MemoryError,
+    zipfile.BadZipFile,
+)
 
 Float32 = npt.NDArray[np.float32]
 
@@ -100,11 +109,12 @@ def load_details(path: Path, latents: Float32) -> DonorDetails:
         ModelRejected: it is damaged, or of another number of donors.
     """
     try:
+        _refuse_packed(path)
         with np.load(path, allow_pickle=False) as file:
             stored = np.asarray(file["pictures"], np.uint8).tobytes()
             ends = np.asarray(file["ends"], np.int64)
             size = int(file["size"].item())
-    except (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+    except _DAMAGES as error:
         raise ModelRejected(f"{path.name} is no bank of details; restore the pack") from error
     if ends.ndim != 1:
         raise ModelRejected(f"{path.name} is no bank of details; restore the pack")
@@ -114,6 +124,18 @@ def load_details(path: Path, latents: Float32) -> DonorDetails:
         raise ModelRejected(f"{path.name} does not fit the donors; restore the model pack")
     parts = tuple(stored[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True))
     return DonorDetails(np.asarray(latents, np.float32), parts, size)
+
+
+def _refuse_packed(path: Path) -> None:
+    """Banks are stored as they are: one that unpacks to more than it holds would fill the memory.
+
+    Raises:
+        ModelRejected: it does.
+    """
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > path.stat().st_size:
+        raise ModelRejected(f"{path.name} unpacks to more than it holds; restore the pack")
 
 
 def write_details(path: Path, differences: Float32) -> None:

@@ -102,6 +102,14 @@ def test_damaged_bank_is_refused(tmp_path: Path, fault: str) -> None:
         load_details(path, DONORS)
 
 
+def test_bank_that_unpacks_to_more_than_it_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "details.npz"
+    zeros = np.zeros(4_000_000, np.uint8)
+    np.savez_compressed(path, pictures=zeros, ends=np.array([zeros.size]), size=np.array(8))
+    with pytest.raises(ModelRejected, match="unpacks to more"):
+        load_details(path, np.eye(1, 4, dtype=np.float32))
+
+
 def test_bank_of_other_donors_is_refused(tmp_path: Path) -> None:
     bank(tmp_path)
     with pytest.raises(ModelRejected, match="does not fit"):
