@@ -11,10 +11,8 @@ swapped; int8 is what `kveil` takes of fp32, bf16 and int8. Run from the reposit
 
 from __future__ import annotations
 
-import io
 import statistics
 import sys
-import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from engines.backends.openvino import OpenVino
 from engines.catalogue import centerface_path, quantised_path
@@ -33,6 +30,7 @@ from engines.detectors.loading import detector_from_model
 from engines.detectors.multiscale import DetectionPlan, detect_picture
 from engines.pictures import Picture, picture_from_bgr
 from engines.types import Face
+from training.sources import pictures_of_archive
 
 LEAST_SCORE = 0.2
 SWAP_SCORE = 0.5
@@ -153,7 +151,7 @@ def filling(samples: list[Sample]) -> Iterator[Sample]:
 def labelled(archive: Path, scenes: int) -> Iterator[Sample]:
     """So many pictures of 1280×720 with aligned photographs of faces in rows, dimmed at random."""
     rng = np.random.default_rng(11)
-    photographs = aligned(archive, 40 * scenes)
+    photographs = pictures_of_archive(archive, 40 * scenes)
     for number in range(scenes):
         coarse = rng.integers(40, 200, (5, 9, 3), np.uint8)
         canvas = cv2.resize(coarse, (1280, 720), interpolation=cv2.INTER_CUBIC)
@@ -167,17 +165,6 @@ def labelled(archive: Path, scenes: int) -> Iterator[Sample]:
             box = np.array(FACE_IN_CROP) * side + [left, top, left, top]
             boxes.append(box.astype(np.float32))
         yield Sample("labelled", picture_from_bgr(np.asarray(canvas, np.uint8)), np.stack(boxes))
-
-
-def aligned(archive: Path, count: int) -> Iterator[NDArray[np.uint8]]:
-    """So many photographs of an archive, BGR, evenly spread."""
-    with tarfile.open(archive) as content:
-        members = [member for member in content.getmembers() if member.isfile()]
-        for place in np.linspace(0, len(members) - 1, count).astype(int):
-            file = content.extractfile(members[place])
-            assert file is not None
-            rgb = np.asarray(Image.open(io.BytesIO(file.read())).convert("RGB"), np.uint8)
-            yield np.ascontiguousarray(rgb[..., ::-1])
 
 
 def spread(path: Path, frames: int) -> Iterator[NDArray[np.uint8]]:

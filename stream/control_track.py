@@ -50,9 +50,9 @@ _REACH_S: Final = 0.14
 _FRONT_FRAMES: Final = 2
 """Frames before and after whose marks are taken together; more are calmer and blunt fingers."""
 _NOTHING: Final = np.zeros((LANDMARK_SIZE, LANDMARK_SIZE), np.float32)
-_SLACK_S: Final = 0.005
 _MOST_FRAMES: Final = 8
-"""The same where timestamps are broken."""
+"""Frames before and after it that smoothing looks at in any case: timestamps may be broken."""
+_SLACK_S: Final = 0.005
 _KEPT_FRAMES: Final = 64
 """Frames to the newest after which a look is forgotten in any case."""
 _LEAST_FITTED: Final = 4
@@ -285,12 +285,6 @@ def _is_near(look: Look, other: Look) -> bool:
     """Whether two looks are close in time, and in frames where timestamps are broken."""
     away_s, away = abs(look.time_s - other.time_s), abs(look.index - other.index)
     return away_s <= _REACH_S + _SLACK_S and away <= _MOST_FRAMES
-
-
-def _matters(look: Look, index: int, time_s: float) -> bool:
-    """Whether a look still says something of a frame, or of later ones."""
-    past_s = FOLLOWING.hold_s + FOLLOWING.bridged_s
-    return look.index >= index - 2 * _MOST_FRAMES and look.time_s >= time_s - past_s
 
 
 def _index_of(look: Look) -> int:

@@ -17,7 +17,7 @@ from typing import Final
 
 from engines.face_look import Look
 
-__all__ = ["FOLLOWING", "Following", "Stretch", "gap_around", "stretch_around"]
+__all__ = ["FOLLOWING", "Stretch", "gap_around", "stretch_around"]
 
 _SLACK_S: Final = 0.005
 
@@ -73,24 +73,21 @@ def gap_around(read: Sequence[Look], index: int) -> tuple[Look, Look] | None:
     return read[before - 1], read[after]
 
 
-def is_bridged(before: Look, after: Look, wanted: Following = FOLLOWING) -> bool:
+def _is_bridged(before: Look, after: Look) -> bool:
     """Whether the gap between two looks is short enough."""
-    return after.time_s - before.time_s <= wanted.bridged_s + _SLACK_S
+    return after.time_s - before.time_s <= FOLLOWING.bridged_s + _SLACK_S
 
 
-def stretch_around(
-    read: Sequence[Look], index: int, wanted: Following = FOLLOWING
-) -> Stretch | None:
+def stretch_around(read: Sequence[Look], index: int) -> Stretch | None:
     """The frames around one in which the face is followed; None where it is not in that one.
 
     Args:
         read: looks in which the face was read, in order.
         index: of the frame.
-        wanted: how long gaps may be.
     """
     parts: list[list[Look]] = [[look] for look in read[:1]]
     for before, after in pairwise(read):
-        if is_bridged(before, after, wanted):
+        if _is_bridged(before, after):
             parts[-1].append(after)
         else:
             parts.append([after])

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import json
 import logging
-import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +23,12 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper, version_converter
-from PIL import Image
 
 from engines.catalogue import centerface_path, quantised_path
 from engines.detectors.image_network import network_from_images
 from engines.pictures import BgrImage
 from engines.stylegan.pack import FORMAT, MANIFEST
+from training.sources import pictures_of_archive
 
 _SIZE: Final = (448, 768)
 """Height and width of the pictures that ranges are read from, px."""
@@ -284,7 +282,7 @@ def _steps(low: float, high: float, signed: object) -> dict[str, object]:
 def scenes(data: Path) -> Iterator[BgrImage]:
     """Portraits at random sizes, dimmed and noisy, on uneven backgrounds."""
     rng = np.random.default_rng(5)
-    pool = [picture for name in _PORTRAITS for picture in portraits(data / name, 40)]
+    pool = [picture for name in _PORTRAITS for picture in pictures_of_archive(data / name, 40)]
     height, width = _SIZE
     for number in range(_SCENES):
         coarse = rng.integers(
@@ -301,17 +299,6 @@ def scenes(data: Path) -> Iterator[BgrImage]:
             top, left = rng.integers(height - side), rng.integers(width - side)
             scene[top : top + side, left : left + side] = dim
         yield scene
-
-
-def portraits(archive: Path, count: int) -> Iterator[BgrImage]:
-    """So many pictures of an archive, evenly spread."""
-    with tarfile.open(archive) as content:
-        members = [member for member in content.getmembers() if member.isfile()]
-        for place in np.linspace(0, len(members) - 1, count).astype(int):
-            file = content.extractfile(members[place])
-            assert file is not None
-            rgb = np.asarray(Image.open(io.BytesIO(file.read())).convert("RGB"), np.uint8)
-            yield np.ascontiguousarray(rgb[..., ::-1])
 
 
 def frames(data: Path) -> Iterator[BgrImage]:

@@ -1,5 +1,6 @@
-"""What the table of prepared crops says of them, and portraits in a tar."""
+"""What the table of prepared crops says of them, and pictures in a tar."""
 
+import io
 import json
 import tarfile
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Final
 import cv2
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 ADULT: Final = 16
 """Years."""
@@ -20,6 +22,7 @@ _BORDER_PX: Final = 140
 """By how much portraits are enlarged, and framed: faces that fill a picture are not found."""
 
 Float32 = npt.NDArray[np.float32]
+UInt8 = npt.NDArray[np.uint8]
 
 
 def is_real_adult(data: Path) -> npt.NDArray[np.bool_]:
@@ -91,3 +94,14 @@ def framed_portrait(
     known = cv2.copyMakeBorder(own, *frame, cv2.BORDER_CONSTANT)
     wide = cv2.copyMakeBorder(image, *frame, cv2.BORDER_REPLICATE)
     return np.asarray(wide, np.uint8), np.asarray(known, np.uint8)
+
+
+def pictures_of_archive(archive: Path, count: int) -> Iterator[UInt8]:
+    """So many pictures uint8[H, W, 3] BGR of a tar, evenly spread."""
+    with tarfile.open(archive) as content:
+        members = [member for member in content.getmembers() if member.isfile()]
+        for place in np.linspace(0, len(members) - 1, count).astype(int):
+            file = content.extractfile(members[place])
+            assert file is not None
+            rgb = np.asarray(Image.open(io.BytesIO(file.read())).convert("RGB"), np.uint8)
+            yield np.ascontiguousarray(rgb[..., ::-1])

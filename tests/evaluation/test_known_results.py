@@ -13,6 +13,7 @@ from evaluation.finders import finder_from_models, largest_central
 from evaluation.folder import read_image
 from evaluation.recognisers import recognisers_from_names
 from evaluation.reproduction.ksame_tables import ad_hoc_rows, ksame_rows, orl_faces
+from tests.archives import unpack
 
 pytestmark = pytest.mark.data
 
@@ -21,12 +22,7 @@ def unpacked(archive: Path, target: Path, most: int) -> Path:
     """The first `most` pictures of an archive."""
     with tarfile.open(archive) as file:
         members = sorted((m for m in file.getmembers() if m.isfile()), key=lambda m: m.name)
-        for member in members[:most]:
-            content = file.extractfile(member)
-            assert content is not None
-            path = target / member.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read())
+        unpack(file, members[:most], target)
     return target
 
 

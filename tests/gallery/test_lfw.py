@@ -17,6 +17,7 @@ from gallery.comparison import compare
 from gallery.embedding import embedder_from_models
 from gallery.faces import FaceSet, faces_from_pictures, pictures_in_folder
 from gallery.tuning import Judge, sweep
+from tests.archives import unpack
 
 pytestmark = pytest.mark.data
 
@@ -32,12 +33,7 @@ def faces(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> FaceSe
     folder = tmp_path_factory.mktemp("lfw")
     with tarfile.open(archive) as tar:
         firsts = [m for m in tar if m.isfile() and m.name.endswith("_0001.webp")]
-        for member in firsts[:PEOPLE]:
-            content = tar.extractfile(member)
-            assert content is not None
-            path = folder / member.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read())
+        unpack(tar, firsts[:PEOPLE], folder)
     pictures = pictures_in_folder(folder, one_each=True)
     return faces_from_pictures(pictures, embedder_from_models(OpenVino(threads=2), network))
 

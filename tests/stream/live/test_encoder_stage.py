@@ -43,20 +43,6 @@ OPTIONS = EncoderOptions(fps=10, keyframe_s=60.0)
 STEP = 9000
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The codec of every encoder that is made."""
-    found: list[str] = []
-    opened = LiveEncoder._opened
-
-    def counted(self: LiveEncoder) -> object:
-        found.append(self._codec)
-        return opened(self)
-
-    monkeypatch.setattr(LiveEncoder, "_opened", counted)
-    return found
-
-
 class Stage:
     """A stage that many composites may wait for."""
 

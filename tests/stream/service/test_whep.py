@@ -12,27 +12,12 @@ from aiortc import RTCPeerConnection, RTCRtpReceiver, RTCSessionDescription
 from aiortc.mediastreams import MediaStreamTrack
 
 from config.service import Listen, Recording, ServiceSettings, StreamSpec, Webrtc
-from stream.live.live_encoder import LiveEncoder
 from tests.stream.service.served import served
 from tests.stream.service.service_bench import service_of
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(120)]
 LIVE = {"hold_s": 0.1, "slate_fps": 25.0, "slate_height": 90, "slate_width": 160}
 PICTURES = 20
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The codec of every encoder that is made."""
-    found: list[str] = []
-    opened = LiveEncoder._opened
-
-    def counted(self: LiveEncoder) -> object:
-        found.append(self._codec)
-        return opened(self)
-
-    monkeypatch.setattr(LiveEncoder, "_opened", counted)
-    return found
 
 
 async def viewed(address: str, *codecs: str) -> tuple[str, set[tuple[int, int]]]:
