@@ -4,14 +4,15 @@ Files that a run did not make, such as the donors of `training.portrait_donors`,
 """
 
 import argparse
-import hashlib
 import json
 import logging
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from engines.stylegan.pack import FORMAT, MANIFEST
+from engines.donors.making import PURPOSES
+from engines.stylegan.pack import FORMAT, MANIFEST, file_entry
 
 FILES: Final = {
     "generator.onnx": "paints a surrogate's texture at rest from its latents, 256 px RGB",
@@ -22,8 +23,7 @@ FILES: Final = {
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",
     "outline.npz": "how far read outlines are off: where a face ends",
     "shape.npz": "shape model, texture frame, relief and faces at rest",
-    "donors.npz": "synthetic people to mix surrogates from",
-    "details.npz": "what the generator leaves out of donors' textures",
+    **PURPOSES,
     "attributes.npz": "age band and gender presentation of a latent",
 }
 MOST_BYTES: Final = 16_000_000
@@ -41,12 +41,11 @@ def manifest(pack: Path, name: str, metrics: dict[str, float]) -> dict[str, obje
     files: dict[str, object] = {}
     together = 0
     for file, purpose in FILES.items():
-        content = (pack / file).read_bytes()
-        together += len(content)
-        if len(content) > MOST_BYTES:
-            raise ValueError(f"{file} has {len(content)} bytes; keep files below {MOST_BYTES}")
-        digest = hashlib.sha256(content).hexdigest()
-        files[file] = {"sha256": digest, "bytes": len(content), "purpose": purpose}
+        size = (pack / file).stat().st_size
+        together += size
+        if size > MOST_BYTES:
+            raise ValueError(f"{file} has {size} bytes; keep files below {MOST_BYTES}")
+        files[file] = file_entry(pack / file, purpose)
     if together > MOST_TOGETHER:
         raise ValueError(f"the pack has {together} bytes; keep it below {MOST_TOGETHER}")
     return {
@@ -54,11 +53,20 @@ def manifest(pack: Path, name: str, metrics: dict[str, float]) -> dict[str, obje
         "name": name,
         "licence": "Apache-2.0",
         "training_data": "UTKFace (non-commercial research), a generated-faces set, portraits of "
-        "generated people (omi, CC BY-NC-SA 4.0; SFHQ and openpeople, MIT), ORL faces (research) "
-        "and clips of public projects; see README",
+        "generated people (omi, CC BY-NC-SA 4.0; SFHQ and openpeople, MIT), ORL faces (research), "
+        "portraits of consenting people (Face Research Lab London Set, CC BY 4.0) and clips of "
+        "public projects; see README",
         "files": files,
         "metrics": metrics,
     }
+
+
+def enter(folder: Path, entries: Mapping[str, Mapping[str, object]]) -> None:
+    """Brings a manifest's entries of some files up to date."""
+    path = folder / MANIFEST
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["files"] |= entries
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -8,8 +8,6 @@ them. The arrays go into a pack's `shape.npz`.
 
 import argparse
 import csv
-import hashlib
-import json
 import logging
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
-from engines.stylegan.pack import MANIFEST, read_pack, swapper_from_pack
+from engines.stylegan.pack import file_entry, read_pack, swapper_from_pack
 from engines.stylegan.shape import ShapeModel, load_shape_model, movement_beyond_rest
 from engines.swapper import LANDMARK_SIZE, Swapper
 from training.attributes import chosen_rows, crops_of
+from training.bundle import FILES, enter
 from training.portrait_donors import portraits
 
 SHAPE: Final = "shape.npz"
@@ -121,11 +120,7 @@ def write(folder: Path, faces: Path, weights: Path) -> None:
         arrays = {name: file[name] for name in file.files}
     arrays |= movement_arrays(resting, seen)
     np.savez_compressed(weights / SHAPE, allow_pickle=False, **arrays)
-    content = json.loads((weights / MANIFEST).read_text(encoding="utf-8"))
-    written = (weights / SHAPE).read_bytes()
-    digest = hashlib.sha256(written).hexdigest()
-    content["files"][SHAPE] |= {"sha256": digest, "bytes": len(written)}
-    (weights / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    enter(weights, {SHAPE: file_entry(weights / SHAPE, FILES[SHAPE])})
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ over the brows, hard shadows or open mouths. `engines.donors` makes donors of th
 
 import argparse
 import csv
-import json
 import logging
 import tarfile
 from collections.abc import Iterator
@@ -26,7 +25,8 @@ from engines.donors.making import (
     write_donor_files,
 )
 from engines.embedder import embedder_from_pack
-from engines.stylegan.pack import MANIFEST, read_pack, swapper_from_pack
+from engines.stylegan.pack import read_pack, swapper_from_pack
+from training.bundle import enter
 
 LIST: Final = Path(__file__).with_name("donor_portraits.csv")
 _WIDE_EYES: Final = ((0.36, 0.42), (0.64, 0.42))
@@ -100,10 +100,7 @@ def write(folder: Path, weights: Path) -> None:
     embedder, thresholds = embedder_from_pack(backend, 60.0, weights / "embedder")
     alike = write_donor_files(weights, backend, pack, people, embedder, thresholds.match)
     log.info("%d pairs of %d donors look alike", alike, len(rows))
-    path = weights / MANIFEST
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["files"] |= donor_entries(weights)
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    enter(weights, donor_entries(weights))
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ gives, its texture is what the portrait shows. What the generator leaves out of 
 bank of details, so that donors are painted as they are.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,14 @@ from engines.embedder import FaceEmbedder
 from engines.stylegan.axes import LATENT, axes
 from engines.stylegan.details import load_details, write_details
 from engines.stylegan.encoder import LatentEncoder
-from engines.stylegan.pack import DETAILS, DONORS, Pack, load_role, swapper_from_pack
+from engines.stylegan.pack import (
+    DETAILS,
+    DONORS,
+    Pack,
+    file_entry,
+    load_role,
+    swapper_from_pack,
+)
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.warp import load_texture_frame
@@ -29,6 +35,7 @@ from engines.swapper import Control, Swapper
 
 __all__ = [
     "CROP_SIZE",
+    "PURPOSES",
     "READ_SIZE",
     "DonorPeople",
     "DonorReader",
@@ -47,7 +54,7 @@ _SIGNATURE: Final = 10.0
 _LEAST_CODE: Final = 0.01
 """Size of the largest code in a direction below which no network looks at it."""
 _BATCH: Final = 16
-_PURPOSES: Final = {
+PURPOSES: Final = {
     DONORS: "synthetic people to mix surrogates from",
     DETAILS: "what the generator leaves out of donors' textures",
 }
@@ -200,12 +207,7 @@ def donor_entries(folder: Path) -> dict[str, dict[str, object]]:
     Raises:
         OSError: a file is absent.
     """
-    entries: dict[str, dict[str, object]] = {}
-    for name, purpose in _PURPOSES.items():
-        held = (folder / name).read_bytes()
-        digest = hashlib.sha256(held).hexdigest()
-        entries[name] = {"sha256": digest, "bytes": len(held), "purpose": purpose}
-    return entries
+    return {name: file_entry(folder / name, purpose) for name, purpose in PURPOSES.items()}
 
 
 def _write_bank(

@@ -29,6 +29,7 @@ __all__ = [
     "Pack",
     "bundled_pack",
     "donor_latents",
+    "file_entry",
     "load_role",
     "read_pack",
     "swapper_from_pack",
@@ -77,6 +78,17 @@ class Pack:
         if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256[name]:
             raise ModelRejected(f"{name} of the pack {self.name} is damaged; reinstall kveil")
         return path
+
+
+def file_entry(path: Path, purpose: str) -> dict[str, object]:
+    """What a manifest says of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return {"sha256": digest, "bytes": len(content), "purpose": purpose}
 
 
 def bundled_pack() -> Path:
