@@ -1,8 +1,7 @@
 """A face as small as tells it from another a moment later, without any network.
 
 From one frame to the next a face hardly changes, and another face, even one as large and in the
-same light, has its hair, eyes and shade elsewhere. On a crowd 82 of 100 faces are as alike to
-themselves a frame later as `ALIKE` asks, and 3 of 1,000 to another.
+same light, has its hair, eyes and shade elsewhere.
 """
 
 from __future__ import annotations

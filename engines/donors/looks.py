@@ -39,10 +39,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def bridge_line(picture: UInt8, points: Float32) -> float:
-    """The sharpest line across the bridge of the nose, shares of the face's brightness per px.
-
-    With glasses 0.10 to 0.23, without at most 0.06 as a rule.
-    """
+    """The sharpest line across the bridge of the nose, shares of the face's brightness per px."""
     size = len(picture)
     x, y, apart = _between_eyes(points)
     half, top, bottom = (part * apart for part in _BRIDGE)
@@ -73,7 +70,7 @@ def hidden_cheeks(picture: UInt8, points: Float32) -> float:
 def one_sided_light(picture: UInt8, points: Float32) -> float:
     """How much the halves of a face differ in broad light, beyond an even slope.
 
-    A deviation, as a share of the face's brightness: of soft light 0.05 to 0.2.
+    A deviation, as a share of the face's brightness.
     """
     broad = _brightness(picture, points, _BROAD)
     there = _is_within(picture, points)
