@@ -180,7 +180,8 @@ class Live(Section):
     slate_fps: Annotated[float, Field(gt=0, le=30)] = 5.0
     """Slates per second."""
     hang_s: Seconds = 5.0
-    """Longest run of the engines before they count as hung and the slate shows."""
+    """Longest work on one picture before a fresh worker takes over, and the slate shows. A run of a
+    network that is not done in half of it costs a cover."""
     clock_jump_s: Seconds = 1.0
     """Disagreement of a camera's clock with ours that counts as a jump."""
     slate_height: Annotated[int, Field(ge=16, le=4320)] = 720
@@ -196,10 +197,9 @@ class Live(Section):
     """Ceiling of each output's bit rate."""
     keyframe_s: Seconds = 1.0
     """Seconds between key frames; smaller lets viewers in sooner and costs bits."""
-    parallel: Annotated[int, Field(ge=1, le=64)] = 2
-    """Streams that may use the engines at once; others take turns, the least served first."""
     batch_wait_ms: Annotated[float, Field(ge=0, le=100)] = 0.0
-    """How long a network waits for other streams' pictures to run them together; 0 for never."""
+    """How long a face waits for those of other streams to be run together; 0 for no longer than the
+    network is busy."""
     sheds_load: bool = True
     """Under overload: coarser detection, then rarer, then covers instead of swaps."""
     label_corner: Literal["top-left", "top-right", "bottom-left", "bottom-right"] = "bottom-left"

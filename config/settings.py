@@ -41,8 +41,8 @@ class Source(Section):
     rotation: Literal[0, 90, 180, 270] = 0
     """Degrees by which pictures must be turned clockwise to stand upright, on top of what a
     recording says of itself: for cameras that hang turned. Heads that stand upright are found
-    more surely. Recordings are tagged so, or turned where their kind has no such tag; what is
-    read over the network leaves upright. Single pictures and WHIP are not turned."""
+    more surely. Recordings are tagged so, or turned where their kind has no such tag; single
+    pictures and what comes over the network leave upright."""
 
     video_track: Annotated[int, Field(ge=1, le=99)] | Literal["default", "all"] = "default"
     """Number of the video track, from 1, without cover pictures; `default` is the one that players
@@ -109,8 +109,8 @@ class Privacy(Section):
     scope: Literal["track", "session", "camera", "forever"] = "session"
     """How long a person keeps a surrogate; wider is more useful and more linkable."""
     foreground: Literal["drawn", "hidden"] = "drawn"
-    """Draws hands and things before a face again over the synthetic one, blurred, or paints over
-    them. Drawn, a part of a face that was taken for a hand would appear blurred."""
+    """Leaves hands and things before a face in front of the synthetic one, or paints over them.
+    Left, a part of a face that was taken for a hand would show, though never eyes and brows."""
     strict: bool = False
     """Ends with status 6 when a promise could not be kept, instead of reporting it."""
     label: bool = True

@@ -8,7 +8,7 @@ full-frame colour conversion is replaced by one of the small region that changes
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
@@ -69,6 +69,9 @@ class Picture:
         matrix: which Y'CbCr matrix the yuv layouts use.
         is_full_range: luma spans all values of the bit depth (true), or 16…235 of 8 bits,
             shifted to it (false); `gray` and `bgr` always span all.
+        height: rows of the full picture, px.
+        width: columns of the full picture, px.
+        grid: step (rows, columns) to which an edited region's top left corner must align.
     """
 
     planes: tuple[Plane, ...]
@@ -76,22 +79,15 @@ class Picture:
     bit_depth: int = 8
     matrix: Matrix = "bt709"
     is_full_range: bool = False
+    height: int = field(init=False, repr=False, compare=False)
+    width: int = field(init=False, repr=False, compare=False)
+    grid: tuple[int, int] = field(init=False, repr=False, compare=False)
 
-    @property
-    def height(self) -> int:
-        """Rows of the full picture, px."""
-        return int(self.planes[0].shape[0])
-
-    @property
-    def width(self) -> int:
-        """Columns of the full picture, px."""
-        return int(self.planes[0].shape[1])
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Step (rows, columns) to which an edited region's top left corner must align."""
+    def __post_init__(self) -> None:
         down, right = _CHROMA_SHIFT[self.layout]
-        return 1 << down, 1 << right
+        object.__setattr__(self, "height", int(self.planes[0].shape[0]))
+        object.__setattr__(self, "width", int(self.planes[0].shape[1]))
+        object.__setattr__(self, "grid", (1 << down, 1 << right))
 
     @property
     def nbytes(self) -> int:
@@ -106,8 +102,9 @@ class Picture:
         """The whole picture scaled to height×width, uint8 BGR; planes are scaled first."""
         area = height < self.height and width < self.width
         how = cv2.INTER_AREA if area else cv2.INTER_LINEAR
-        scaled = [_resized(plane, height, width, how) for plane in self.planes]
-        return self._bgr_from_full_planes(self._to_8_bit(scaled))
+        return self._bgr_from_full_planes(
+            [_resized(plane, height, width, how) for plane in self.planes]
+        )
 
     @property
     def luma(self) -> Plane:
@@ -120,7 +117,7 @@ class Picture:
 
     def resized_luma(self, height: int, width: int) -> Plane:
         """`luma` scaled to height×width."""
-        return _averaged(self.luma, height, width)
+        return _resized(self.luma, height, width)
 
     def region_bgr(
         self, top: int, left: int, height: int, width: int, scaled: tuple[int, int] | None = None
@@ -134,9 +131,10 @@ class Picture:
             width: columns of the window.
             scaled: height and width of the result; planes are scaled before they are converted.
         """
-        to = scaled or (height, width)
-        planes = [_averaged(part, *to) for part in self._windows(top, left, height, width)]
-        return self._bgr_from_full_planes(self._to_8_bit(planes))
+        planes = self._windows(top, left, height, width)
+        if scaled is not None or self.grid != (1, 1):
+            planes = [_resized(part, *(scaled or (height, width))) for part in planes]
+        return self._bgr_from_full_planes(planes)
 
     def blend(
         self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
@@ -255,17 +253,19 @@ class Picture:
         return Picture(planes, self.layout, self.bit_depth, self.matrix, self.is_full_range)
 
     def _windows(self, top: int, left: int, height: int, width: int) -> list[Plane]:
-        down, right = _CHROMA_SHIFT[self.layout]
-        if top % (1 << down) or left % (1 << right):
+        down, right = self.grid
+        if top % down or left % right:
             message = f"window at ({top}, {left}) is off the chroma grid {self.grid}"
             raise ValueError(message)
         if top < 0 or left < 0 or top + height > self.height or left + width > self.width:
             message = f"window {height}×{width} at ({top}, {left}) leaves the picture"
             raise ValueError(message)
         luma = self.planes[0][top : top + height, left : left + width]
-        rows = slice(top >> down, (top + height + (1 << down) - 1) >> down)
-        columns = slice(left >> right, (left + width + (1 << right) - 1) >> right)
-        return [luma, *(plane[rows, columns] for plane in self.planes[1:])]
+        if len(self.planes) == 1:
+            return [luma]
+        rows = slice(top // down, -(-(top + height) // down))
+        columns = slice(left // right, -(-(left + width) // right))
+        return [luma, self.planes[1][rows, columns], self.planes[2][rows, columns]]
 
     @property
     def _scale(self) -> float:
@@ -274,9 +274,7 @@ class Picture:
             return ((1 << self.bit_depth) - 1) / 255
         return float(1 << (self.bit_depth - 8))
 
-    def _to_8_bit(self, planes: Sequence[Plane]) -> list[NDArray[np.uint8]]:
-        if self.bit_depth == 8:
-            return [plane.astype(np.uint8, copy=False) for plane in planes]
+    def _to_8_bit(self, planes: Sequence[Plane]) -> Sequence[Plane]:
         step = 1 / self._scale
         # Chroma lies about the middle, which is a power of two whatever the range.
         shifts = [0.0, *[128 - step * (1 << (self.bit_depth - 1))] * (len(planes) - 1)]
@@ -285,9 +283,12 @@ class Picture:
             for plane, shift in zip(planes, shifts, strict=True)
         ]
 
-    def _bgr_from_full_planes(self, planes: list[NDArray[np.uint8]]) -> BgrImage:
+    def _bgr_from_full_planes(self, planes: Sequence[Plane]) -> BgrImage:
+        if self.bit_depth != 8:
+            planes = self._to_8_bit(planes)
         if self.layout == "bgr":
-            return planes[0].copy() if planes[0].base is not None else planes[0]
+            whole = np.asarray(planes[0], np.uint8)
+            return whole.copy() if whole.base is not None else whole
         if self.layout == "gray":
             return np.asarray(cv2.cvtColor(planes[0], cv2.COLOR_GRAY2BGR), np.uint8)
         matrix = _bgr_from_yuv(self.matrix, self.is_full_range)
@@ -322,15 +323,13 @@ def _apart(layer: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.
     return patch, np.asarray(cv2.extractChannel(layer, 3), np.float32)
 
 
-def _averaged(plane: Plane, height: int, width: int) -> Plane:
-    """Averages a plane down, or interpolates a coarser one."""
-    is_finer = plane.shape[0] > height and plane.shape[1] > width
-    return _resized(plane, height, width, cv2.INTER_AREA if is_finer else cv2.INTER_LINEAR)
-
-
-def _resized(plane: Plane, height: int, width: int, how: int) -> Plane:
-    if plane.shape[:2] == (height, width):
+def _resized(plane: Plane, height: int, width: int, how: int | None = None) -> Plane:
+    """Scales a plane; where it is not said how, averages it down, or interpolates a coarser one."""
+    rows, columns = plane.shape[:2]
+    if (rows, columns) == (height, width):
         return plane
+    if how is None:
+        how = cv2.INTER_AREA if rows > height and columns > width else cv2.INTER_LINEAR
     scaled = cv2.resize(plane, (width, height), interpolation=how)
     if plane.dtype == np.uint8:
         return scaled.astype(np.uint8, copy=False)

@@ -1,8 +1,8 @@
 """What flows between the rooms: frozen, slotted, typed arrays.
 
-`Frame` → `Face` → `Track` → `Surrogate` → `Composite` (the last is in `engines.compositor`,
-which alone can make one). Coordinates are pixels of the full frame, x to the right, y down,
-the centre of the first pixel at (0.5, 0.5).
+`Frame` → `Face` → `Track` → `Surrogate` → `Composite` (the last is in
+`engines.blending.compositor`, which alone can make one). Coordinates are pixels of the full frame,
+x to the right, y down, the centre of the first pixel at (0.5, 0.5).
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class TrackState(Enum):
     FILLED = "filled"
     """Interpolated between two detections of the same track."""
     EXTENDED = "extended"
-    """Extrapolated before the first or after the last detection."""
+    """Extrapolated before the first or after the last detection; also in a long gap of a track that
+    was never clearly found."""
     DOUBTFUL = "doubtful"
     """Possibly another person than before: cover, never carry a surrogate over."""
 

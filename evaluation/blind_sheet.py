@@ -19,13 +19,22 @@ import numpy as np
 from engines.pictures import BgrImage
 from engines.types import Face
 from evaluation.chains import LONGEST_GAP, ChainLinker
-from evaluation.clips import FramePair
+from evaluation.clips import FramePair, paired
 from evaluation.errors import LabelsUnreadable, TooFewPeople
 from evaluation.exposure import FaceFinder
 from evaluation.metrics.intervals import Proportion, clustered, wilson
 from evaluation.painted_area import is_swapped, window_around
 
-__all__ = ["Head", "Scores", "chosen_heads", "heads_of_clip", "pages", "read_key", "scored"]
+__all__ = [
+    "Head",
+    "Scores",
+    "chosen_heads",
+    "heads_of_clip",
+    "heads_of_clips",
+    "pages",
+    "read_key",
+    "scored",
+]
 __all__ += ["write_key"]
 
 _HEAD_OVER_BOX: Final = 1.3
@@ -95,6 +104,20 @@ def heads_of_clip(
                 before, after = window.cut(pair.original), window.cut(pair.anonymized)
                 heads.append(Head(name, chain, pair.index, before.copy(), after.copy()))
     return heads
+
+
+def heads_of_clips(clips: Path, outputs: Path, finder: FaceFinder, every: int) -> list[Head]:
+    """The same of all clips of a folder that have an output of their name in another.
+
+    Raises:
+        ClipsDiffer: a clip and its output do not match.
+        FacesUnreadable: one of them is no clip.
+    """
+    return [
+        head
+        for clip in sorted(one for one in clips.iterdir() if (outputs / one.name).is_file())
+        for head in heads_of_clip(clip.name, paired(clip, outputs / clip.name), finder, every)
+    ]
 
 
 def _is_large(face: Face) -> bool:

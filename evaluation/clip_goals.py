@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from evaluation.clip_quality import QualityFigures
+from evaluation.expressions import GAZE
+from evaluation.movement import MovementBand
 
 __all__ = ["ClipGoal", "goals_of_clip", "goals_record"]
 
@@ -14,8 +16,11 @@ LEAST_REDETECTED = 0.99
 MOST_RECOGNISED = 0.005
 MOST_POSE_DEG = 5.0
 MOST_LANDMARK = 0.06
-MOST_VARIANCE = 0.016
+MOST_VARIANCE = 0.002
 MOST_WARP = 1.3
+MOST_FLICKER = 1.3
+MOST_GAZE_DEG = 8.0
+LEAST_CORRELATION = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +72,22 @@ def goals_of_clip(figures: QualityFigures) -> list[ClipGoal]:
         worst = constancy[name]
         text = f"identity variance by {name} (original {worst.original_variance:.4f})"
         goals.append(_most(text, worst.variance, MOST_VARIANCE))
-    text = f"warp error ÷ original (flicker {steady.flicker:.2f}, trembling {steady.jitter:.2f})"
+    text = f"warp error ÷ original (trembling {steady.jitter:.2f})"
     goals.append(_most(text, steady.warp_error, MOST_WARP))
+    goals.append(_most("flicker ÷ original", steady.flicker, MOST_FLICKER))
+    goals += _movement_goals(sum(figures.movement, MovementBand()))
     return [goal for goal in goals if np.isfinite(goal.measured)]
+
+
+def _movement_goals(band: MovementBand) -> list[ClipGoal]:
+    text = f"gaze error, degrees (floor {band.mean(f'{GAZE} floor'):.1f})"
+    goals = [_most(text, band.mean(GAZE), MOST_GAZE_DEG)]
+    for name in ("lids", "mouth"):
+        if name in band.following:
+            found, floor = band.following[name].correlation, band.floor[name].correlation
+            text = f"correlation of the gap of the {name} with the original's (floor {floor:.2f})"
+            goals.append(ClipGoal(text, found, LEAST_CORRELATION, found >= LEAST_CORRELATION))
+    return goals
 
 
 def goals_record(figures: QualityFigures) -> list[dict[str, object]]:

@@ -8,14 +8,14 @@ and counted apart: the other figures are those of faces that were painted anew.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture, inverse_of, kveil_from_landmarks
 from engines.errors import EngineFault
+from engines.face.alignment import crop_from_picture, inverse_of, kveil_from_landmarks
 from engines.pictures import picture_from_bgr
 from engines.types import Face
 from evaluation.chains import overlap
@@ -27,9 +27,17 @@ from evaluation.face_geometry import (
     GeometryProbe,
     head_from_landmarks,
 )
-from evaluation.followed_faces import FollowedFace, Geometry, Steadiness, geometry_of, steadiness_of
+from evaluation.followed_faces import (
+    FollowedFace,
+    Geometry,
+    Steadiness,
+    geometry_of,
+    movement_of,
+    steadiness_of,
+)
 from evaluation.metrics.flicker import identity_variance, template_spread
 from evaluation.metrics.intervals import Proportion, clustered
+from evaluation.movement import MovementBand
 from evaluation.recognisers import Recogniser
 from evaluation.under_cover import is_under_cover
 
@@ -71,6 +79,7 @@ class QualityFigures:
         constancy: by recogniser.
         geometry: pose and landmarks against the original's, with their floors.
         steadiness: flicker, motion and trembling against the original's.
+        movement: by how far heads are turned, how far faces move as their subjects do.
     """
 
     covered: Proportion
@@ -79,6 +88,7 @@ class QualityFigures:
     constancy: Mapping[str, Constancy]
     geometry: Geometry
     steadiness: Steadiness
+    movement: Sequence[MovementBand] = ()
 
     def as_dict(self) -> dict[str, object]:
         """The record for a JSON report; figures without probes are None."""
@@ -95,6 +105,7 @@ class QualityFigures:
             "warp_error_ratio": _told(steady.warp_error),
             "jitter_ratio": _told(steady.jitter),
             "faces": steady.faces,
+            "movement": [asdict(band) for band in self.movement],
             **{slot: _told(getattr(geometry, slot)) for slot in Geometry.__slots__},
         }
 
@@ -150,6 +161,7 @@ class ClipQuality:
             constancy={judge.name: self._constancy(judge.name) for judge in self.judges},
             geometry=geometry_of(faces, self.probe),
             steadiness=steadiness_of(faces, self.probe),
+            movement=movement_of(faces, self.probe),
         )
 
     def _search(self, seen: Sighting, pair: FramePair) -> None:

@@ -13,12 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from engines.detectors.detector import Detector
+from engines.detectors.detector import Detector, overlaps_of
 from engines.detectors.multiscale import DetectionPlan, detect_picture
 from engines.pictures import BgrImage, picture_from_bgr
-from engines.types import Face
+from engines.types import Box, Face
 from evaluation.finders import without_cut_copies
-from tracker.association import overlaps
 
 __all__ = ["Consensus", "ScaledFinder", "consensus", "steadied"]
 
@@ -39,10 +38,12 @@ class Consensus:
     Attributes:
         faces: those that both detectors found.
         disputed: those that one found with a good score and the other did not.
+        by_eye: boxes of those that a person took for faces, which detectors do not agree on.
     """
 
     faces: tuple[Face, ...]
     disputed: tuple[Face, ...]
+    by_eye: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +113,5 @@ def _marked(faces: Sequence[Face], others: Sequence[Face]) -> list[tuple[Face, b
         np.array([face.box_px for face in some], np.float64).reshape(-1, 4)
         for some in (faces, others)
     ]
-    best = overlaps(*boxes).max(axis=1, initial=0.0)
+    best = overlaps_of(*boxes).max(axis=1, initial=0.0)
     return [(face, value >= _SAME_FACE) for face, value in zip(faces, best.tolist(), strict=True)]

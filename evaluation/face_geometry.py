@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,12 +11,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, kveil_from_landmarks
 from engines.backends.backend import Backend, Session
+from engines.face.alignment import Similarity, kveil_from_landmarks
 from engines.types import Landmarks
 
-__all__ = ["GEOMETRY_CROP", "HEAD_CROP", "HEAD_MARGIN", "GeometryProbe", "geometry_from_models"]
-__all__ += ["head_from_landmarks", "jittered"]
+__all__ = ["GEOMETRY_CROP", "HEAD_CROP", "HEAD_MARGIN", "GeometryProbe", "PictureNetwork"]
+__all__ += ["geometry_from_models", "head_from_landmarks", "jittered"]
 
 GEOMETRY_CROP: Final = 128
 """Side of the kveil crops that the network of landmarks is shown, px."""
@@ -27,10 +27,14 @@ its side more. In closer crops of untouched faces they contradict their own answ
 mirrored face."""
 _POSE: Final = ("headpose_fsanet_1x1.onnx", "headpose_fsanet_var.onnx")
 _LANDMARKS: Final = "pfld_68.onnx"
+_MESH: Final = "mediapipe_face_landmark_468.tflite"
+_EYE: Final = "iris_landmark.tflite"
 _MOST_SHIFT: Final = 0.02
 _MOST_SCALE: Final = 0.02
 
 Crops = Sequence[NDArray[np.uint8]]
+PictureNetwork = Callable[[NDArray[np.float32]], list[NDArray[np.float32]]]
+"""Flat answers on a picture float32[1, S, S, 3] RGB in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,14 @@ class GeometryProbe:
     Attributes:
         pose: networks whose answers are averaged, 64 px in, degrees out.
         landmarks: network of 68 landmarks, 112 px in.
+        mesh: network of the face mesh, 192 px in, see `evaluation.expressions`.
+        eye: network of lids and iris of one eye, 64 px in, likewise.
     """
 
     pose: Sequence[Session] = ()
     landmarks: Session | None = None
+    mesh: PictureNetwork | None = None
+    eye: PictureNetwork | None = None
 
     def pose_deg(self, crops: Crops) -> NDArray[np.float32] | None:
         """(N, 3) yaw, pitch and roll of N head crops S×S×3 uint8 BGR."""
@@ -69,7 +77,20 @@ def geometry_from_models(backend: Backend, models: Path) -> GeometryProbe:
     pose = [backend.load(models / name) for name in _POSE if (models / name).is_file()]
     marks = models / _LANDMARKS
     landmarks = backend.load(marks) if marks.is_file() else None
-    return GeometryProbe(pose if len(pose) == len(_POSE) else (), landmarks)
+    mesh, eye = (
+        _picture_network(models / name) if (models / name).is_file() else None
+        for name in (_MESH, _EYE)
+    )
+    return GeometryProbe(pose if len(pose) == len(_POSE) else (), landmarks, mesh, eye)
+
+
+def _picture_network(path: Path) -> PictureNetwork:
+    """A network of TensorFlow Lite, which the backends do not take: it serves to judge alone."""
+    import openvino as ov
+
+    core = ov.Core()
+    network = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return lambda picture: [np.array(one, np.float32).ravel() for one in network(picture).values()]
 
 
 def head_from_landmarks(landmarks_px: Landmarks) -> Similarity:

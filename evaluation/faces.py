@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, crop_from_picture, kveil_from_landmarks, moved
+from engines.face.alignment import Similarity, crop_from_picture, kveil_from_landmarks, moved
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Landmarks
 from evaluation.recognisers import Embeddings, Recogniser

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend
-from engines.catalogue import centerface_path
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.multiscale import DetectionPlan, detect_picture
 from engines.detectors.scrfd import Scrfd
 from engines.errors import ModelMissing
+from engines.models.catalogue import centerface_path
 from engines.pictures import picture_from_bgr
 from engines.types import Face
 from evaluation.exposure import FaceFinder

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import Similarity, moved
+from engines.face.alignment import Similarity, moved
+from evaluation.expressions import expressions_of
 from evaluation.face_geometry import (
     GEOMETRY_CROP,
     HEAD_CROP,
@@ -21,8 +22,10 @@ from evaluation.face_geometry import (
 from evaluation.methods.surrogate import oval_alpha
 from evaluation.metrics.flicker import flicker_ratio, jitter_ratio, warp_error_ratio
 from evaluation.metrics.utility import landmark_error, pose_error_deg
+from evaluation.movement import MovementBand, Side, bands_of_face, bands_of_faces
 
-__all__ = ["FollowedFace", "Geometry", "Steadiness", "geometry_of", "steadiness_of"]
+__all__ = ["FollowedFace", "Geometry", "Steadiness", "geometry_of", "movement_of"]
+__all__ += ["steadiness_of"]
 
 _LEAST_RUN: Final = 5
 
@@ -122,13 +125,52 @@ def geometry_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> Geometry
         if len(read) == 4:
             poses.append(_pose_rows(*read, frames=one.frames))
         shaken = [jittered(crop, frame) for frame, crop in zip(one.frames, one.before, strict=True)]
-        sides = [one.before, one.after, [crop for crop, _ in shaken]]
-        seen = [probe.marks(crops) for crops in sides]
-        if seen[0] is not None and seen[1] is not None and seen[2] is not None:
-            back = np.stack([undo for _, undo in shaken])
-            steadied = seen[2] @ back[:, :, :2].transpose(0, 2, 1) + back[:, None, :, 2]
+        seen = _marks(one, probe, shaken)
+        if seen:
+            steadied = _undone(seen[2], shaken)
             marks.append(_mark_rows(seen[0], seen[1], steadied, one.frames))
     return Geometry(*_column_means(poses, 4), *_column_means(marks, 4))
+
+
+def movement_of(faces: Sequence[FollowedFace], probe: GeometryProbe) -> list[MovementBand]:
+    """How far faces move as their subjects do, by how far heads are turned; none unmeasured."""
+    return bands_of_faces(bands for one in faces if (bands := _bands(one, probe)))
+
+
+def _bands(one: FollowedFace, probe: GeometryProbe) -> list[MovementBand]:
+    shaken = [jittered(crop, frame) for frame, crop in zip(one.frames, one.before, strict=True)]
+    poses, seen = _poses(one, probe), _marks(one, probe, shaken)
+    if len(poses) != 4 or not seen:
+        return []
+    crops = (one.before, one.after, [crop for crop, _ in shaken])
+    original, *others = (
+        expressions_of(side, marks, probe) for side, marks in zip(crops, seen, strict=True)
+    )
+    placed = (seen[1], _undone(seen[2], shaken))
+    after, floor = (
+        Side(
+            {"pose": pose_error_deg(poses[0], pose), "landmarks": landmark_error(seen[0], marks)},
+            signals,
+        )
+        for pose, marks, signals in zip(poses[1:3], placed, others, strict=True)
+    )
+    return bands_of_face(poses[0][:, 0], original, after, floor)
+
+
+def _marks(
+    one: FollowedFace, probe: GeometryProbe, shaken: Sequence[tuple[Crop, NDArray[np.float32]]]
+) -> list[NDArray[np.float32]]:
+    """Landmarks of crops: original, anonymized, jittered. Empty without a network."""
+    sides = (one.before, one.after, [crop for crop, _ in shaken])
+    return [found for crops in sides if (found := probe.marks(crops)) is not None]
+
+
+def _undone(
+    marks: NDArray[np.float32], shaken: Sequence[tuple[Crop, NDArray[np.float32]]]
+) -> NDArray[np.float32]:
+    """Landmarks (N, 68, 2) of jittered crops where they lie in the crops themselves."""
+    back = np.stack([undo for _, undo in shaken])
+    return np.asarray(marks @ back[:, :, :2].transpose(0, 2, 1) + back[:, None, :, 2], np.float32)
 
 
 def _poses(one: FollowedFace, probe: GeometryProbe) -> list[NDArray[np.float32]]:

@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.crop_regions import middle_of_box
 from engines.pictures import BgrImage
 from engines.types import Face
+from evaluation.bare import is_bare
 from evaluation.touch import changed_pixels
 from evaluation.under_cover import is_under_cover
 
@@ -21,8 +21,6 @@ _HEAD: Final = 1.9
 """Side of the window over the size of the face's box: paint may reach over the box."""
 _CLOSED: Final = 0.12
 """Gaps up to this share of the face's size, where paint happens to have the old colour."""
-_BARE: Final = 0.5
-"""Share of the central half of a face that must have changed, else it is bare."""
 _NOISE_PX: Final = 3
 
 Mask = NDArray[np.bool_]
@@ -72,16 +70,15 @@ def window_around(face: Face, height: int, width: int, factor: float = _HEAD) ->
 
 
 def is_swapped(original: BgrImage, anonymized: BgrImage, face: Face) -> bool:
-    """Whether the middle of a face changed and shows no cover.
+    """Whether the middle of a face is another's and shows no cover.
 
     Args:
         original: H×W×3 uint8 BGR.
         anonymized: H×W×3 uint8 BGR, the same place.
         face: as found in the original, in these pixels.
     """
-    rows, columns = middle_of_box(face.box_px, *original.shape[:2])
-    changed = changed_pixels(original[rows, columns], anonymized[rows, columns])
-    return bool(changed.mean() >= _BARE) and not is_under_cover(anonymized, face)
+    is_left = is_bare(original, anonymized, face.box_px)
+    return not is_left and not is_under_cover(anonymized, face)
 
 
 def painted_area(original: BgrImage, anonymized: BgrImage, face: Face) -> Mask:

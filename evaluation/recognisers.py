@@ -25,8 +25,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import arcface_from_landmarks, crop_from_picture, kveil_from_landmarks
 from engines.backends.backend import Backend, Session
+from engines.face.alignment import arcface_from_landmarks, crop_from_picture, kveil_from_landmarks
 from engines.pictures import picture_from_bgr
 from engines.types import Landmarks
 from evaluation.errors import RecogniserRejected

@@ -15,8 +15,8 @@ from typing import Final
 import cv2
 import numpy as np
 
-from engines.covering import cover_faces
-from engines.covers import DEFAULT_MARGIN, cover_named
+from engines.blending.covering import cover_faces
+from engines.blending.covers import DEFAULT_MARGIN, cover_named
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Box, Face, Track, TrackState
 from evaluation.recognisers import Embeddings, Recogniser

@@ -14,12 +14,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.detectors.detector import overlaps_of
 from engines.pictures import BgrImage
-from engines.types import Face
+from engines.types import Box, Face
 from evaluation.bare import is_bare
 from evaluation.consensus import Consensus
+from evaluation.false_tracks import FalseKind, FalseTracks, resized
 from evaluation.under_cover import is_under_cover
-from tracker.association import overlaps
 
 __all__ = ["Fate", "Touch", "TouchMeter", "changed_pixels"]
 
@@ -38,11 +39,13 @@ _THIN_PX: Final = 5
 """Width up to which a changed place is a rim or noise, and no place of its own."""
 _ON_FACE: Final = 0.2
 """Share of a changed place on true faces from which it belongs to one."""
-_SAME_PLACE: Final = 0.1
+_HEAD: Final = 2.0
+"""Size of a head with what is around it, over that of its face's box."""
+_SPECK: Final = 0.1
+"""Area of a changed place beside a face, over its box, up to which it is part of what was done to
+that head: of a cover in the dark only what was bright counts as changed. It is needless still."""
 _SAME_FACE: Final = 0.3
-"""Intersection over union from which two changed places, two finds, are one."""
-_REMEMBERED_S: Final = 0.3
-"""Time for which a false track may be interrupted."""
+"""Intersection over union from which two finds are one."""
 
 
 @dataclass(slots=True)
@@ -52,7 +55,8 @@ class Touch:
     Attributes:
         pixels: pixels of all frames.
         needless: pixels changed outside what belongs to faces.
-        false_tracks: places on no face that were changed, each counted once over its time.
+        false_kinds: places on no face that were changed, each counted once over its time, by
+            where they lie.
         seconds: length.
         fates: what became of the true faces of at least 40 px, by fate.
         bare: true faces of at least 16 px left as they were.
@@ -62,7 +66,7 @@ class Touch:
 
     pixels: int = 0
     needless: int = 0
-    false_tracks: int = 0
+    false_kinds: dict[FalseKind, int] = field(default_factory=dict)
     seconds: float = 0.0
     fates: dict[Fate, int] = field(default_factory=lambda: {"swapped": 0, "covered": 0, "bare": 0})
     bare: int = 0
@@ -75,6 +79,11 @@ class Touch:
         return self.needless / max(self.pixels, 1)
 
     @property
+    def false_tracks(self) -> int:
+        """Tracks on no face."""
+        return sum(self.false_kinds.values())
+
+    @property
     def false_tracks_a_minute(self) -> float:
         """Tracks on no face a minute."""
         return 60 * self.false_tracks / max(self.seconds, 1e-9)
@@ -83,12 +92,6 @@ class Touch:
     def swapped_share(self) -> float:
         """Share of the true faces of at least 40 px that were swapped, 0 to 1."""
         return self.fates["swapped"] / max(sum(self.fates.values()), 1)
-
-
-@dataclass(slots=True)
-class _FalseTrack:
-    box_px: NDArray[np.float64]
-    last_s: float
 
 
 class TouchMeter:
@@ -103,7 +106,7 @@ class TouchMeter:
         self.touch = Touch()
         self._swap_px = swap_px
         self._least_px = least_px
-        self._tracks: list[_FalseTrack] = []
+        self._false = FalseTracks()
 
     def add(
         self,
@@ -123,13 +126,16 @@ class TouchMeter:
             time_s: its time.
         """
         changed = changed_pixels(original, anonymized)
-        near = _near(true.faces + true.disputed, changed.shape)
+        faces = [*(face.box_px for face in true.faces + true.disputed), *true.by_eye]
+        near = _near(faces, changed.shape)
         self.touch.pixels += changed.size
         self.touch.needless += int((changed & ~near).sum())
         self.touch.seconds = max(self.touch.seconds, time_s)
         self.touch.disputed += len(true.disputed)
-        for box in _spots(changed, near):
-            self._follow(box, time_s)
+        spots = _spots(changed, near)
+        own = [spot for spot in spots if not any(_is_speck(spot, face) for face in faces)]
+        self._false.add(own, faces, time_s)
+        self.touch.false_kinds = self._false.kinds()
         for face in true.faces:
             self._judge(face, original, anonymized, found_again)
 
@@ -146,19 +152,10 @@ class TouchMeter:
             return
         boxes = np.array([one.box_px for one in found_again], np.float64).reshape(-1, 4)
         own = face.box_px[None].astype(np.float64)
-        is_found = bool((overlaps(own, boxes) >= _SAME_FACE).any())
+        is_found = bool((overlaps_of(own, boxes) >= _SAME_FACE).any())
         # Detectors take a plain cover on shoulders for a head at times.
         is_swapped = is_found and not is_under_cover(anonymized, face)
         self.touch.fates["bare" if is_left else "swapped" if is_swapped else "covered"] += 1
-
-    def _follow(self, box: NDArray[np.float64], time_s: float) -> None:
-        self._tracks = [one for one in self._tracks if time_s - one.last_s <= _REMEMBERED_S]
-        for track in self._tracks:
-            if overlaps(track.box_px[None], box[None])[0, 0] >= _SAME_PLACE:
-                track.box_px, track.last_s = box, time_s
-                return
-        self._tracks.append(_FalseTrack(box, time_s))
-        self.touch.false_tracks += 1
 
 
 def changed_pixels(original: BgrImage, anonymized: BgrImage) -> Mask:
@@ -190,17 +187,19 @@ def _spots(changed: Mask, near: Mask) -> Iterable[NDArray[np.float64]]:
             yield np.array([left, top, left + width, top + height], np.float64)
 
 
-def _near(faces: Sequence[Face], shape: tuple[int, ...]) -> Mask:
+def _is_speck(spot: NDArray[np.float64], face: Box) -> bool:
+    """Whether a changed place is a small part of what lies around a face."""
+    middle, head = (spot[:2] + spot[2:]) / 2, resized(face.astype(np.float64), _HEAD)
+    is_inside = bool((head[:2] < middle).all() and (middle < head[2:]).all())
+    areas = [float(np.prod(box[2:] - box[:2])) for box in (spot, face)]
+    return is_inside and areas[0] <= _SPECK * areas[1]
+
+
+def _near(boxes: Sequence[Box], shape: tuple[int, ...]) -> Mask:
     near = np.zeros(shape, np.bool_)
-    for face in faces:
-        near[_slices(_resized(face, _AROUND), shape)] = True
+    for box in boxes:
+        near[_slices(resized(box.astype(np.float64), _AROUND), shape)] = True
     return near
-
-
-def _resized(face: Face, factor: float) -> NDArray[np.float64]:
-    box = face.box_px.astype(np.float64)
-    middle, half = (box[:2] + box[2:]) / 2, (box[2:] - box[:2]) / 2 * factor
-    return np.concatenate([middle - half, middle + half])
 
 
 def _slices(box: NDArray[np.float64], shape: tuple[int, ...]) -> tuple[slice, slice]:

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.covers import DEFAULT_COVER
-from engines.crop_regions import middle_of_box
+from engines.blending.covers import DEFAULT_COVER
+from engines.face.crop_regions import middle_of_box
 from engines.types import Face
 
 __all__ = ["is_under_cover"]

@@ -138,8 +138,8 @@ class DonorRecipe:
         ValueError: a share outside its range.
     """
 
-    accent: float = 0.15
-    accent_again: float = 0.35
+    accent: float = 0.05
+    accent_again: float = 0.45
 
     def __post_init__(self) -> None:
         if (

@@ -9,24 +9,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import (
+from engines.backends.backend import Backend, Session
+from engines.detectors.detector import Detector
+from engines.detectors.loading import detector_from_model
+from engines.face.alignment import (
     ARCFACE_SIZE,
     arcface_from_landmarks,
     crop_from_picture,
     kveil_from_landmarks,
 )
-from engines.backends.backend import Backend, Session
-from engines.catalogue import centerface_path
-from engines.detectors.detector import Detector
-from engines.detectors.loading import detector_from_model
-from engines.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
+from engines.face.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
+from engines.models.catalogue import centerface_path
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face
 
 __all__ = ["ArcFaceEmbedder", "KveilEmbedder", "bundled_embedder", "embedder_from_models"]
 
 _CROP_PX = 128
-_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def bundled_embedder(backend: Backend) -> tuple[KveilEmbedder, PersonThresholds]
         ModelMissing: one of the networks is absent.
         ModelRejected: one of them cannot be used.
     """
-    embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
+    embedder, thresholds = embedder_from_pack(backend)
     detector = detector_from_model(backend, centerface_path())
     return KveilEmbedder(detector, embedder), thresholds
 

@@ -5,7 +5,7 @@ embedding per record in an HNSW graph (Malkov and Yashunin 2018; usearch), so th
 about log n, and says who is known, who is perhaps known, and who is new.
 
 The graph is approximate: it can miss a known person, who is then enrolled a second time.
-`python -m gallery.bench` prints how often.
+`python -m benchmarks.gallery` prints how often.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from pathlib import Path
 import cv2
 
 from engines.errors import KveilError
-from evaluation.blind_sheet import Head, chosen_heads, heads_of_clip, pages, scored, write_key
-from evaluation.clips import paired
+from evaluation.blind_sheet import Head, chosen_heads, heads_of_clips, pages, scored, write_key
 from evaluation.recognisers import models_folder
 from scripts.measure_picture import yunet_finder
 
@@ -47,9 +46,7 @@ def make_sheet(chosen: argparse.Namespace) -> None:
     """Writes the pages and the key."""
     clips, outputs, sheet, key = chosen.paths
     finder = yunet_finder(chosen.models or models_folder())
-    found: list[Head] = []
-    for clip in sorted(one for one in clips.iterdir() if (outputs / one.name).is_file()):
-        found += heads_of_clip(clip.name, paired(clip, outputs / clip.name), finder, chosen.every)
+    found = heads_of_clips(clips, outputs, finder, chosen.every)
     heads = chosen_heads(found, chosen.heads, chosen.seed)
     write_pages(sheet, heads, chosen.page)
     write_key(key, heads)

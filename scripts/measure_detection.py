@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path, quantised_path
 from engines.detectors.detector import Detector, areas_of, overlaps_of
 from engines.detectors.loading import detector_from_model
 from engines.detectors.multiscale import DetectionPlan, detect_picture
+from engines.models.catalogue import centerface_path, quantised_path
 from engines.pictures import Picture, picture_from_bgr
 from engines.types import Face
 from training.sources import pictures_of_archive

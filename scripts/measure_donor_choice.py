@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
 from engines.detectors.loading import detector_from_model
 from engines.donors.choice import Portrait, PortraitChoice
-from engines.embedder import embedder_from_pack
-from engines.embedding_attributes import attributes_from_pack
+from engines.face.embedder import embedder_from_pack
+from engines.face.embedding_attributes import attributes_from_pack
+from engines.models.catalogue import centerface_path
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
@@ -54,7 +54,7 @@ def bundled_choice() -> PortraitChoice:
         swapper_from_pack(backend)[0],
         load_shape_model(geometry),
         load_texture_frame(geometry),
-        embedder_from_pack(backend, 60.0)[0],
+        embedder_from_pack(backend)[0],
         attributes_from_pack(),
         _NOBODY_ALIKE,
     )

@@ -2,10 +2,10 @@
 """How well trying on small tells what is shown: `scripts/measure_fitting.py TAR`.
 
 TAR holds portraits. Each is laid into a frame at a size of its own, and the draws that a gallery
-could deal to its bin are measured twice: as `engines.trying_on` paints them, and as
-`stream.face_drawing` paints what is shown, in full. Told are how far the cosines differ, how often
-both choose the same draw, how much the chosen ones resemble their people when painted in full, and
-what a draw costs this thread, its texture being known.
+could deal to its bin are measured twice: as `engines.face.trying_on` paints them, and as
+`stream.swap.face_drawing` paints what is shown, in full. Told are how far the cosines differ, how
+often both choose the same draw, how much the chosen ones resemble their people when painted in
+full, and what a draw costs this thread, its texture being known.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.scenes import coded_picture, largest_face
 from config.settings import Settings
-from engines.alignment import crop_from_picture, kveil_from_landmarks
-from engines.compositor import compose
-from engines.control_reading import ControlReader
+from engines.blending.compositor import compose
 from engines.detectors.detector import Detector
-from engines.embedder import PersonThresholds
 from engines.errors import EngineFault
+from engines.face.alignment import crop_from_picture, kveil_from_landmarks
+from engines.face.control_reading import ControlReader
+from engines.face.embedder import PersonThresholds
+from engines.face.trying_on import TRIED_SIZE, subject_from_frame, tried_on
 from engines.pictures import BgrImage
-from engines.trying_on import TRIED_SIZE, subject_from_frame, tried_on
 from engines.types import Frame, Track, TrackState
 from gallery.draws import DRAWS
-from stream.bench_scenes import coded_picture, largest_face
-from stream.engine_set import SwapEngines, open_engines
-from stream.face_drawing import FaceDrawer, Wearing
-from stream.fitting import choice_of
-from stream.methods import SWAP
+from stream.pipeline.engine_set import SwapEngines, open_engines
+from stream.pipeline.methods import SWAP
+from stream.swap.face_drawing import FaceDrawer, Wearing
+from stream.swap.fitting import choice_of
 
 Float32 = NDArray[np.float32]
 _FRAME: Final = (720, 1280)

@@ -28,19 +28,19 @@ from numpy.typing import NDArray
 
 from config.settings import Settings, Tracking
 from engines.backends.choice import choose_backend
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.detectors.multiscale import detect_picture
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face, Frame
 from evaluation.clips import FramePair
 from evaluation.exposure import FaceFinder, Sighting, measure_exposure, size_label
 from evaluation.finders import finder_from_models
-from stream.engine_set import EngineSet, open_engines
 from stream.live.counters import Counters
 from stream.live.live_anonymizer import LiveAnonymizers
 from stream.live.overload import Effort
-from stream.planes import picture_format, picture_from_frame
-from stream.replacement import CoverEveryFace
+from stream.media.planes import picture_format, picture_from_frame
+from stream.pipeline.engine_set import EngineSet, open_engines
+from stream.pipeline.replacement import CoverEveryFace
 
 
 def main() -> int:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.openvino import OpenVino
-from engines.occlusion import MOST_HIDDEN, counted
+from engines.blending.occlusion import MOST_HIDDEN, counted
+from engines.face.swapper import Control, Rendered, Swapper
 from engines.stylegan.masks import oval_from_points
-from engines.swapper import Control, Rendered, Swapper
 from evaluation.attacks.attack import Judge, Subjects
 from evaluation.faces import Faces, crop_window
 from evaluation.finders import finder_from_models
@@ -135,7 +135,7 @@ def free_faces(swapper: Swapper, faces: Faces) -> str:
         control = swapper.read(image[None])
         if control.occlusion is None:
             return "this pack does not tell what is in front of faces"
-        shares.append(counted(control.occlusion[0], control.points[0])[1])
+        shares.append(counted(control.occlusion[0], control.points[0], image).share)
     found = np.array(shares)
     return (
         f"Of {len(found)} faces as they are something is marked on {np.mean(found > 0):.1%}, a "

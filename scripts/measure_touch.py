@@ -6,7 +6,8 @@
 CLIPS holds original clips. WORK gets the anonymized ones and what two detectors that the product
 does not use found in the originals; whatever is there is not made again. True faces are those
 on which both agree. Finds of one alone are kept as pictures in WORK, for somebody to look at,
-and count neither way.
+and count neither way; nor do the faces of `docs/settled_faces.toml`, at which somebody has looked.
+A second table says where false tracks lie and why faces change between surrogate and cover.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import argparse
 import hashlib
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -30,11 +32,14 @@ from engines.types import Face
 from evaluation.clips import decoded, paired
 from evaluation.consensus import Consensus, ScaledFinder, consensus, steadied
 from evaluation.exposure import FaceFinder
+from evaluation.false_tracks import FalseKind
 from evaluation.finding_cache import CachedFinder
 from evaluation.recognisers import models_folder
+from evaluation.settled_faces import boxes_at, read_settled_faces
 from evaluation.touch import Touch, TouchMeter
-from stream.report import RunReport
+from stream.files.report import RunReport
 
+SETTLED = Path(__file__).parents[1] / "docs" / "settled_faces.toml"
 NETWORKS = ("scrfd_500m_bnkps.onnx", "face_detection_yunet_2026may.onnx")
 _INPUT_PX = 640
 _CLEAR = 0.5
@@ -43,6 +48,10 @@ _MOST_CROPS = 120
 _HEAD = (
     "| clip | needless pixels % | false tracks / min | swapped ≥ 40 px % | switches / 10 s "
     "| bare ≥ 16 px | faces | disputed |\n|---|---|---|---|---|---|---|---|"
+)
+_HEAD_OF_CAUSES = (
+    "| clip | false tracks beside a face | before or after one | elsewhere "
+    "| switches, by why the face was covered |\n|---|---|---|---|---|"
 )
 
 
@@ -88,11 +97,14 @@ def main() -> int:
     scaled = scaled_finders(chosen.models or models_folder())
     clips = sorted(clip for clip in chosen.clips.iterdir() if clip.is_file())
     print(_HEAD)
+    causes = []
     for clip in clips:
         if not chosen.only or clip.name in chosen.only:
             touch = measured(clip, scaled, chosen)
             run = RunReport.model_validate_json(run_of(clip, chosen).read_text())
             print(row(clip.name, touch, switches_per_10_s(run, touch.seconds)), flush=True)
+            causes.append(row_of_causes(clip.name, touch, run))
+    print("\n".join(["", _HEAD_OF_CAUSES, *causes]))
     return 0
 
 
@@ -132,11 +144,12 @@ def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namesp
     )
     judges = Judges((first, second), [])
     true = judges.true_faces(clip, chosen.every)
-    meter = TouchMeter()
+    meter, settled = TouchMeter(), read_settled_faces(SETTLED)
     for pair in paired(clip, target):
         if pair.index % chosen.every == 0:
             again = judges.found_again(pair.anonymized)
-            faces = true[pair.index // chosen.every]
+            by_eye = tuple(boxes_at(settled, clip.name, pair.index))
+            faces = replace(true[pair.index // chosen.every], by_eye=by_eye)
             time_s = pair.time_s if pair.time_s is not None else pair.index / 25
             meter.add(pair.original, pair.anonymized, faces, again, time_s)
     for cached in (first, second):
@@ -170,6 +183,14 @@ def row(name: str, touch: Touch, switches: float) -> str:
         f"| {100 * touch.swapped_share:.0f} | {switches:.1f} | {touch.bare} | {touch.faces} "
         f"| {touch.disputed} |"
     )
+
+
+def row_of_causes(name: str, touch: Touch, run: RunReport) -> str:
+    """One line of the table of causes: how many, not how often."""
+    kinds: list[FalseKind] = ["beside", "before or after", "nothing"]
+    places = " | ".join(str(touch.false_kinds.get(kind, 0)) for kind in kinds)
+    causes = Counter(run.faces.switches_by_cause).most_common()
+    return f"| {name} | {places} | {', '.join(f'{cause} {n}' for cause, n in causes) or '–'} |"
 
 
 if __name__ == "__main__":

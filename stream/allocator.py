@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-__all__ = ["keep_memory_flat", "keep_memory_warm"]
+__all__ = ["give_memory_back", "keep_memory_flat", "keep_memory_warm"]
 
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
@@ -48,7 +48,7 @@ def keep_memory_flat() -> bool:
     By default glibc keeps an arena per thread and, once pictures have been freed, takes later
     ones from these arenas too, where they leave holes: the resident size of a service then
     creeps up with every stream that is restarted, although nothing leaks. Fresh pages cost
-    time, so what is smaller than a mebibyte stays; `python -m stream.live.soak --method swap`
+    time, so what is smaller than a mebibyte stays; `python -m benchmarks.soak --method swap`
     says whether anything grows (with blocks of 4 MiB it was 5 MB in ten minutes, 1 allowed).
 
     Returns:
@@ -58,6 +58,25 @@ def keep_memory_flat() -> bool:
     True
     """
     return _are_taken(_FLAT)
+
+
+def give_memory_back() -> bool:
+    """Gives the system what is free in the heap at this moment.
+
+    Reading and compiling networks needs much that nobody needs afterwards.
+
+    Returns:
+        Whether the C library can; others than glibc cannot.
+
+    >>> isinstance(give_memory_back(), bool)
+    True
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return False
+    trim(0)
+    return True
 
 
 def _are_taken(settings: tuple[tuple[int, int], ...]) -> bool:

@@ -13,13 +13,13 @@ import psutil
 
 from engines.backends.choice import choose_backend, settled_names
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
 from engines.detectors.loading import layout_of
 from engines.errors import KveilError
-from engines.gpu_gate import gpu_fault
-from stream.encoders import hardware_encoders
+from engines.models.catalogue import centerface_path
+from engines.models.gpu_gate import gpu_fault
+from stream.files.report import installed_versions
+from stream.media.writing.encoders import hardware_encoders
 from stream.network_speeds import network_speeds
-from stream.report import installed_versions
 
 __all__ = ["Diagnosis", "diagnose"]
 

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from stream.errors import reading
-from stream.inputs import opened_file
+from stream.media.reading.inputs import opened_file
 
 __all__ = ["file_digest"]
 

@@ -141,7 +141,9 @@ def reading(name: str) -> Iterator[None]:
     except KveilError:
         raise
     except _foreign() as error:
-        advice = "it is damaged, or no file of that kind" if _is_damage(error) else _advice(error)
+        advice = (
+            "it is damaged, or of a kind that is not read" if _is_damage(error) else _advice(error)
+        )
         message = f"cannot read {name}: {advice}"
         raise InputUnreadable(message) from error
 

@@ -12,15 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from engines.backends.backend import Precision
+from engines.backends.backend import Precision, Session, Tensor
 from engines.backends.choice import Choice, choose_detector
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path, quantised_twin
 from engines.detectors.loading import detector_from_model
-from engines.stylegan.pack import SMALL_RENDERER, bundled_pack, read_pack, swapper_from_pack
-from stream.batch_speeds import run_of
+from engines.models.catalogue import centerface_path, quantised_twin
+from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 
-__all__ = ["NetworkSpeed", "network_speeds"]
+__all__ = ["NetworkSpeed", "network_speeds", "run_of"]
 
 _DETECTOR_SIZE: Final = (448, 768)
 _RUNS: Final = 7
@@ -72,8 +71,6 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
     told = gate.told() if gate is not None else "this processor has no bf16"
     files = (
         ("generator", read_pack(pack).path("generator.onnx"), told),
-        ("renderer", read_pack(pack).path("renderer.onnx"), told),
-        ("small renderer", read_pack(pack).path(f"{SMALL_RENDERER}.onnx"), told),
         ("landmarker", read_pack(pack).path("landmarker.onnx"), told),
         ("lids", read_pack(pack).path("lids.onnx"), _ALWAYS_FP32),
         ("embedder", read_pack(embedder).path("embedder.onnx"), _ALWAYS_FP32),
@@ -81,6 +78,16 @@ def network_speeds(backend: OpenVino) -> Iterator[NetworkSpeed]:
     for name, path, reason in files:
         exact, quick = _both(partial(_loaded, backend, path), has_bf16=backend.has_bf16)
         yield NetworkSpeed(name, "one face", exact, quick, reason)
+
+
+def run_of(session: Session, count: int) -> Callable[[], object]:
+    """Runs a session on noise, so many rows of each input."""
+    random = np.random.default_rng(_SEED)
+    fed: dict[str, Tensor] = {
+        spec.name: random.random((count, *(size or 1 for size in spec.shape[1:])), np.float32)
+        for spec in session.inputs
+    }
+    return lambda: session.run(fed)
 
 
 _ALWAYS_FP32: Final = "runs in fp32 always: it is small and its errors would show"

@@ -6,6 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Neither a deadline nor how fast examples are drawn: both measure the machine.
+settings.register_profile("kveil", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kveil")
 
 CATEGORIES = {"unit", "data", "gpu", "redis", "browser", "rtsp", "slow", "torch"}
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matches", "Prices", "associate", "overlaps", "prepare", "price"]
+from engines.detectors.detector import overlaps_of
+
+__all__ = ["Matches", "Prices", "associate", "prepare", "price"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -62,21 +64,6 @@ class Matches:
     is_jump: NDArray[np.bool_]
 
 
-def overlaps(first_px: Floats, second_px: Floats) -> Floats:
-    """(T, N) intersection over union of (T, 4) and (N, 4) boxes.
-
-    >>> overlaps(np.array([[0.0, 0, 2, 2]]), np.array([[1.0, 0, 3, 2]])).round(3).tolist()
-    [[0.333]]
-    """
-    low = np.maximum(first_px[:, None, :2], second_px[None, :, :2])
-    high = np.minimum(first_px[:, None, 2:], second_px[None, :, 2:])
-    shared = np.maximum(high - low, 0.0).prod(axis=2)
-    areas = [(b[:, 2:] - b[:, :2]).prod(axis=1) for b in (first_px, second_px)]
-    union = areas[0][:, None] + areas[1][None, :] - shared
-    ratio: Floats = shared / np.maximum(union, 1e-12)
-    return ratio
-
-
 def price(tracks_px: Floats, faces_px: Floats) -> Prices:
     """Prices between (T, 4) predicted boxes and (N, 4) detected boxes.
 
@@ -92,7 +79,7 @@ def price(tracks_px: Floats, faces_px: Floats) -> Prices:
     return Prices(
         np.hypot(away[..., 0], away[..., 1]) / scale,
         np.abs(logs[0][:, None] - logs[1][None, :]),
-        overlaps(tracks_px, faces_px),
+        overlaps_of(tracks_px, faces_px),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.glance import ALIKE
+from engines.face.glance import ALIKE
 from engines.types import Face
 from tracker.association import Matches, Prices
 
@@ -29,6 +29,9 @@ _EXCHANGE_MARGIN = 0.45
 """Face sizes by which the second-best explanation must be worse."""
 _CLEARLY_MORE = 0.1
 """Likeness by which a face must be more alike to its track than another."""
+_RATHER_ALIKE = 0.8
+_FAR_MORE = 0.5
+"""The same two for a face that moved or turned a little, where the other looks nothing like it."""
 _UNLIKE = 0.3
 """Likeness up to which two pictures do not show one face, even a second apart. Larger: fewer covers
 on the way to what is no face; more faces that turn while they jump are bare on their way."""
@@ -164,6 +167,7 @@ def _is_told(own: NDArray[np.float64], other: NDArray[np.float64]) -> Flags:
     """Whether looks alone tell who it is; false where either is not known."""
     with np.errstate(invalid="ignore"):
         told: Flags = (own >= ALIKE) & (own - other >= _CLEARLY_MORE)
+        told |= (own >= _RATHER_ALIKE) & (own - other >= _FAR_MORE)
     return told
 
 

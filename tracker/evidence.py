@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tracker.poses import size_px
+from engines.types import Face
+from tracker.poses import pose_from_face, size_px
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Trajectory
 
-__all__ = ["Proof", "has_evidence", "is_covered"]
+__all__ = ["Proof", "has_evidence", "is_covered", "is_face"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,6 @@ def has_evidence(trajectory: Trajectory) -> bool:
     """Whether the detections so far show a face.
 
     >>> import numpy as np
-    >>> from engines.types import Face
     >>> weak = Face(np.array([0, 0, 40, 40], np.float32), np.ones((5, 2), np.float32), 0.45)
     >>> seen = Trajectory(scene=0, track_id=1, birth_frame=0)
     >>> seen.observe(0, 0.0, weak)
@@ -80,6 +80,17 @@ def is_covered(
     if newest_s - since_s >= settings.evidence_s:
         return False
     return trajectory.best_score >= settings.early_score or trajectory.hits >= _EARLY_FINDS
+
+
+def is_face(face: Face) -> bool:
+    """Whether one detection alone is evidence of a face.
+
+    >>> import numpy as np
+    >>> is_face(Face(np.array([0, 0, 40, 40], np.float32), np.ones((5, 2), np.float32), 0.45))
+    False
+    """
+    is_small = size_px(pose_from_face(face)) < _SMALL_PX
+    return _is_proved(1, face.score, _SMALL_PROOFS if is_small else _PROOFS)
 
 
 def _was_small_face(trajectory: Trajectory) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.glance import Glance
+from engines.face.glance import Glance
 from engines.types import Face
 from tracker.doubt import AppearanceDistance
 from tracker.evidence import has_evidence

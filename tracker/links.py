@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.glance import Glance, likeness
+from engines.face.glance import Glance, likeness
 from engines.types import Face
 from tracker.association import Matches, Prices, associate, price
 from tracker.doubt import Looks, exchangeable, has_moved_away, has_resized

@@ -17,7 +17,7 @@ import numpy as np
 
 from engines.types import Face, Track, TrackState
 from tracker.poses import LANDMARKS, Pose, contain, face_from_pose, grow, size_px
-from tracker.reach import backward_reach_s, forward_reach_s, is_within
+from tracker.reach import backward_reach_s, forward_reach_s, is_weak, is_within
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Observation, Trajectory
 
@@ -109,6 +109,8 @@ def _filled(
     trusted = before.track_id == after.track_id
     trusted &= not (before.is_doubtful or after.is_doubtful)
     state = TrackState.FILLED if trusted else TrackState.DOUBTFUL
+    if trusted and away_s > settings.weak_gap_s and is_weak(trajectory, settings):
+        state = TrackState.EXTENDED
     return _track(trajectory, before, frame, face, state, settings)
 
 
@@ -168,7 +170,7 @@ def _track(
     state: TrackState,
     settings: TrackerSettings,
 ) -> Track:
-    confirmed = trajectory.is_confirmed(settings)
+    confirmed = trajectory.is_confirmed(near.track_id, settings)
     return Track(near.track_id, face, state, frame - near.birth_frame, confirmed)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.glance import Glance
+from engines.face.glance import Glance
 from engines.types import Face, Track, TrackState
 from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
@@ -53,7 +53,7 @@ class Tracker:
     ()
     >>> [released.frame_index for released in tracker.push(1, 0.04, None)]
     [0]
-    >>> [track.state.value for track in tracker.flush()[0].tracks]
+    >>> [track.state.value for track in next(tracker.flush()).tracks]
     ['extended']
     """
 
@@ -217,10 +217,13 @@ class Tracker:
             self._lifecycle.observe(frame_index, now_s, scene, usable, least_px, look)
         drift_px = self._lifecycle.drift_px
         self._held.append(HeldFrame(frame_index, now_s, scene, unknown or broken, drift_px))
-        return self._release(self.settings.lookahead_frames)
+        return tuple(self._release(self.settings.lookahead_frames))
 
-    def flush(self) -> tuple[FrameTracks, ...]:
-        """Release the frames still held back; the stream has ended."""
+    def flush(self) -> Iterator[FrameTracks]:
+        """Release the frames still held back, one at a time; the stream has ended.
+
+        What lies ahead of a frame is told by `ahead` until the next one is asked for.
+        """
         return self._release(0)
 
     def _look(
@@ -259,14 +262,13 @@ class Tracker:
         kept = [face for face in sound if face.score >= self.settings.low_score]
         return kept, len(sound) < len(faces)
 
-    def _release(self, held_back: int) -> tuple[FrameTracks, ...]:
-        released = []
+    def _release(self, held_back: int) -> Iterator[FrameTracks]:
         while len(self._held) > held_back:
             held = self._held.popleft()
-            released.append(self._finish(held))
+            found = self._finish(held)
             self._scene_before = held.scene
             self._lifecycle.retire(held.frame, held.time_s)
-        return tuple(released)
+            yield found
 
     def _finish(self, held: HeldFrame) -> FrameTracks:
         found = (self._shown(trajectory, held) for trajectory in self._lifecycle.trajectories)

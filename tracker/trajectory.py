@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from engines.glance import Glance
+from engines.face.glance import Glance
 from engines.types import Face
 from tracker.poses import Pose, pose_from_face
 from tracker.settings import TrackerSettings
@@ -91,9 +91,15 @@ class Trajectory:
         """The newest detection."""
         return self.observations[-1]
 
-    def is_confirmed(self, settings: TrackerSettings) -> bool:
-        """Seen often and clearly enough to be worth a surrogate."""
-        return self.hits >= settings.confirm_hits and self.best_score >= settings.high_score
+    def is_confirmed(self, track_id: int, settings: TrackerSettings) -> bool:
+        """Seen often and clearly enough to be worth a surrogate, and not only under other ids.
+
+        Where an id is given up again at once, nobody is to see a surrogate flash up.
+        """
+        if self.hits < settings.confirm_hits or self.best_score < settings.high_score:
+            return False
+        own = sum(seen.track_id == track_id for seen in self.observations)
+        return own >= min(settings.confirm_hits, _KEPT_BEHIND)
 
     def observe(
         self,

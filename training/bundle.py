@@ -16,8 +16,6 @@ from engines.stylegan.pack import FORMAT, MANIFEST, file_entry
 
 FILES: Final = {
     "generator.onnx": "paints a surrogate's texture at rest from its latents, 256 px RGB",
-    "renderer.onnx": "moves and warps a texture: the face without light, 256 px RGB",
-    "small_renderer.onnx": "the same of 128 px, for faces seen at no more",
     "landmarker.onnx": "control points and their expected error of a 128 px RGB crop",
     "lids.onnx": "how far an eye is open, 48×32 px grey",
     "encoder.onnx": "w+ latent of a crop from its texture and identity shape",

@@ -46,7 +46,7 @@ _SEEN: Final = 512
 """Pictures by which normalisation is found again."""
 TRYING_ON: Final = {"alike": 0.08, "too_alike": 0.33}
 """Cosines of a subject and a surrogate over the subject's picture; see
-`engines.embedder.PersonThresholds`."""
+`engines.face.embedder.PersonThresholds`."""
 
 log = logging.getLogger(__name__)
 Float32 = npt.NDArray[np.float32]

@@ -22,13 +22,12 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.lid_reading import HEIGHT, WIDTH
+from engines.face.lid_reading import HEIGHT, WIDTH
 from engines.stylegan.axes import LATENT, axes
-from engines.stylegan.pack import MANIFEST, SMALL_RENDERER, bundled_pack
+from engines.stylegan.pack import MANIFEST, bundled_pack
 from engines.stylegan.sizes import (
     CHROMA_SIZE,
     TEXTURE_SIZE,
-    UV_SIZE,
 )
 from training.checkpoint import load_full, load_small, small_of, weights_of
 from training.landmarker import SIZE, landmark_network
@@ -38,7 +37,6 @@ from training.networks import (
     TEXTURE_CODES,
     Generator,
     ModulatedConv,
-    Renderer,
     contrast_from_field,
     field_from_light,
     latent_axes,
@@ -54,9 +52,6 @@ FACTS: Final = "training.json"
 """What is said of the networks of a pack, for its manifest."""
 DIRECTIONS: Final = 1_000_000
 """A matrix of at least so many numbers holds texture directions."""
-STILLNESS: Final = 1.6
-"""A swap follows less than what the fit takes for movement: larger tells less of who moves, as
-people have habits, and follows small movements less."""
 REST_REACH: Final = 2.5
 """Deviations of people at rest that a surrogate may reach."""
 
@@ -234,19 +229,17 @@ def rest_arrays(texture: dict[str, Float32]) -> dict[str, Float32]:
     start = CODE + RELIEF_CODES
     behind = axes(start + len(spread))[:, start:] * spread
     return {
-        "resting": STILLNESS * texture["resting"],
         "rest_from_latent": np.concatenate([behind, centre[None]]).astype(np.float32),
         "rest_limit": np.asarray(np.abs(centre) + REST_REACH * spread, np.float32),
     }
 
 
 def write_geometry(geometry: Path, arrays: dict[str, Float32], relief: Path, out: Path) -> None:
-    """Write `shape.npz`: shape model, texture frame, movement and relief."""
+    """Write `shape.npz`: shape model, texture frame, faces at rest and relief."""
     with np.load(geometry) as file:
-        shape = {name: file[name] for name in file.files}
+        shape = {name: file[name] for name in file.files if name != "expression_gain"}
     shape["from_latent"] = shape_from_latent(arrays, len(shape["identity"]))
-    names = ("frame_points", "triangles", "feature_mean", "feature_spread")
-    frame = {name: arrays[name] for name in names}
+    frame = {name: arrays[name] for name in ("frame_points", "triangles")}
     frame |= relief_arrays(relief) | rest_arrays(arrays)
     np.savez_compressed(out / "shape.npz", allow_pickle=False, **shape, **frame)
 
@@ -272,16 +265,6 @@ def export(
             generator,
             {"latents": latents_from_codes(torch.randn(2, CODE), generator.layers).contiguous()},
             ["texture"],
-        ),
-        "renderer": (
-            Renderer(torch.from_numpy(moving_from_texture(arrays))),
-            renderer_probe(generator.size, len(arrays["movement"])),
-            ["image"],
-        ),
-        SMALL_RENDERER: (
-            Renderer(torch.from_numpy(moving_from_texture(arrays))),
-            renderer_probe(generator.size // 2, len(arrays["movement"])),
-            ["image"],
         ),
         "encoder": (
             CropEncoder(arrays, generator.layers),
@@ -364,20 +347,6 @@ def write_network(
     off = parity(net, inputs, out / f"{name}.onnx")
     log.info("%s: largest difference to its file %.5f", name, off)
     return {f"{name}_parity": off}
-
-
-def moving_from_texture(texture: dict[str, Float32]) -> Float32:
-    """What each standardised movement feature does to a texture, float32[F, LENGTH]."""
-    return np.asarray(texture["movement"][:, :TEXTURE_CODES] @ texture["basis"], np.float32)
-
-
-def renderer_probe(size: int, features: int) -> dict[str, Tensor]:
-    """Inputs of the renderer for tracing, two people."""
-    return {
-        "texture": torch.rand(2, 3, size, size) * 2 - 1,
-        "movement": torch.randn(2, features),
-        "grid": torch.rand(2, 2, UV_SIZE, UV_SIZE) * 2 - 1,
-    }
 
 
 def parity(net: nn.Module, inputs: dict[str, Tensor], path: Path) -> float:

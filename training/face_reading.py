@@ -3,11 +3,11 @@
 from fractions import Fraction
 
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
-from engines.control_reading import ControlReader, Painter
 from engines.detectors.centerface import CenterFace
 from engines.detectors.multiscale import DetectionPlan, detect_picture
-from engines.face_look import Look
+from engines.face.control_reading import ControlReader, Painter
+from engines.face.face_look import Look
+from engines.models.catalogue import centerface_path
 from engines.pictures import Picture
 from engines.types import Face, Frame
 

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engines.face.swapper import DOUBT_LIMIT
 from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import EYES_APART, mouth_gap
 from engines.stylegan.topology import (
@@ -34,7 +35,6 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
     POINTS,
 )
-from engines.swapper import DOUBT_LIMIT
 from training.checkpoint import save_full, stored_layers, weights_of
 from training.degrading import far_away
 from training.networks import GAIN, EqualConv, EqualLinear, image_from_crops
@@ -50,7 +50,7 @@ OPEN_SHARE: Final = 6.0
 """How much oftener such a mouth is drawn than a closed one: few photographs show one."""
 _WIDEST: Final = 0.8
 """How far apart eyes lie at least in crops, in distances of those of a kveil crop: those of faces
-are cut a little wider, of long faces more (`engines.control_reading`)."""
+are cut a little wider, of long faces more (`engines.face.control_reading`)."""
 _TURNED: Final = 0.35
 _BEHIND: Final = 0.3
 """Shares of a batch that are turned heads, and faces before which something may be."""

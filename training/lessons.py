@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from engines.alignment import similarity_from_points
+from engines.face.alignment import similarity_from_points
 from training.degrading import far_away
 
 __all__ = ["DIMENSIONS", "Lessons", "seen_from_afar"]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engines.lid_reading import HEIGHT, WIDTH, normalised
+from engines.face.lid_reading import HEIGHT, WIDTH, normalised
 from training.checkpoint import save_full
 from training.networks import EqualConv, EqualLinear
 from training.shut_eyes import drawn

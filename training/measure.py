@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import sqrtm
 
-from engines.alignment import EYES, arcface_from_landmarks, crop_from_picture
 from engines.backends.openvino import OpenVino
 from engines.detectors.loading import detector_from_model
-from engines.pictures import picture_from_bgr
+from engines.face.alignment import EYES, arcface_from_landmarks, to_integer_centres
+from engines.face.swapper import Swapper
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
@@ -30,7 +30,6 @@ from engines.stylegan.topology import (
     LIPS_OUTER_SLICE,
     NOSE_BRIDGE_SLICE,
 )
-from engines.swapper import Swapper
 from training.portraits import donors_of_pack, portraits
 
 MIN_SCORE: Final = 0.6
@@ -84,7 +83,8 @@ def embeddings(
     found = []
     for crop, face in zip(crops, points, strict=True):
         matrix = arcface_from_landmarks(np.asarray(five_points(face) * crop.shape[0], np.float32))
-        aligned = crop_from_picture(picture_from_bgr(crop), matrix, 112)
+        # Black beyond the crop: its rim drawn out would make everybody alike.
+        aligned = cv2.warpAffine(crop, to_integer_centres(matrix), (112, 112))
         fed = (aligned[:, :, ::-1].astype(np.float32) - which.shift) / which.scale
         found.append(session.run({name: fed.transpose(2, 0, 1)[None]})[answer][0])
     session.close()
@@ -137,8 +137,8 @@ def painted(swapper: Swapper, crops: UInt8, latents: Float32) -> tuple[UInt8, UI
         alpha = made.alpha[..., None]
         blends.append(made.pixels * alpha + crops[part] * (1 - alpha))
     return (
-        np.concatenate(pictures).round().astype(np.uint8),
-        np.concatenate(blends).round().astype(np.uint8),
+        np.clip(np.concatenate(pictures).round(), 0, 255).astype(np.uint8),
+        np.clip(np.concatenate(blends).round(), 0, 255).astype(np.uint8),
     )
 
 

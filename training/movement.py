@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
+from engines.face.swapper import LANDMARK_SIZE, Swapper
+from engines.stylegan.movement import movement_beyond_rest
 from engines.stylegan.pack import file_entry, read_pack, swapper_from_pack
-from engines.stylegan.shape import ShapeModel, load_shape_model, movement_beyond_rest
-from engines.swapper import LANDMARK_SIZE, Swapper
+from engines.stylegan.shape import ShapeModel, load_shape_model
 from training.attributes import chosen_rows, crops_of
 from training.bundle import FILES, enter
 from training.portrait_donors import portraits

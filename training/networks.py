@@ -3,8 +3,8 @@
 A latent's texture lies on the canonical face: a linear model gives its coarse part, StyleGAN2
 blocks (Karras et al. 2020: a learned constant, modulated convolutions with weight demodulation,
 skip connections) what is finer than FINE_CELLS cells. It is painted once for a person; a frame
-only adds what movement does to any texture, warps it to the pose and lights it. So the
-convolutions see nothing of a subject, and what they paint moves with the face.
+only warps it to the pose and lights it. So the convolutions see nothing of a subject, and what they
+paint moves with the face.
 
 Two things differ from the paper. Modulation scales activations around a constant kernel, so that
 inference engines can fuse it. Each block takes a spatial scale and shift from the linear texture
@@ -300,37 +300,6 @@ class Generator(nn.Module):
     def shown(self) -> Tensor:
         """Where on the texture detail is painted, float[1, 1, size, size] in [0, 1]."""
         return (2 * resized(self.linear.inside, self.size)).clamp(0, 1)
-
-
-class Renderer(nn.Module):
-    """A texture moved and warped to a pose; nothing here is trained by gradients.
-
-    What it paints is lit by `engines.stylegan.light.under_light`.
-
-    `forward(texture, movement, grid)`:
-        texture: float[N, 3, size, size] RGB of a `Generator`.
-        movement: float[N, F], standardised movement features of the subject.
-        grid: float[N, 2, UV_SIZE, UV_SIZE], place on the texture, -1 to 1 across it.
-    Returns float[N, 3, size, size] RGB, about [-1, 1].
-    """
-
-    def __init__(self, moving: Tensor) -> None:
-        """Take `moving` float[F, LENGTH], what each feature does to a texture."""
-        super().__init__()
-        self.register_buffer("moving", moving)
-        self.register_buffer("rgb", torch.from_numpy(RGB_FROM_YCC)[:, :, None, None].clone())
-
-    def forward(self, texture: Tensor, movement: Tensor, grid: Tensor) -> Tensor:
-        """See the class."""
-        size = texture.shape[-1]
-        shift = functional.conv2d(planes_from_vector(movement.float() @ self.moving), self.rgb)
-        return functional.grid_sample(
-            texture + resized(shift, size),
-            resized(grid.float(), size).permute(0, 2, 3, 1),
-            mode="bilinear",
-            padding_mode="border",
-            align_corners=False,
-        )
 
 
 class Discriminator(nn.Module):

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from engines.face_look import eyes_of
+from engines.face.face_look import eyes_of
 from engines.stylegan.drawing import rise
 from engines.stylegan.mouth import draw_mouth
 from engines.stylegan.topology import LIPS_INNER, LIPS_OUTER, MESH_INDEX, OVAL

@@ -20,15 +20,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from engines.alignment import (
+from engines.backends.openvino import OpenVino
+from engines.face.alignment import (
     Similarity,
     crop_from_picture,
     inverse_of,
     moved,
     similarity_from_points,
 )
-from engines.backends.openvino import OpenVino
-from engines.face_look import Look, points_in_frame
+from engines.face.face_look import Look, points_in_frame
 from engines.pictures import Picture, picture_from_bgr
 from engines.stylegan.outline import OutlineModel, levelled_points
 from engines.stylegan.pack import swapper_from_pack

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.crop_regions import disc, filled
+from engines.face.crop_regions import disc, filled
 from engines.stylegan import topology
 from engines.stylegan.sizes import TEXTURE_SIZE
 from training.textures import vector_from_mask

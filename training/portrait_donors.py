@@ -6,11 +6,10 @@ over the brows, hard shadows or open mouths. `engines.donors` makes donors of th
 
 import argparse
 import csv
-import logging
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import cv2
 import numpy as np
@@ -24,7 +23,7 @@ from engines.donors.making import (
     donor_entries,
     write_donor_files,
 )
-from engines.embedder import embedder_from_pack
+from engines.face.embedder import embedder_from_pack
 from engines.stylegan.pack import read_pack, swapper_from_pack
 from training.bundle import enter
 
@@ -36,31 +35,43 @@ _BINS: Final = ("gender", "tone", "age")
 
 UInt8 = npt.NDArray[np.uint8]
 
-log = logging.getLogger(__name__)
 
-
-def portraits(folder: Path, names: list[str]) -> Iterator[UInt8]:
+def portraits(folder: Path, names: list[str], faces: Path | None = None) -> Iterator[UInt8]:
     """Kveil crops uint8[384, 384, 3] BGR of portraits, in the order of their names.
 
     Args:
-        folder: holds one tar for each source; a name begins with its source.
-        names: such as `omi-0001.webp`.
+        folder: holds one tar of wide crops for each source; a name begins with its source.
+        names: such as `omi-0001.webp`, or `faces256-00/000002.webp` of a tar of kveil crops.
+        faces: folder of the latter.
     """
-    archives: dict[str, tuple[tarfile.TarFile, dict[str, tarfile.TarInfo]]] = {}
+    archives: dict[Path, tuple[tarfile.TarFile, dict[str, tarfile.TarInfo]]] = {}
     for name in names:
-        source = name.rsplit("-", 1)[0]
-        if source not in archives:
-            tar = tarfile.open(folder / f"{source}.tar")  # noqa: SIM115
+        source, _, crop = name.rpartition("/")
+        path = folder / f"{name.rsplit('-', 1)[0]}.tar"
+        if source:
+            assert faces is not None, f"{name} is no portrait"
+            path = faces / f"{source}.tar"
+        if path not in archives:
+            tar = tarfile.open(path)  # noqa: SIM115
             members = {Path(one.name).name: one for one in tar.getmembers() if one.isfile()}
-            archives[source] = tar, members
-        tar, members = archives[source]
-        file = tar.extractfile(members[name])
-        assert file is not None, f"{name} is no file"
-        picture = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_COLOR)
-        assert picture is not None, f"{name} is no picture"
-        yield _kveil_crop(np.asarray(picture, np.uint8))
+            archives[path] = tar, members
+        tar, members = archives[path]
+        picture = _decoded(tar.extractfile(members[crop]), name)
+        yield _enlarged(picture) if source else _kveil_crop(picture)
     for tar, _ in archives.values():
         tar.close()
+
+
+def _decoded(file: IO[bytes] | None, name: str) -> UInt8:
+    assert file is not None, f"{name} is no file"
+    picture = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_COLOR)
+    assert picture is not None, f"{name} is no picture"
+    return np.asarray(picture, np.uint8)
+
+
+def _enlarged(crop: UInt8) -> UInt8:
+    side = (CROP_SIZE, CROP_SIZE)
+    return np.asarray(cv2.resize(crop, side, interpolation=cv2.INTER_CUBIC), np.uint8)
 
 
 def _kveil_crop(picture: UInt8) -> UInt8:
@@ -81,11 +92,12 @@ def _kveil_crop(picture: UInt8) -> UInt8:
     return np.asarray(crop, np.uint8)
 
 
-def write(folder: Path, weights: Path) -> None:
+def write(folder: Path, faces: Path, weights: Path) -> None:
     """Write `donors.npz` and `details.npz` into a pack, and both into its manifest.
 
     Args:
         folder: of the portraits.
+        faces: of the crops.
         weights: of the pack, whose networks are used.
     """
     with LIST.open(encoding="utf-8") as file:
@@ -93,13 +105,13 @@ def write(folder: Path, weights: Path) -> None:
     pack, backend = read_pack(weights), OpenVino()
     swapper, _ = swapper_from_pack(backend, weights)
     reader = DonorReader(backend, pack, swapper)
-    read = [reader.read(crop) for crop in portraits(folder, [row["name"] for row in rows])]
+    names = [row["name"] for row in rows]
+    read = [reader.read(crop) for crop in portraits(folder, names, faces)]
     latents, textures = (np.stack(part) for part in zip(*read, strict=True))
     bins = {name: np.array([row[name] for row in rows]).astype(np.str_) for name in _BINS}
     people = DonorPeople(latents, textures, bins)
-    embedder, thresholds = embedder_from_pack(backend, 60.0, weights / "embedder")
-    alike = write_donor_files(weights, backend, pack, people, embedder, thresholds.match)
-    log.info("%d pairs of %d donors look alike", alike, len(rows))
+    embedder, _ = embedder_from_pack(backend, weights / "embedder")
+    write_donor_files(weights, backend, pack, people, embedder)
     enter(weights, donor_entries(weights))
 
 
@@ -107,10 +119,10 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--portraits", type=Path, required=True, help="folder of the tars")
+    parser.add_argument("--faces", type=Path, required=True, help="folder of the tars of crops")
     parser.add_argument("--pack", type=Path, default=Path("engines/weights"))
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    write(args.portraits, args.pack)
+    write(args.portraits, args.faces, args.pack)
 
 
 if __name__ == "__main__":

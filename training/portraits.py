@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
+from engines.face.swapper import Control, Swapper
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
 from engines.stylegan.shape import ShapeModel, load_shape_model, points_at_rest
 from engines.stylegan.sizes import LIGHT_SIZE
-from engines.swapper import Control, Swapper
 
 BATCH: Final = 20
 EVEN_LIGHT: Final = (-0.1, 0.0, 0.15)

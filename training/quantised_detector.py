@@ -24,8 +24,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper, version_converter
 
-from engines.catalogue import centerface_path, quantised_path
 from engines.detectors.image_network import network_from_images
+from engines.models.catalogue import centerface_path, quantised_path
 from engines.pictures import BgrImage
 from engines.stylegan.pack import FORMAT, MANIFEST
 from training.sources import pictures_of_archive

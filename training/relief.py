@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from engines.face.swapper import full_light_from_crop
 from engines.stylegan.relief import relief_from_light
 from engines.stylegan.shape import pose_from_points
 from engines.stylegan.sizes import LIGHT_SIZE
-from engines.swapper import full_light_from_crop
 from training.sources import FRONTAL_YAW_DEG, lends
 
 RELIEF_CODES: Final = 12

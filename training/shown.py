@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.openvino import OpenVino
+from engines.face.swapper import Swapper
 from engines.stylegan.shape import ShapeModel
-from engines.swapper import Swapper
 from training.measure import BATCH, RECOGNISERS, embeddings
 from training.sources import is_known_adult
 
@@ -115,4 +115,4 @@ def painted_small(swapper: Swapper, crops: UInt8, latents: Float32) -> UInt8:
         around = np.stack([cv2.resize(crop, (size, size)) for crop in crops[part]])
         alpha = made.alpha[..., None]
         blends.append(made.pixels * alpha + around * (1 - alpha))
-    return np.asarray(np.concatenate(blends).round(), np.uint8)
+    return np.asarray(np.clip(np.concatenate(blends).round(), 0, 255), np.uint8)

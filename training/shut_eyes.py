@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.lid_reading import eye_pictures
+from engines.face.lid_reading import eye_pictures
 from engines.stylegan.lids import EYES, gap_of
 
 __all__ = ["drawn", "shut"]

@@ -25,11 +25,8 @@ from engines.stylegan.light import (
 )
 from engines.stylegan.masks import oval_from_points
 from engines.stylegan.shape import (
-    FEATURE_LIMIT,
     Pose,
     canonical_from_points,
-    movement_features,
-    movement_from_expression,
     pose_from_points,
 )
 from engines.stylegan.sizes import BORDER, SOFT_SIZE, TEXTURE_SIZE
@@ -52,6 +49,7 @@ RESTING: Final = 0.5
 """Deviations of the expression parts that count as the person; larger leaves more to a face at
 rest, and less to movement."""
 REST_LIMIT: Final = 3.0
+FEATURE_LIMIT: Final = 3.0
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
@@ -117,6 +115,36 @@ def regression(features: Float32, codes: Float32, untouched: int) -> Float32:
     return np.asarray(found, np.float32)
 
 
+def movement_from_expression(expression: Float32, gain: Float32, resting: Float32) -> Float32:
+    """What of expression parts is movement, as the fit of textures tells it, float32[N, K].
+
+    Args:
+        expression: float32[N, K].
+        gain: float32[K, K], as of `training.shape.expression_gain`.
+        resting: float32[K], what is no movement.
+
+    >>> one = np.ones((1, 1), np.float32)
+    >>> movement_from_expression(3 * one, one, one[0]).tolist()
+    [[2.0]]
+    """
+    found = expression @ gain.T
+    return np.asarray(np.sign(found) * np.maximum(np.abs(found) - resting, 0.0), np.float32)
+
+
+def movement_features(expression: Float32, pose: Pose) -> Float32:
+    """Describe how a face moves: expression, yaw and pitch, and their squares.
+
+    Args:
+        expression: float32[N, K].
+        pose: of N faces.
+
+    Returns:
+        float32[N, 2 * (K + 2)].
+    """
+    plain = np.concatenate([expression, pose.angles_deg()[:, :2] / 30.0], axis=1)
+    return np.asarray(np.concatenate([plain, np.square(plain)], axis=1), np.float32)
+
+
 def fit_movement(
     data: Path,
     expression: Float32,
@@ -139,13 +167,13 @@ def fit_movement(
         good: bool[N], which faces to fit on.
 
     Returns:
-        The movement's arrays of `texture.npz`.
+        Where people at rest differ, for `texture.npz`: centre and deviations, float32[K] each.
     """
     resting = RESTING * expression[good].std(axis=0)
     moved = movement_from_expression(expression, gain, resting)
     features = movement_features(moved, pose)
-    feature_mean, feature_spread = features[good].mean(axis=0), features[good].std(axis=0)
-    standard = np.clip((features - feature_mean) / feature_spread, -FEATURE_LIMIT, FEATURE_LIMIT)
+    mean, spread = features[good].mean(axis=0), features[good].std(axis=0)
+    standard = np.clip((features - mean) / spread, -FEATURE_LIMIT, FEATURE_LIMIT)
     movement = regression(standard[good], codes[good], CODE - TEXTURE_CODES)
     shift = np.asarray(standard @ movement, np.float32)
     log.info("movement explains %.1f %% of the codes", 100 * shift[good].var() / codes[good].var())
@@ -154,14 +182,7 @@ def fit_movement(
     rest_centre, rest_spread = rest[good].mean(axis=0), rest[good].std(axis=0)
     own = np.clip((rest - rest_centre) / rest_spread, -REST_LIMIT, REST_LIMIT)
     np.save(data / "rest.npy", own.astype(np.float32))
-    found = {
-        "feature_mean": feature_mean,
-        "feature_spread": feature_spread,
-        "movement": movement,
-        "resting": resting,
-        "rest_centre": rest_centre,
-        "rest_spread": rest_spread,
-    }
+    found = {"rest_centre": rest_centre, "rest_spread": rest_spread}
     return {name: np.asarray(value, np.float32) for name, value in found.items()}
 
 

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import Delaunay
 
-from engines.alignment import similarity_from_points
-from engines.control_reading import eyes_for_reading
-from engines.face_look import eyes_of
+from engines.face.alignment import similarity_from_points
+from engines.face.control_reading import eyes_for_reading
+from engines.face.face_look import eyes_of
 from engines.stylegan.shape import mouth_gap
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,

@@ -134,7 +134,7 @@ def choose_detector(
     wanted = "auto" if precision == "int8" else precision
     gate = gate_precision(load, content, backend, wanted=wanted, cache=cache)
     reason = f"{choice.reason}; {gate.reason}"
-    if precision not in ("auto", "int8") or quantised is None or not isinstance(backend, OpenVino):
+    if precision not in ("auto", "int8") or quantised is None or backend.name != "openvino":
         return Chosen(load(gate.precision), backend.name, gate.precision, reason)
     packed = model_bytes(quantised)
     load_int8 = partial(detector_from_model, backend, packed, gate.precision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +32,9 @@ _TYPE_TABLE: Final = Lock()
 _COMPILING: Final = Lock()
 """OpenVINO sets the locale of the whole process while it compiles, and back afterwards: of two
 threads at once, the second would set back what the first had set."""
+_LARGE_ROW: Final = 1 << 16
+"""Numbers in a row of an output from which on rows are run one by one. Larger: a little less time
+for each of several pictures that are painted at once, and the memory of the largest batch kept."""
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
 
@@ -163,6 +167,7 @@ class OpenVinoSession:
         self.precision = precision
         self.inputs = tuple(map(_spec, compiled.inputs, names[0]))
         self.outputs = tuple(map(_spec, compiled.outputs, names[1]))
+        self._runs_rows_apart = any(map(_has_large_rows, self.outputs))
         self._is_closed = False
         self._free: LifoQueue[openvino.InferRequest | None] = LifoQueue()
         for _ in range(requests):
@@ -179,12 +184,33 @@ class OpenVinoSession:
                 # A request keeps its last inputs: a missing one would be a stale face.
                 raise EngineFault("a run needs every input of the network, by name")
             with faults_told("OpenVINO"):
-                contiguous = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
-                answer = request.infer(contiguous, share_inputs=True, share_outputs=True)
-                named = {spec.name: answer[i] for i, spec in enumerate(self.outputs)}
-                return checked(named)
+                if self._runs_rows_apart:
+                    return self._run_rows(request, tensors)
+                return self._run_once(request, tensors)
         finally:
             self._free.put(None if self._is_closed else request)
+
+    def _run_once(
+        self, request: openvino.InferRequest, tensors: Tensors
+    ) -> dict[str, NDArray[np.float32]]:
+        contiguous = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+        answer = request.infer(contiguous, share_inputs=True, share_outputs=True)
+        return checked({spec.name: answer[i] for i, spec in enumerate(self.outputs)})
+
+    def _run_rows(
+        self, request: openvino.InferRequest, tensors: Tensors
+    ) -> dict[str, NDArray[np.float32]]:
+        """Runs rows one by one: OpenVINO keeps the memory of the largest batch for good."""
+        rows = max(map(len, tensors.values()))
+        parts = [
+            self._run_once(request, {name: one[row : row + 1] for name, one in tensors.items()})
+            for row in range(rows)
+        ]
+        if rows == 1:
+            return parts[0]
+        return {
+            spec.name: np.concatenate([part[spec.name] for part in parts]) for spec in self.outputs
+        }
 
     def close(self) -> None:
         """Frees the requests that no thread is using, and refuses further runs."""
@@ -221,6 +247,17 @@ def _prune(folder: Path) -> None:
         blobs = sorted(folder.glob("*.blob"), key=lambda blob: blob.stat().st_mtime)
         for blob in blobs[:-_MOST_COMPILED]:
             blob.unlink(missing_ok=True)
+
+
+def _has_large_rows(output: TensorSpec) -> bool:
+    """Whether an output of any number of rows has pictures for rows.
+
+    >>> _has_large_rows(TensorSpec("texture", (None, 3, 256, 256), np.dtype(np.float32)))
+    True
+    """
+    if not output.shape or output.shape[0] is not None:
+        return False
+    return math.prod(size or 1 for size in output.shape[1:]) >= _LARGE_ROW
 
 
 def _spec(port: openvino.ConstOutput, name: str) -> TensorSpec:

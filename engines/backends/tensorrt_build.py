@@ -51,7 +51,7 @@ _REVISION: Final = "2"
 """Goes up when networks are rewritten otherwise, so that older engines are built anew."""
 _LONGEST_REASON: Final = 300
 _BATCH: Final = (1, 4, 16)
-_SIDES: Final = ((64, 448, 2176), (64, 768, 3840))
+_SIDES: Final = ((32, 448, 2176), (32, 768, 3840))
 """Least, best and most rows, then columns, of a detector's image, px."""
 _LEAST_BF16: Final = 8.0
 """Capability with bf16; TensorRT-RTX has no float32 matrix product below it either."""

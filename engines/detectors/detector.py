@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import cv2
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float32]
+Real = TypeVar("Real", np.float32, np.float64)
 
 
 class Detector(Protocol):
@@ -121,18 +122,32 @@ def kept(boxes: Floats, scores: Floats, max_overlap: float) -> NDArray[np.intp]:
     return order[stays]
 
 
-def overlaps_of(boxes: Floats, others: Floats) -> Floats:
-    """Intersection over union of each box with each other one: (N, M) float32, 0…1."""
+def overlaps_of(boxes: NDArray[Real], others: NDArray[Real]) -> NDArray[Real]:
+    """Intersection over union of (N, 4) boxes with each of (M, 4) other ones: (N, M), 0…1.
+
+    >>> overlaps_of(np.array([[0.0, 0, 2, 2]]), np.array([[1.0, 0, 3, 2]])).round(3).tolist()
+    [[0.333]]
+    """
+    shared = _shared_areas(boxes, others)
+    total = areas_of(boxes)[:, None] + areas_of(others)[None, :] - shared
+    return np.asarray(shared / np.maximum(total, 1e-9), boxes.dtype)
+
+
+def shares_inside(boxes: Floats, others: Floats) -> Floats:
+    """[i, j]: which part of the other box j lies inside box i: (N, M) float32, 0…1."""
+    shared = _shared_areas(boxes, others)
+    return np.asarray(shared / np.maximum(areas_of(others)[None], 1e-9), np.float32)
+
+
+def _shared_areas(boxes: NDArray[Real], others: NDArray[Real]) -> NDArray[Real]:
     low = np.maximum(boxes[:, None, :2], others[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    shared = np.prod(np.maximum(high - low, 0), axis=2)
-    total = areas_of(boxes)[:, None] + areas_of(others)[None, :] - shared
-    return np.asarray(shared / np.maximum(total, 1e-9), np.float32)
+    return np.asarray(np.prod(np.maximum(high - low, 0), axis=2))
 
 
-def areas_of(boxes: Floats) -> Floats:
-    """Areas of (N, 4) boxes: (N,) float32 px², 0 where inside out."""
-    return np.asarray(np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0), axis=1), np.float32)
+def areas_of(boxes: NDArray[Real]) -> NDArray[Real]:
+    """Areas of (N, 4) boxes: (N,) px², 0 where inside out."""
+    return np.asarray(np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0), axis=1), boxes.dtype)
 
 
 def faces_from_candidates(

@@ -1,4 +1,4 @@
-"""Detection networks that take the image as it lies in memory, compiled for a few sizes."""
+"""Detection networks that take the image as it lies in memory, at whatever size it has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision, Session
 from engines.backends.networks import refuse_giants, stripped
-from engines.errors import ModelRejected
+from engines.errors import EngineFault, ModelRejected
 from engines.pictures import BgrImage
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ __all__ = ["ImageNetwork", "network_from_images"]
 
 _INPUT: Final = "image_bgr"
 _MOST_SIZES: Final = 8
+_ANY_SIZE: Final = (0, 0)
+_QUANTISED: Final = frozenset({"DequantizeLinear", "QuantizeLinear"})
+_LONGEST_WAIT_S: Final = 20.0
+"""How long who needs a size waits for another to compile it; compiling may hang."""
 
 
 def network_from_images(
@@ -117,10 +121,12 @@ def _free_resizes(network: onnx.ModelProto) -> None:
 
 
 class ImageNetwork:
-    """A network that is compiled anew for each image size, keeping the last few.
+    """A network that is loaded once for images of all sizes, or compiled anew for each.
 
-    Fixed sizes run faster than dynamic ones on every runtime. A video has one size, and its
-    tiles another; the bound keeps a folder of photographs from filling the memory.
+    Loaded once, its weights lie in memory once, and it gives the same to the bit. A network of
+    8-bit weights takes a third longer where sizes are open, so it is compiled for each; a video
+    has one size, and its tiles another, and the bound keeps a folder of photographs from filling
+    the memory.
 
     Args:
         backend: the runtime.
@@ -132,6 +138,8 @@ class ImageNetwork:
         self._backend = backend
         self._model = model
         self._precision = precision
+        self._fixes_sizes = _is_quantised(model)
+        self._judged: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._sessions: OrderedDict[tuple[int, int], Future[Session]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -139,13 +147,14 @@ class ImageNetwork:
         """Runs the network on an H×W×3 uint8 image; outputs by name.
 
         Raises:
-            EngineFault: the runtime failed, or an output holds NaN or infinity.
+            EngineFault: the runtime failed or hangs, or an output holds NaN or infinity.
+            ModelRejected: it would take gigabytes for an image of this size.
         """
         session = self._session(image_bgr.shape[0], image_bgr.shape[1])
         return session.run({_INPUT: image_bgr[None]})
 
     def prepare(self, height: int, width: int) -> None:
-        """Compiles the network for a size.
+        """Gets the network ready for a size.
 
         Raises:
             EngineError: it cannot be.
@@ -153,8 +162,9 @@ class ImageNetwork:
         self._session(height, width)
 
     def _session(self, height: int, width: int) -> Session:
-        """The session for a size; two sizes are compiled side by side, one size once."""
-        key = (height, width)
+        """The session for a size; two of them are compiled side by side, one once."""
+        self._judge(height, width)
+        key = (height, width) if self._fixes_sizes else _ANY_SIZE
         with self._lock:
             loading = self._sessions.get(key)
             is_ours = loading is None
@@ -166,18 +176,37 @@ class ImageNetwork:
             self._sessions.move_to_end(key)
         if is_ours:
             self._load(key, loading)
-        return loading.result()
+        try:
+            return loading.result(_LONGEST_WAIT_S)
+        except TimeoutError:
+            raise EngineFault("the runtime hangs while it compiles a network") from None
+
+    def _judge(self, height: int, width: int) -> None:
+        """Refuses a size at which the network would take gigabytes."""
+        if (height, width) in self._judged:
+            return
+        refuse_giants(self._model, (1, height, width, 3))
+        with self._lock:
+            self._judged[height, width] = None
+            if len(self._judged) > _MOST_SIZES:
+                self._judged.popitem(last=False)
 
     def _load(self, key: tuple[int, int], loading: Future[Session]) -> None:
         """Fulfils the promise of a session; a size that failed may be tried again."""
+        shapes = None if key == _ANY_SIZE else {_INPUT: (1, *key, 3)}
         try:
-            shapes = {_INPUT: (1, *key, 3)}
-            refuse_giants(self._model, shapes[_INPUT])
-            loading.set_result(
-                self._backend.load(self._model, precision=self._precision, shapes=shapes)
-            )
+            session = self._backend.load(self._model, precision=self._precision, shapes=shapes)
+            loading.set_result(session)
         except BaseException as fault:
             with self._lock:
                 if self._sessions.get(key) is loading:
                     del self._sessions[key]
             loading.set_exception(fault)
+
+
+def _is_quantised(model: bytes) -> bool:
+    """Whether weights or activations of a network are bytes."""
+    import onnx
+
+    graph = onnx.load_model_from_string(model).graph
+    return any(node.op_type in _QUANTISED for node in graph.node)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.detectors.detector import Detector, areas_of, overlaps_of
+from engines.detectors.detector import Detector, overlaps_of, shares_inside
 from engines.detectors.tones import Tones, shown, tones_of
 from engines.pictures import BgrImage, Picture
 from engines.types import Face
@@ -112,7 +112,7 @@ def merged(faces: Sequence[Face], is_cut: Sequence[bool]) -> tuple[Face, ...]:
     order = sorted(range(len(faces)), key=lambda i: (is_cut[i], -faces[i].score))
     boxes = np.stack([faces[i].box_px for i in order])
     same = overlaps_of(boxes, boxes) >= _SAME_FACE
-    held = _shares_inside(boxes) >= _MOSTLY_INSIDE
+    held = shares_inside(boxes, boxes) >= _MOSTLY_INSIDE
     free = np.ones(len(order), np.bool_)
     result = []
     for i in range(len(order)):
@@ -127,14 +127,6 @@ def merged(faces: Sequence[Face], is_cut: Sequence[bool]) -> tuple[Face, ...]:
             for j in np.flatnonzero(free & held[i]):
                 free[j] = not is_cut[order[j]]
     return tuple(sorted(result, key=lambda face: -face.score))
-
-
-def _shares_inside(boxes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[i, j]: which part of box j lies inside box i, 0…1."""
-    low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
-    shared = np.prod(np.maximum(high - low, 0), axis=2)
-    return np.asarray(shared / np.maximum(areas_of(boxes)[None], 1e-9), np.float32)
 
 
 def _fused(group: Sequence[Face]) -> Face:

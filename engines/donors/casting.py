@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Backend
-from engines.catalogue import Listed, centerface_path
 from engines.detectors.loading import detector_from_model
 from engines.donors.choice import Cause, Portrait, PortraitChoice
 from engines.donors.making import (
@@ -26,9 +25,10 @@ from engines.donors.making import (
 )
 from engines.donors.mixing import PortraitMixer
 from engines.donors.packs import donor_manifest
-from engines.embedder import embedder_from_pack
-from engines.embedding_attributes import attributes_from_pack
 from engines.errors import ModelRejected
+from engines.face.embedder import embedder_from_pack
+from engines.face.embedding_attributes import attributes_from_pack
+from engines.models.catalogue import Listed, centerface_path
 from engines.stylegan.pack import MANIFEST, Pack, bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
@@ -41,7 +41,6 @@ FEWEST: Final = 9
 MOST: Final = 400
 """Donors whose mixtures the latent space can tell apart."""
 SHEET: Final = "donors.jpg"
-_DEADLINE_S: Final = 60.0
 _SHEET_PX: Final = 96
 _SHEET_COLUMNS: Final = 20
 
@@ -126,7 +125,7 @@ def cast_donors(
     pack = read_pack(bundled_pack())
     swapper, _ = swapper_from_pack(backend, pack.folder)
     geometry = pack.path("shape.npz")
-    embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
+    embedder, thresholds = embedder_from_pack(backend)
     choice = PortraitChoice(
         detector_from_model(backend, centerface_path()),
         swapper,
@@ -151,7 +150,7 @@ def cast_donors(
     latents, textures = (np.stack(part) for part in zip(*read, strict=True))
     people = DonorPeople(latents, textures, cast.bins())
     with whole_folder(target) as folder:
-        write_donor_files(folder, backend, pack, people, embedder, thresholds.match)
+        write_donor_files(folder, backend, pack, people, embedder)
         _write_sheet(folder / SHEET, cast.taken)
         _write_manifest(folder, target.name, network, wanted, pack)
     return cast

@@ -13,17 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.alignment import (
-    EYES,
-    Similarity,
-    crop_from_picture,
-    inverse_of,
-    kveil_from_landmarks,
-    moved,
-    similarity_from_points,
-)
-from engines.attribute_bins import AttributeReader
-from engines.control_reading import Painter
+from engines.blending.occlusion import counted
 from engines.detectors.detector import Detector
 from engines.donors.looks import (
     bridge_line,
@@ -33,15 +23,25 @@ from engines.donors.looks import (
 )
 from engines.donors.making import CROP_SIZE, READ_SIZE
 from engines.donors.textures import photographed
-from engines.embedder import FaceEmbedder
-from engines.embedding_attributes import EmbeddingAttributes
 from engines.errors import EngineFault
-from engines.face_look import eyes_of
-from engines.occlusion import counted
+from engines.face.alignment import (
+    EYES,
+    Similarity,
+    crop_from_picture,
+    inverse_of,
+    kveil_from_landmarks,
+    moved,
+    similarity_from_points,
+)
+from engines.face.attribute_bins import AttributeReader
+from engines.face.control_reading import Painter
+from engines.face.embedder import FaceEmbedder
+from engines.face.embedding_attributes import EmbeddingAttributes
+from engines.face.face_look import eyes_of
+from engines.face.swapper import DOUBT_LIMIT, Control
 from engines.pictures import Picture, picture_from_bgr
 from engines.stylegan.shape import ShapeModel, canonical_from_points, mouth_gap
 from engines.stylegan.warp import TextureFrame
-from engines.swapper import DOUBT_LIMIT, Control
 from engines.types import Embedding, Face
 
 __all__ = ["Cause", "Portrait", "PortraitChoice"]
@@ -150,7 +150,7 @@ class PortraitChoice:
         small = _reduced(crop)[None]
         control = self._painter.read(small, is_lit=False)
         embedding = self._embedder.embed(small)[0]
-        cause = self._unfit(control) or self._worn(crop, control) or self._unwanted(embedding)
+        cause = self._unfit(crop, control) or self._worn(crop, control) or self._unwanted(embedding)
         if cause is not None:
             return cause
         self._chosen.append(embedding)
@@ -171,7 +171,7 @@ class PortraitChoice:
         points = self._painter.read(seen[None], is_lit=False).points[0]
         return crop_from_picture(picture, _with_eyes(points, rough), CROP_SIZE)
 
-    def _unfit(self, control: Control) -> Cause | None:
+    def _unfit(self, crop: UInt8, control: Control) -> Cause | None:
         pose = self._shape.pose_of(control.points)
         gap = float(mouth_gap(canonical_from_points(control.points, pose))[0])
         if not control.doubt[0] <= _MOST_DOUBT:
@@ -179,8 +179,10 @@ class PortraitChoice:
             return "turned" if is_turned else "landmarks unsure"
         if np.abs(pose.angles_deg()[0, :2]).max() > _MOST_TURNED_DEG:
             return "turned"
-        if control.occlusion is not None and counted(control.occlusion[0], control.points[0])[1]:
-            return "something in front"
+        if control.occlusion is not None:
+            marks = counted(control.occlusion[0], control.points[0], crop)
+            if marks.share or not marks.is_clear:
+                return "something in front"
         if control.openness is not None and control.openness[0].min() < _LEAST_OPEN:
             return "eyes shut"
         return "mouth open" if gap > _MOST_GAP else None

@@ -5,6 +5,7 @@ gives, its texture is what the portrait shows. What the generator leaves out of 
 bank of details, so that donors are painted as they are.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ import numpy.typing as npt
 
 from engines.backends.backend import Backend
 from engines.donors.textures import texture_of
-from engines.embedder import FaceEmbedder
+from engines.face.embedder import FaceEmbedder
+from engines.face.swapper import Control, Swapper
 from engines.stylegan.axes import LATENT, axes
 from engines.stylegan.details import load_details, write_details
 from engines.stylegan.encoder import LatentEncoder
@@ -31,7 +33,6 @@ from engines.stylegan.pack import (
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.warp import load_texture_frame
-from engines.swapper import Control, Swapper
 
 __all__ = [
     "CROP_SIZE",
@@ -53,6 +54,9 @@ _SIGNATURE: Final = 10.0
 """Length of what tells donors' latents apart in directions that no network looks at."""
 _LEAST_CODE: Final = 0.01
 """Size of the largest code in a direction below which no network looks at it."""
+_ALIKE: Final = 0.15
+"""Share of all pairs of donors that look alike. Smaller deals more who pass for one person, larger
+does not tell among them."""
 _BATCH: Final = 16
 PURPOSES: Final = {
     DONORS: "synthetic people to mix surrogates from",
@@ -105,6 +109,9 @@ class DonorReader:
     def read(self, crop: UInt8) -> tuple[Float32, Float32]:
         """Latent float32[512] and texture float32[3, S, S] RGB of a portrait.
 
+        The latent is the mean of the portrait's and its mirror image's: one side of a shape that
+        differs from the other is mostly the lamp's, or of a head that is turned a little.
+
         Args:
             crop: uint8[C, C, 3] BGR kveil crop, C of `CROP_SIZE`.
 
@@ -112,9 +119,9 @@ class DonorReader:
             EngineFault: a network failed.
         """
         side = (READ_SIZE, READ_SIZE)
-        fed = np.asarray(cv2.resize(crop, side, interpolation=cv2.INTER_AREA), np.uint8)[None]
-        latent = self._encoder.encode(fed)[0, 0]
-        points = self._swapper.read(fed, is_lit=False).points[0]
+        fed = np.asarray(cv2.resize(crop, side, interpolation=cv2.INTER_AREA), np.uint8)
+        latent = self._encoder.encode(np.stack([fed, fed[:, ::-1]]))[:, 0].mean(axis=0)
+        points = self._swapper.read(fed[None], is_lit=False).points[0]
         return latent, texture_of(crop, points, self._frame, self._swapper.size)
 
 
@@ -124,8 +131,7 @@ def write_donor_files(
     pack: Pack,
     people: DonorPeople,
     embedder: FaceEmbedder,
-    match: float,
-) -> int:
+) -> None:
     """Write `donors.npz` and `details.npz` into a folder.
 
     Args:
@@ -133,11 +139,7 @@ def write_donor_files(
         backend: the runtime.
         pack: of the networks that read the people.
         people: who become donors.
-        embedder: tells which of them look alike, so that they are not dealt together.
-        match: cosine from which they do.
-
-    Returns:
-        How many pairs look alike.
+        embedder: tells which of them look most alike, so that they are not dealt together.
 
     Raises:
         EngineFault: a network failed.
@@ -149,9 +151,8 @@ def write_donor_files(
     details = load_details(folder / DETAILS, told)
     swapper, _ = swapper_from_pack(backend, pack.folder, details=details)
     rest = points_at_rest(load_shape_model(pack.path("shape.npz")))
-    alike = _look_alikes(swapper, embedder, rest, told, match)
+    alike = _look_alikes(swapper, embedder, rest, told)
     write_donors(folder / DONORS, told, swapper.layers, people.bins, alike)
-    return len(alike)
 
 
 def told_apart(latents: Float32) -> Float32:
@@ -225,9 +226,9 @@ def _write_bank(
 
 
 def _look_alikes(
-    swapper: Swapper, embedder: FaceEmbedder, rest: Float32, latents: Float32, match: float
+    swapper: Swapper, embedder: FaceEmbedder, rest: Float32, latents: Float32
 ) -> npt.NDArray[np.intp]:
-    """Pairs of donors whom the embedder takes for one person, painted at rest in even light."""
+    """Pairs of donors who are most alike by the embedder, painted at rest in even light."""
     seen = []
     for start in range(0, len(latents), _BATCH):
         part = latents[start : start + _BATCH]
@@ -238,4 +239,7 @@ def _look_alikes(
         painted = swapper.paint(control, np.repeat(part[:, None], swapper.layers, axis=1)).pixels
         seen.append(embedder.embed(np.clip(np.rint(painted), 0, 255).astype(np.uint8)))
     found = np.concatenate(seen)
-    return np.asarray(np.argwhere(np.triu(found @ found.T >= match, 1)), np.intp)
+    pairs = np.stack(np.triu_indices(len(found), 1), axis=1)
+    likeness = (found[pairs[:, 0]] * found[pairs[:, 1]]).sum(axis=1)
+    kept = np.sort(np.argsort(-likeness, kind="stable")[: math.ceil(_ALIKE * len(pairs))])
+    return np.asarray(pairs[kept], np.intp)

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.face.crop_regions import disc
 from engines.stylegan.drawing import LUMA, filled_hull, rise, spread
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
@@ -23,7 +24,14 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 
-__all__ = ["away_from_features", "bare_skin", "skin_beside_features", "within_outline"]
+__all__ = [
+    "away_from_features",
+    "away_from_lips",
+    "bare_of_features",
+    "bare_skin",
+    "skin_beside_features",
+    "within_outline",
+]
 
 _DARKER: Final = (0.22, 0.42)
 _BRIGHTER: Final = (0.35, 0.7)
@@ -34,6 +42,12 @@ _CORE: Final = 0.02
 """How far around eyes, nose and lips everything belongs to the face, share of the side."""
 _BROW: Final = 0.012
 """The same around brows, whose ends lie close to hair."""
+_BROW_LEFT: Final = 0.88
+"""Share of a brow that is one in any case; beyond may be hair of the temples."""
+_BROW_INNER: Final = [4, 5]
+"""Points of a brow at its inner end."""
+_BESIDE: Final = 0.006
+"""How far around all of them single hairs lie, the same."""
 _INSET: Final = 0.02
 """How far within the outline skin is still trusted less than farther in, share of the side."""
 _CHIN: Final = (0.93, 0.985)
@@ -95,10 +109,26 @@ def away_from_features(points: Float32, size: int) -> Float32:
     return np.asarray(cv2.distanceTransform(free, cv2.DIST_L2, 5) / size, np.float32)
 
 
+def away_from_lips(points: Float32, size: int) -> Float32:
+    """Where no lips are: float32[size, size], 0 on them and close by, 1 elsewhere."""
+    lips = _grown(_hull(points[LIPS_OUTER_SLICE], size), _BROW * size)
+    return np.asarray(lips == 0, np.float32)
+
+
 def within_outline(points: Float32, size: int) -> Float32:
     """How far places lie within the face's outline: float32[size, size], shares of it."""
     face = _hull(points[OVAL_SLICE], size)
     return np.asarray(cv2.distanceTransform(face, cv2.DIST_L2, 5) / size, np.float32)
+
+
+def bare_of_features(points: Float32, size: int) -> npt.NDArray[np.bool_]:
+    """Where skin should be: bool[size, size], the outer ends of brows included."""
+    shown = points[:, :2].copy()
+    for brow in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE):
+        inner = shown[brow][_BROW_INNER].mean(axis=0)
+        shown[brow] = inner + _BROW_LEFT * (shown[brow] - inner)
+    wide = _grown(_features(shown, size), _BESIDE * size)
+    return np.asarray(wide == 0, np.bool_)
 
 
 def _features(points: Float32, size: int) -> UInt8:
@@ -134,5 +164,4 @@ def _hull(points: Float32, size: int) -> UInt8:
 
 
 def _grown(mask: UInt8, radius: float) -> UInt8:
-    side = 2 * max(round(radius), 1) + 1
-    return np.asarray(cv2.dilate(mask, cv2.getStructuringElement(2, (side, side))), np.uint8)
+    return np.asarray(cv2.dilate(mask, disc(radius)), np.uint8)

@@ -6,7 +6,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.donors.skin import away_from_features, bare_skin, within_outline
+from engines.donors.mending import mended
+from engines.donors.skin import away_from_features, away_from_lips, bare_skin, within_outline
 from engines.stylegan.drawing import LUMA, rise
 from engines.stylegan.light import (
     contrast_from_field,
@@ -19,7 +20,7 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import MESH_POINTS, POINTS
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
 
-__all__ = ["evened", "photographed", "texture_of"]
+__all__ = ["evened", "photographed", "texture_of", "unlit"]
 
 _BROAD: Final = 0.03
 """Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
@@ -29,7 +30,8 @@ _GREYED: Final = 0.6
 """Share of the colour of such patches that is taken away far from the features."""
 _MOST_GLOSS: Final = 0.22
 _MOST_SHADE: Final = 0.5
-"""How much brighter and darker than even skin such patches may be, texture units."""
+"""How much brighter and darker than even skin such patches may be, texture units. Larger makes
+people less alike, and look lit by lamps that are not there, or painted."""
 _FAR: Final = (0.03, 0.14)
 """Distances from the features between which skin becomes calm, shares of the side."""
 _RIM: Final = (0.0, 0.07)
@@ -52,11 +54,8 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> 
     """
     seen = photographed(crop, points, frame, size)
     skin = bare_skin(seen, frame.points)[:, :, ::-1].astype(np.float32) / np.float32(127.5) - 1
-    mean = np.zeros((POINTS, 3), np.float32)
-    mean[:MESH_POINTS, :2] = frame.points[:MESH_POINTS]
-    inside = softened(oval_from_points(mean, SOFT_SIZE), size)
-    field = field_from_light(light_from_picture(skin, inside), inside)
-    bare = evened((skin - field) / contrast_from_field(field), frame.points)
+    even = evened(unlit(skin, frame.points), frame.points)
+    bare = mended(even, frame.points)
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
 
 
@@ -73,6 +72,23 @@ def photographed(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -
     x, y = cv2.split(image_place_of_texture(points, frame, owner) * crop.shape[0] - 0.5)
     border = cv2.BORDER_REPLICATE
     return np.asarray(cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=border), np.uint8)
+
+
+def unlit(skin: Float32, points: Float32) -> Float32:
+    """A texture float32[S, S, 3] without the light that a face has in the mean, place by place.
+
+    Lips are red by themselves: counted as light, they would leave chins green.
+
+    Args:
+        skin: RGB in [-1, 1].
+        points: float32[>= MESH_POINTS, 2] of the texture frame, texture units.
+    """
+    size, mean = len(skin), np.zeros((POINTS, 3), np.float32)
+    mean[:MESH_POINTS, :2] = points[:MESH_POINTS]
+    inside = softened(oval_from_points(mean, SOFT_SIZE), size)
+    light = light_from_picture(skin, inside, inside * away_from_lips(points, size))
+    field = field_from_light(light, inside)
+    return (skin - field) / contrast_from_field(field)
 
 
 def evened(texture: Float32, points: Float32) -> Float32:

@@ -20,15 +20,16 @@ from engines.errors import EngineFault, ModelRejected
 
 __all__ = ["DETAIL_SCALE", "DonorDetails", "load_details", "write_details"]
 
-DETAIL_SCALE: Final = 150.0
-"""Grey levels of a stored picture per unit of difference in [-1, 1]."""
+DETAIL_SCALE: Final = 100.0
+"""Grey levels of a stored picture per unit of difference. Larger is finer, and cuts off what the
+generator paints of hair and background, so that it would be seen beside faces."""
 _MIDDLE: Final = 128.0
 _LEAST_WEIGHT: Final = 0.02
 """Weight below which a donor counts as rounding."""
 _LARGEST_RESIDUE: Final = 0.1
 """Share of a latent that may be left unexplained by donors. Larger takes encoded people for
 mixtures of donors, smaller takes rounded mixtures for strangers."""
-_QUALITY: Final = 92
+_QUALITY: Final = 95
 _DAMAGES: Final = (
     OSError,
     EOFError,

@@ -13,6 +13,7 @@ __all__ = [
     "box_around",
     "brightness",
     "filled_hull",
+    "filled_line",
     "filled_outline",
     "hue_square",
     "laid_over",
@@ -71,8 +72,8 @@ def between(ends: tuple[float, float], way: float) -> float:
     return ends[0] + (ends[1] - ends[0]) * way
 
 
-def brightness(picture: Float32) -> Float32:
-    """Luma of a picture float32[H, W, 3] BGR: float32[H, W]."""
+def brightness(picture: Float32 | UInt8) -> Float32:
+    """Luma of a picture [H, W, 3] BGR: float32[H, W], in whole levels where it is uint8."""
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.float32)
 
 
@@ -142,6 +143,15 @@ def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     fixed = np.round(near * (1 << _SHIFT)).astype(np.int32)
     cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
     return inside
+
+
+def filled_line(places: Float32, thickness: int, shape: tuple[int, ...]) -> UInt8:
+    """A line through places float32[M, 2], in pixels: uint8[H, W], 255 on it."""
+    drawn = np.zeros(shape, np.uint8)
+    near = np.clip(places, -_FARTHEST_PX, _FARTHEST_PX)
+    fixed = np.round(near * (1 << _SHIFT)).astype(np.int32)
+    cv2.polylines(drawn, [fixed], False, 255, thickness, cv2.LINE_AA, _SHIFT)
+    return drawn
 
 
 def filled_hull(points: Float32, shape: tuple[int, int]) -> UInt8:

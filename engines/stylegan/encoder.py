@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Session
+from engines.face.swapper import Swapper, fed_from_crop, full_light_from_crop
 from engines.stylegan.relief import FLAT, ReliefModel, relief_from_light
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.sizes import SHAPE_CODES, TEXTURE_SIZE
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
-from engines.swapper import Swapper, fed_from_crop, full_light_from_crop
 
 Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]

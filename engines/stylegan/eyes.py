@@ -14,7 +14,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.drawing import between, box_around, filled_outline, ramp, warmed
+from engines.stylegan.drawing import (
+    between,
+    box_around,
+    filled_line,
+    filled_outline,
+    ramp,
+    warmed,
+)
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -22,7 +29,7 @@ from engines.stylegan.topology import (
     PUPIL_IMAGE_RIGHT,
 )
 
-__all__ = ["EYE_TRAITS", "draw_eyes"]
+__all__ = ["EYE_TRAITS", "draw_eyes", "draw_lashes"]
 
 EYE_TRAITS: Final = 4
 """Numbers from 0 to 1 that say which eyes: paleness, width and shade of the irises, and width of
@@ -49,6 +56,12 @@ _PALE_SKIN: Final = (60.0, 110.0)
 """Brightness of skin below which irises are brown, and from which they may be pale."""
 _WARMTH, _WHITENESS = 0.5, 1.12
 """How much of the skin's hue the white has, and how much brighter than bright skin it is."""
+_LASHES: Final = (0.3, 0.9)
+"""How far an eye is shut at which its lashes meet, from the first trace on."""
+_LASH_TALL, _LASH_SOFT = 0.07, 0.03
+_LASH_DARK: Final = 0.6
+"""Height and softness of their line, widths of the eye, and its brightness, as a share of what is
+about the eye."""
 _SOFT_PX: Final = 0.9
 _MARGIN: Final = 0.15
 _FAINT: Final = 1e-6
@@ -82,6 +95,35 @@ def draw_eyes(pixels: Float32, points: Float32, traits: Float32) -> None:
     if pale > 0:
         for eye in shown:
             _draw_eye(eye, _MOST * pale, traits)
+
+
+def draw_lashes(pixels: Float32, points: Float32, shut: Float32) -> None:
+    """Draw the line of lashes along the lids of shut eyes, in place.
+
+    Nothing of the eye is seen there, but between two pixels that show one lid and the other a
+    texture's eye would shine through.
+
+    Args:
+        pixels: float32[S, S, 3] BGR, 0 to 255.
+        points: float32[POINTS, 3] of the painted face, crop units.
+        shut: float32[2] how far each eye is shut, in [0, 1].
+    """
+    size = pixels.shape[0]
+    for lids, share in zip((EYE_LEFT_SLICE, EYE_RIGHT_SLICE), shut, strict=True):
+        strength = ramp(float(share), *_LASHES)
+        eye = points[lids, :2] * np.float32(size) - np.float32(0.5)
+        width = float(np.linalg.norm(eye[8] - eye[0]))
+        left, top, right, bottom = box_around(eye, max(_MARGIN * width, 2.0), size)
+        if strength <= 0 or min(right - left, bottom - top) < 1:
+            continue
+        view = pixels[top:bottom, left:right]
+        meet = np.concatenate([eye[:1], (eye[1:8] + eye[:8:-1]) / 2, eye[8:9]]) - (left, top)
+        line = filled_line(
+            np.asarray(meet, np.float32), max(1, round(_LASH_TALL * width)), view.shape[:2]
+        )
+        seen = cv2.GaussianBlur(line, (0, 0), max(_LASH_SOFT * width, 0.5))
+        dark = view.mean(axis=(0, 1)) * np.float32(_LASH_DARK)
+        view += (dark - view) * (seen * np.float32(strength / 255))[..., None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +193,7 @@ def _draw_eye(eye: _Eye, strength: float, traits: Float32) -> None:
 def _eyeball(eye: _Eye, traits: Float32) -> Float32:
     """White, iris, pupil and a glint, under the light that the skin shows, float32[H, W, 3]."""
     x, y, width, skin = eye.x, eye.y, eye.width, eye.skin
-    paleness, breadth, shade, dilation = (float(trait) for trait in traits)
+    paleness, breadth, shade, dilation = traits.tolist()
     light = float(skin.mean())
     white = warmed(skin, _WARMTH) * np.float32(_WHITENESS * (235 / (light + 1)) ** 0.2)
     pale = paleness * ramp(light, *_PALE_SKIN)

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Precision, Session
-from engines.stylegan.sizes import UV_SIZE
-from engines.swapper import LANDMARK_SIZE
+from engines.face.swapper import LANDMARK_SIZE
 
 COSINE_FLOOR: Final = 0.99
 ERROR_CEILING: Final = 0.35
@@ -58,23 +57,15 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class Painting:
-    """The networks that paint: textures of people, and pictures of textures, also small ones.
-
-    And the one that reads landmarks off pictures, where its precision is reduced too.
-    """
+    """The network that paints textures of people, and the one that reads landmarks off pictures."""
 
     generator: Session
-    renderer: Session
-    small: Session | None = None
-    landmarker: Session | None = None
+    landmarker: Session
 
     def close(self) -> None:
         """Let both go."""
         self.generator.close()
-        self.renderer.close()
-        for one in (self.small, self.landmarker):
-            if one is not None:
-                one.close()
+        self.landmarker.close()
 
 
 def compare_sessions(
@@ -92,53 +83,25 @@ def compare_sessions(
         EngineFault: one of them failed.
     """
     wanted, made = _painted(reference, latents), _painted(reduced, latents)
-    one, other = (_in_one_row(pictures) for pictures in (wanted, made))
+    one, other = (textures.reshape(len(latents), -1) for textures in (wanted, made))
     shared = one.mean(axis=0)
     cosine = min(_cosine(a - shared, b - shared) for a, b in zip(one, other, strict=True))
-    shift = 0.0
-    if reference.landmarker is not None and reduced.landmarker is not None:
-        shift = _shift(reference.landmarker, reduced.landmarker, wanted[0])
+    shift = _shift(reference.landmarker, reduced.landmarker, wanted)
     return GateResult(precision, cosine, float(np.abs(one - other).max()), shift)
 
 
 def _shift(exact: Session, reduced: Session, pictures: Float32) -> float:
     """The farthest that a landmark of pictures float32[N, 3, S, S] moves, shares of the crop."""
-    step = pictures.shape[-1] // LANDMARK_SIZE
+    step = max(pictures.shape[-1] // LANDMARK_SIZE, 1)
     fed = {"image": np.ascontiguousarray(np.clip(pictures[..., ::step, ::step], -1, 1))}
     apart = exact.run(fed)["points"] - reduced.run(fed)["points"]
     return float(np.abs(apart.reshape(len(pictures), -1, 3)[..., :2]).max())
 
 
-def _in_one_row(pictures: list[Float32]) -> Float32:
-    return np.concatenate([one.reshape(len(one), -1) for one in pictures], axis=1)
-
-
-def _painted(networks: Painting, latents: Float32) -> list[Float32]:
-    """Everybody at rest, facing the camera, by every renderer: float32[N, 3, S, S]."""
+def _painted(networks: Painting, latents: Float32) -> Float32:
+    """Textures float32[N, 3, S, S]: everybody at rest, facing the camera."""
     fed = np.ascontiguousarray(latents, np.float32)
-    texture = networks.generator.run({"latents": fed})["texture"]
-    both = (networks.renderer, networks.small)
-    return [_rendered(one, texture) for one in both if one is not None]
-
-
-def _rendered(renderer: Session, texture: Float32) -> Float32:
-    """Pictures float32[N, 3, S, S] of textures float32[N, 3, S, S], reduced for a small one."""
-    count = len(texture)
-    shapes = {spec.name: spec.shape for spec in renderer.inputs}
-    step = texture.shape[-1] // (shapes["texture"][-1] or texture.shape[-1])
-    image = renderer.run(
-        {
-            "texture": np.ascontiguousarray(texture[..., ::step, ::step]),
-            "movement": np.zeros((count, shapes["movement"][1] or 0), np.float32),
-            "grid": np.repeat(_frontal_grid()[None], count, axis=0),
-        }
-    )["image"]
-    return np.asarray(image, np.float32)
-
-
-def _frontal_grid() -> Float32:
-    step = (2 * np.arange(UV_SIZE, dtype=np.float32) + 1) / UV_SIZE - 1
-    return np.stack(np.meshgrid(step, step))
+    return np.asarray(networks.generator.run({"latents": fed})["texture"], np.float32)
 
 
 def _cosine(a: Float32, b: Float32) -> float:

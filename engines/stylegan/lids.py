@@ -1,9 +1,10 @@
 """Lids of shutting eyes: how landmarks say that eyes are shut, and shut other eyes likewise.
 
 The landmark network learnt from photographs, on which hardly anybody blinks, and draws lids nearly
-as far apart when they are shut. Where `engines.lid_reading` sees an eye shutting, its lids are
-drawn together, closer than those of any open eye are read, and a surrogate's lids go the same share
-of their own way. How far an open eye is open tells people apart, and nothing is said of it here.
+as far apart when they are shut. Where `engines.face.lid_reading` sees an eye shutting, its lids are
+drawn together by the share that it lacks, and a surrogate's lids go the same share of their own
+way. How far an eye is usually open tells people apart, and nothing is said of it here:
+lids open and narrow by as much, in proportion, as their subject's depart from that.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ import numpy.typing as npt
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 
 __all__ = ["EYES", "drawn_together", "gap_of", "lids_as_read", "narrowed", "open_shares"]
+__all__ += ["openings"]
 
-_SHUT, _OPEN = 0.3, 0.8
-"""Openness up to which an eye is shut, and from which on it is open: squinting is the person's."""
+_SHUT, _OPEN = 0.2, 0.95
+"""Openness up to which an eye is shut, and from which on it is open. Between them its lids are as
+far apart as the third power says: eyes that shut are read as more open than they are."""
 _WINKS: Final = 0.7
 """How much farther open one eye must be read than the other for the person to wink: eyes blink
 together, and both tell more than one."""
 _SHUTTING: Final = 0.16
 """Gap of the lids, as a share of the eye's width, below which an eye is about to shut; landmarks of
 open ones are read wider."""
+_WIDEST: Final = 1.4
+"""How far eyes open at most, over how far they usually are."""
 _RESTS: Final = 0.15
 """Where shut lids meet, from the lower one, as a share of the open eye's gap."""
 _FAINT: Final = 1e-6
@@ -36,7 +41,7 @@ Float32 = npt.NDArray[np.float32]
 
 
 def drawn_together(points: Float32, openness: Float32) -> Float32:
-    """Landmarks with the lids of shutting eyes as far apart as these are open.
+    """Landmarks with the lids of shutting eyes as far together as these are shut.
 
     Args:
         points: float32[N, POINTS, 3].
@@ -52,10 +57,8 @@ def drawn_together(points: Float32, openness: Float32) -> Float32:
         return points
     made = points.copy()
     for side, lids in enumerate(EYES):
-        open_ = np.clip((seen[:, side] - _SHUT) / (_OPEN - _SHUT), 0, 1)
-        gap = np.maximum(gap_of(points[:, lids]), np.float32(_FAINT))
-        share = np.where(open_ < 1, np.minimum(np.float32(_SHUTTING) * open_ / gap, 1), 1)
-        made[:, lids] = narrowed(points[:, lids], share.astype(np.float32))
+        open_ = np.clip((seen[:, side] - _SHUT) / (_OPEN - _SHUT), 0, 1) ** 3
+        made[:, lids] = narrowed(points[:, lids], open_.astype(np.float32))
     return made
 
 
@@ -73,7 +76,7 @@ def lids_as_read(smooth: Float32, read: Float32) -> Float32:
     """
     made = smooth
     for lids in EYES:
-        wanted, found = (float(gap_of(one[None, lids])[0]) for one in (read, made))
+        wanted, found = float(gap_of(read[None, lids])[0]), float(gap_of(made[None, lids])[0])
         if wanted < min(_SHUTTING, found):
             made = made.copy()
             share = np.array([wanted / max(found, _FAINT)], np.float32)
@@ -81,15 +84,27 @@ def lids_as_read(smooth: Float32, read: Float32) -> Float32:
     return made
 
 
-def open_shares(points: Float32) -> list[Float32]:
-    """How far open the eyes of landmarks are that were drawn together, 1 for open: float32[N] each.
+def openings(points: Float32) -> Float32:
+    """How far both eyes of landmarks float32[N, >=MESH_POINTS, 3] are open: float32[N, 2].
+
+    Gaps as shares of the eyes' width; an eye that is about to shut counts as one that just is not.
+    """
+    gaps = np.stack([gap_of(points[:, lids]) for lids in EYES], axis=1)
+    return np.asarray(np.maximum(gaps, np.float32(_SHUTTING)), np.float32)
+
+
+def open_shares(points: Float32, usual: Float32 | None = None) -> list[Float32]:
+    """How far open the eyes of landmarks are, 1 for open as usual: float32[N] each.
 
     Args:
-        points: float32[N, >=MESH_POINTS, 3].
+        points: float32[N, >=MESH_POINTS, 3], lids of shutting eyes drawn together.
+        usual: `openings` of the same faces as they usually look; where it is not known, all eyes
+            are open as usual but for those that shut.
     """
+    usual = openings(points) if usual is None else usual
     return [
-        np.minimum(gap_of(points[:, lids]) / np.float32(_SHUTTING), 1).astype(np.float32)
-        for lids in EYES
+        np.minimum(gap_of(points[:, lids]) / usual[:, side], np.float32(_WIDEST))
+        for side, lids in enumerate(EYES)
     ]
 
 

@@ -41,6 +41,11 @@ _HUE: Final = 0.12
 """Differences of brightness and of hue from the cheeks, in [-1, 1], at which a forehead is hardly
 skin."""
 _FAINT: Final = 1e-6
+_SKIN: Final = np.array([108, 124, 163], np.float32)
+"""Colour of faces in photographs on average, under which textures are as they are."""
+_HUES: Final = (0.4, 1.0)
+"""Shares of a texture's colours that are left at least and at most. More than all of them makes
+cheeks bluish under cold lamps."""
 
 
 def softened(oval: Float32, size: int) -> Float32:
@@ -140,9 +145,23 @@ def field_from_light(light: Float32, inside: Float32) -> Float32:
         inside: float32[S, S] in [0, 1].
     """
     size = (inside.shape[1], inside.shape[0])
-    face, rest = (cv2.resize(part, size, interpolation=cv2.INTER_LINEAR) for part in light)
+    face = cv2.resize(light[0], size, interpolation=cv2.INTER_LINEAR)
+    rest = cv2.resize(light[1], size, interpolation=cv2.INTER_LINEAR)
     share = inside[:, :, None]
     return np.asarray(face * share + rest * (1.0 - share), np.float32)
+
+
+def face_field(light: Float32, shape: tuple[int, ...]) -> Float32:
+    """Spread the face's light over a picture, as if it were all face: float32[H, W, C].
+
+    What surrounds a face gives it no light of its own: a dark room would shade its sides and chin.
+
+    Args:
+        light: float32[2, LIGHT_SIZE, LIGHT_SIZE, C] as `light_from_picture` gives it.
+        shape: height and width, px.
+    """
+    way = cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(light[0], (shape[1], shape[0]), interpolation=way), np.float32)
 
 
 def under_light(texture: Float32, light: Float32, inside: Float32) -> Float32:
@@ -165,15 +184,34 @@ def under_light(texture: Float32, light: Float32, inside: Float32) -> Float32:
     if small.shape[:2] != inside.shape:
         side = inside.shape[::-1]
         small = np.asarray(cv2.resize(small, side, interpolation=cv2.INTER_AREA), np.float32)
-    contrast = contrast_from_field(field_from_light(light, inside))
+    contrast = contrast_from_field(face_field(light, inside.shape))
     missing = light - light_from_picture(small * contrast, inside)
-    field, room = (
-        cv2.resize(one, size, interpolation=cv2.INTER_LINEAR)
-        for one in (field_from_light(missing, inside), contrast)
-    )
+    field = face_field(missing, texture.shape)
+    room = cv2.resize(contrast, size, interpolation=cv2.INTER_LINEAR)
     # Broadcasting along a last axis of three would take several times as long.
     lit = cv2.multiply(texture, cv2.merge([room] * 3))
     return np.asarray(cv2.add(lit, field, dst=lit), np.float32)
+
+
+def in_hue_of_light(texture: Float32, light: Float32) -> Float32:
+    """A texture whose colours stand out no farther than in the hue of a lamp: float32[S, S, 3].
+
+    Skin reflects a share of the light, so where a lamp gives little blue, lips and highlights
+    differ little in blue from the skin around them; else they would be purple and grey.
+
+    Args:
+        texture: float32[S, S, 3] BGR, about [-1, 1], without light.
+        light: float32[2, LIGHT_SIZE, LIGHT_SIZE, 3] in [-1, 1], of face and surroundings.
+
+    >>> warm = np.zeros((2, 4, 4, 3), np.float32) + np.float32([-0.5, -0.1, 0.5])
+    >>> seen = in_hue_of_light(np.ones((1, 1, 3), np.float32), warm)[0, 0]
+    >>> [round(float(one), 1) for one in seen]
+    [0.6, 1.0, 1.0]
+    """
+    lamp = light[0].mean(axis=(0, 1)) + 1
+    share = lamp / max(float(lamp.mean()), _FAINT) / (_SKIN / _SKIN.mean())
+    # Broadcasting along a last axis of three would take several times as long.
+    return np.asarray(cv2.transform(texture, np.diag(np.clip(share, *_HUES))), np.float32)
 
 
 def contrast_from_field(field: Float32) -> Float32:

@@ -35,11 +35,11 @@ __all__ = [
     "widened_outlines",
 ]
 
-FEATHER: Final = 0.03
-"""Width of the feathered rim beyond jaw and cheeks, as a share of the crop's side."""
-_GROWTH: Final = 0.015
-"""How far beyond the outlines alpha stays 1 there, as a share of the side: as far as landmarks
-err. Larger hides more of ears and neck."""
+FEATHER: Final = 0.022
+"""Width of the feathered rim beyond jaw and cheeks, as a share of the crop's side. Larger takes a
+head's edge and the shade below its chin away."""
+_LEAST_FEATHER_PX: Final = 3.0
+"""Its width at least: narrower rims show steps."""
 _EDGE: Final = 0.01
 """Width of the rim that is feathered along the crop's edge: chins of long faces lie close to it."""
 _FOREHEAD: Final = (0.15, 1.0)
@@ -215,7 +215,7 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
     face = cv2.bitwise_or(_filled(outline, size), must)
     away = cv2.distanceTransform(1 - face, cv2.DIST_L2, 3) / size
     within = cv2.distanceTransform(face, cv2.DIST_L2, 3) / size
-    alpha = np.asarray((_GROWTH - away) * np.float32(1 / FEATHER) + np.float32(1), np.float32)
+    alpha = np.asarray(1 - away / np.float32(max(FEATHER, _LEAST_FEATHER_PX / size)), np.float32)
     np.clip(alpha, 0, 1, out=alpha)
     eyes = float(np.mean([points[part, 1].mean() for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]))
     brow, top = float(identity[:, 1].min()), float(outline[:, 1].min())
@@ -227,7 +227,7 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
     alpha[above] *= (1 - share)[:, None]
     alpha[above] += ((1 - rise(up.astype(np.float32), *_FOREHEAD)) * share)[:, None] * side
     alpha *= _edges(size)
-    soft = cv2.GaussianBlur(must.astype(np.float32), (0, 0), 0.012 * size)
+    soft = cv2.GaussianBlur(must.astype(np.float32), (0, 0), max(0.012 * size, 1.5))
     np.maximum(alpha, np.minimum(soft * np.float32(2), 1), out=alpha)
     alpha[must > 0] = 1.0
     return alpha

@@ -4,10 +4,9 @@ A texture is a mean of many mouths, most of them shut, so an open one shows lips
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
 which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
 surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the
-subject has a part in it. The shares below were set beside photographs, by width and gap of their
-mouths: beside the skin, what is between the lips is as bright in the mean as it is there. Everybody
-has the same teeth; drawn so, 0.04 % more pairs of surrogates pass for one person
-(`training.measure`).
+subject has a part in it. Teeth are white wherever they are: half seen ones would be grey. A mouth
+that only opens shows less of their height. Everybody has the same teeth; drawn so, 0.04 % more
+pairs of surrogates pass for one person (`training.measure`).
 """
 
 from dataclasses import dataclass
@@ -38,25 +37,32 @@ _EDGE_ON, _IN_VIEW = 0.35, 0.6
 _EARNEST, _SMILE = 0.85, 1.07
 """Width, as a share of the width in the surrogate's mean expression: teeth show least up to the
 first, most from the second."""
-_TEETH_SHOW: Final = (0.42, 0.95)
-_TEETH_TALL: Final = (0.09, 0.19)
+_TEETH_SHOW: Final = (0.8, 0.95)
+_TEETH_TALL: Final = (0.08, 0.24)
 """Of the mouth's width: how far the upper teeth reach below the lip."""
 _TONGUE_TALL: Final = 0.13
 _TONGUE_FROM, _TONGUE_TO = 0.2, 0.34
 """Gap, as a share of the width, from which the tongue is to be seen, and where it is in full."""
 _TOOTH_TURN: Final = 0.3
 """Width of a tooth, as an angle of the dental arch, radians."""
-_LINES: Final = 0.1
+_LINES: Final = 0.22
 """How much darker it is between two teeth."""
+_ROUNDED: Final = 0.2
+"""How much shorter they are there, a share of their height."""
 _DARK: Final = np.array([0.16, 0.17, 0.32], np.float32)
 _TONGUE: Final = np.array([0.42, 0.38, 0.68], np.float32)
 _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
+_CORNER: Final = np.array([0.50, 0.50, 0.62], np.float32)
+_CHEEK: Final = np.array([0.30, 0.29, 0.52], np.float32)
 """Colours, BGR, as a share of the skin's."""
-_WHITENESS, _WHITEST = 1.18, 232.0
+_WHITENESS, _WHITEST = 1.2, 236.0
 """How much brighter than the skin teeth are, and how bright at most."""
 _WARMTH: Final = 0.5
 """How much of the skin's hue the teeth have."""
 _SEAM_SHARE: Final = 0.75
+_CORNER_REACH: Final = 0.12
+"""Of the mouth's width: how far about its corners a texture's dark spots are lifted. Lips that are
+drawn wide draw them out to lines."""
 _SOFT_PX: Final = 1.1
 _INSIDE_SOFT_PX: Final = 0.7
 _MARGIN_PX: Final = 4.0
@@ -89,6 +95,7 @@ def draw_mouth(pixels: Float32, points: Float32, stretch: float) -> None:
     mouth = _mouth_in(pixels, points, ramp(stretch, _EARNEST, _SMILE))
     if mouth is None:
         return
+    _lift_corners(mouth)
     if mouth.openness < 1:
         _draw_seam(mouth)
     if mouth.openness > 0:
@@ -131,7 +138,8 @@ def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
     width = float(np.linalg.norm(across)) + _FAINT
     seen = float(np.linalg.norm(across[:2]))
     presence = ramp(seen / width, _EDGE_ON, _IN_VIEW)
-    left, top, right, bottom = box_around(inner[:, :2], _MARGIN_PX, size)
+    margin = max(_MARGIN_PX, 2 * _CORNER_REACH * width)
+    left, top, right, bottom = box_around(inner[:, :2], margin, size)
     if presence <= 0 or min(seen, right - left, bottom - top) < _LEAST_PX:
         return None
     corner, along = inner[_LEFT, :2], across[:2] / np.float32(seen)
@@ -169,6 +177,20 @@ def _draw_seam(mouth: _Mouth) -> None:
     view += (np.minimum(view, mouth.skin * _SEAM) - view) * share[..., None]
 
 
+def _lift_corners(mouth: _Mouth) -> None:
+    """Bring what is darker than the folds about the mouth's corners up to them."""
+    height, width = mouth.depth.shape
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    reach = np.float32(_CORNER_REACH * mouth.width)
+    share = np.zeros((height, width), np.float32)
+    for corner in mouth.lips[[_LEFT, _RIGHT]]:
+        away = np.square((x - corner[0]) / reach) + np.square((y - corner[1]) / reach)
+        share = np.maximum(share, np.exp(-np.square(away)))
+    view = mouth.view
+    lifted = np.maximum(view, mouth.skin * _CORNER)
+    view += (lifted - view) * (share * np.float32(mouth.presence))[..., None]
+
+
 def _draw_inside(mouth: _Mouth) -> None:
     inside = _cavity(mouth)
     inside += (_teeth(mouth) - inside) * _teeth_share(mouth)[..., None]
@@ -179,23 +201,24 @@ def _draw_inside(mouth: _Mouth) -> None:
 
 
 def _cavity(mouth: _Mouth) -> Float32:
-    """The dark, and the tongue on the lower lip, float32[H, W, 3]."""
+    """The dark, the cheeks beside it, and the tongue on the lower lip, float32[H, W, 3]."""
     hue = warmed(mouth.skin, 0.7)
     tall = np.float32(_TONGUE_TALL * mouth.width) * (1 - np.square(mouth.side))
     raised = (mouth.depth - mouth.gap + tall) / np.float32(0.05 * mouth.width)
     opened = (mouth.gap / np.float32(mouth.width) - _TONGUE_FROM) / (_TONGUE_TO - _TONGUE_FROM)
     share = np.clip(raised, 0, 1) * np.clip(opened, 0, 1)
-    return np.asarray(hue * (_DARK + share[..., None] * (_TONGUE - _DARK)), np.float32)
+    beside = np.clip((np.abs(mouth.side) - 0.5) / 0.4, 0, 1)[..., None]
+    dark = _DARK + beside * (_CHEEK - _DARK)
+    return np.asarray(hue * (dark + share[..., None] * (_TONGUE - dark)), np.float32)
 
 
 def _teeth(mouth: _Mouth) -> Float32:
     """The upper teeth, in shade below the lip and towards the corners, float32[H, W, 3]."""
     light = float(mouth.skin.mean()) + 1
     white = warmed(mouth.skin, _WARMTH) * np.float32(_WHITENESS * (180 / light) ** 0.25)
-    turn = np.arcsin(0.98 * mouth.side) * np.float32(np.pi / _TOOTH_TURN)
-    lines = np.clip(1 - 1.6 * np.abs(np.sin(turn)), 0, 1) ** 1.5
+    lines = np.clip(1 - 2.4 * _beside_gaps(mouth.side), 0, 1) ** 1.5
     below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
-    shade = (1 - _LINES * lines) * (0.5 + 0.5 * _arch(mouth.side)) * (0.45 + 0.55 * below_lip)
+    shade = (1 - _LINES * lines) * (0.6 + 0.4 * _arch(mouth.side)) * (0.6 + 0.4 * below_lip)
     return np.asarray(np.minimum(white * shade[..., None], _WHITEST), np.float32)
 
 
@@ -203,10 +226,17 @@ def _teeth_share(mouth: _Mouth) -> Float32:
     """Where the teeth are, float32[H, W]: from the upper lip to their edge, short of the lower."""
     tall = between(_TEETH_TALL, mouth.smile) * mouth.width
     edge = np.float32(tall) * np.sqrt(1 - 0.75 * np.square(mouth.side))
+    edge *= 1 - _ROUNDED * np.square(np.clip(1 - 1.3 * _beside_gaps(mouth.side), 0, 1))
     above_edge = (edge - mouth.depth) / np.float32(max(0.035 * mouth.width, 1.2)) + 0.5
     above_lip = (mouth.gap - mouth.depth) / np.float32(max(0.03 * mouth.width, 1.0))
     share = np.clip(above_edge, 0, 1) * np.clip(above_lip, 0, 1) * np.sqrt(_arch(mouth.side))
     return np.asarray(share * between(_TEETH_SHOW, mouth.smile), np.float32)
+
+
+def _beside_gaps(side: Float32) -> Float32:
+    """How far from the gap between two teeth a place is: float32[H, W], 0 there to 1 between."""
+    turn = np.arcsin(0.98 * side) * np.float32(np.pi / _TOOTH_TURN)
+    return np.asarray(np.abs(np.sin(turn)), np.float32)
 
 
 def _arch(side: Float32) -> Float32:

@@ -12,20 +12,19 @@ import numpy.typing as npt
 from engines.backends.backend import Backend, Precision, Session
 from engines.detectors.gate import HardwareBackend, keep_verdict, kept_verdict
 from engines.errors import EngineError, ModelMissing, ModelRejected
+from engines.face.lid_reading import LidReader
+from engines.face.swapper import Swapper
 from engines.json_reading import value_from_json
-from engines.lid_reading import LidReader
 from engines.stylegan.details import DonorDetails, load_details
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.outline import AS_READ, load_outline
 from engines.stylegan.relief import load_relief
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
-from engines.swapper import Swapper
 
 __all__ = [
     "DETAILS",
     "DONORS",
-    "SMALL_RENDERER",
     "Pack",
     "bundled_pack",
     "donor_latents",
@@ -35,12 +34,10 @@ __all__ = [
     "swapper_from_pack",
 ]
 
-_GATE_REVISION: Final = "1"
+_GATE_REVISION: Final = "2"
 """Goes up when the gate's probes or limits change, so that it judges anew."""
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "kveil pack 1"
-SMALL_RENDERER: Final = "small_renderer"
-"""Role of the renderer for faces seen at few pixels; a pack may do without."""
 _OUTLINE: Final = "outline.npz"
 """How far read outlines are off; a pack may do without, and its outlines are as they are read."""
 
@@ -154,15 +151,12 @@ def swapper_from_pack(
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
     relief = load_relief(geometry)
     outline = load_outline(pack.path(_OUTLINE)) if _OUTLINE in pack.sha256 else AS_READ
-    assert painting.landmarker is not None
     swapper = Swapper(
         painting.landmarker,
         painting.generator,
-        painting.renderer,
         shape,
         frame,
         relief,
-        painting.small,
         lids,
         outline,
         _details(pack) if details is None else details,
@@ -223,11 +217,8 @@ def _details(pack: Pack) -> DonorDetails | None:
 
 
 def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
-    small = f"{SMALL_RENDERER}.onnx" in pack.sha256
     return Painting(
         load_role(backend, pack, "generator", precision),
-        load_role(backend, pack, "renderer", precision),
-        load_role(backend, pack, SMALL_RENDERER, precision) if small else None,
         load_role(backend, pack, "landmarker", precision),
     )
 

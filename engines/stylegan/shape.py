@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.errors import ModelRejected
-from engines.stylegan.lids import EYES, narrowed, open_shares
+from engines.stylegan.gaze import offsets_of_pupils, with_pupils_at
+from engines.stylegan.lids import EYES, narrowed, open_shares, openings
+from engines.stylegan.movement import (
+    BROWS,
+    LIPS,
+    beyond_stillness,
+    movement_beyond_rest,
+    unread_movement,
+)
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -24,8 +32,6 @@ from engines.stylegan.topology import (
     NOSE_BASE_SLICE,
     NOSE_BRIDGE_SLICE,
     OVAL_SLICE,
-    PUPIL_IMAGE_LEFT,
-    PUPIL_IMAGE_RIGHT,
 )
 
 Float32 = npt.NDArray[np.float32]
@@ -41,17 +47,23 @@ _RIGID: Final[npt.NDArray[np.int64]] = np.r_[
 """Points that expressions hardly move: nose, eye corners, forehead and temples."""
 
 
+SHOWN: Final = MESH_POINTS * 3 + 2
+"""Numbers of a look, see `ShapeModel.shown_by`."""
+_BROWS_AT_REST: Final = 0.036
+"""Deviation of the height of brows of people at rest, in distances of the eyes."""
 _LOWER_LIP: Final = slice(3, 8)
 _UPPER_LIP: Final = slice(13, 18)
 """The middle of the inner lips; the contour runs along the lower one first."""
-FEATURE_LIMIT: Final = 3.0
-_REGAINED: Final = 1.5
-"""By how much movement grows faster than it is, beyond what counts as none, until it is whole."""
 _OVER_MEAN: Final = 0.5
 _OVER_SUBJECT: Final = 1.0
 """How much of the way from eyes in place to the whole face in place surrogates are laid over the
 mean face, and over their subjects'. By the eyes alone, a subject whose mouth is far from his eyes
 wears a mouth that is too high, and a face that is too short for his head."""
+_TURNS_DEG: Final = (15.0, 40.0)
+_GAP_SLOPES: Final = (0.82, 0.63)
+"""How much farther lips are read apart for each that they are, at these angles of yaw."""
+_GAP_SHIFT: Final = 0.03
+"""How far shut lips are read apart, distances of the eyes."""
 EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
@@ -92,18 +104,14 @@ class ShapeModel:
             differ in these directions too: this is the least-squares estimate of the movement
             alone (Wiener), given how people vary who were asked to look neutral.
         stillness: float32[K], movement that counts as none.
-        expression_gain: float32[K, K], the same as the renderer learnt it, for `features_of`.
         identity: float32[J, MESH_POINTS * 3], orthonormal rows, orthogonal to expression.
         from_latent: float32[513, J], affine map from the mean w of a w+ latent.
         identity_limit: float32[J], largest magnitude that a surrogate may take.
-        resting: float32[K], what was no movement to the renderer.
         rest_from_latent: float32[513, K], affine map from the mean w to the expression part of
             the surrogate's face at rest.
         rest_limit: float32[K], largest magnitude of it.
         opening: float32[MESH_POINTS * 3], what an inter-ocular distance more between the lips
             moves; `mouth_gap` of it is 1.
-        feature_mean: float32[F] of `movement_features` over training crops.
-        feature_spread: float32[F], their deviations.
     """
 
     mean: Float32
@@ -111,16 +119,12 @@ class ShapeModel:
     neutral: Float32
     movement_gain: Float32
     stillness: Float32
-    expression_gain: Float32
     identity: Float32
     from_latent: Float32
     identity_limit: Float32
-    resting: Float32
     rest_from_latent: Float32
     rest_limit: Float32
     opening: Float32
-    feature_mean: Float32
-    feature_spread: Float32
 
     def pose_of(self, points: Float32) -> Pose:
         """Find the pose of control points float32[N, POINTS, 3] in crop units."""
@@ -130,6 +134,11 @@ class ShapeModel:
         """Return the expression part of posed points, float32[N, K]."""
         shape = canonical_from_points(points, pose) - self.mean
         return np.asarray(shape.reshape(len(points), -1) @ self.expression.T, np.float32)
+
+    def shown_by(self, points: Float32, pose: Pose) -> Float32:
+        """Return canonical landmarks, and how far open both eyes are, float32[N, SHOWN]."""
+        canonical = canonical_from_points(points, pose)
+        return np.concatenate([canonical.reshape(len(points), -1), openings(canonical)], axis=1)
 
     def movement_of(self, points: Float32, pose: Pose) -> Float32:
         """Return what of the expression part is movement rather than person, float32[N, K].
@@ -170,65 +179,80 @@ class ShapeModel:
         lacking = rest - self.rest_from_latent[-1]
         return np.asarray(lacking @ np.linalg.pinv(self.rest_from_latent[:-1]), np.float32)
 
-    def features_of(self, points: Float32, pose: Pose | None = None) -> Float32:
-        """What of the subjects' movement shows in any texture: teeth, folds, shading.
-
-        Args:
-            points: float32[N, POINTS, 3] of the subjects, crop units.
-            pose: of the points, where it is known.
-
-        Returns:
-            float32[N, F], standardised, within FEATURE_LIMIT.
-        """
-        pose = pose or self.pose_of(points)
-        found = self.expression_of(points, pose)
-        learnt = movement_from_expression(found, self.expression_gain, self.resting)
-        features = movement_features(learnt, pose)
-        standard = (features - self.feature_mean) / self.feature_spread
-        return np.asarray(np.clip(standard, -FEATURE_LIMIT, FEATURE_LIMIT), np.float32)
-
     def swapped(
         self,
         points: Float32,
         latents: Float32,
         pose: Pose | None = None,
         rest: Float32 | None = None,
+        usual: Float32 | None = None,
     ) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
 
         The surrogate's face is as large as its subject's and lies where that lies, as least squares
-        over all points say; its eyes need not lie on the subject's. Lips part exactly as far as the
-        subject's: at rest nobody's do, so it is movement, which `movement_of` would damp. So is the
-        shutting of eyes, see `engines.stylegan.lids`.
+        over all points say; its eyes need not lie on the subject's. Lips part as far as the
+        subject's, see `true_gap`: at rest nobody's do, so it is movement, which `movement_of` would
+        damp. So is the shutting of eyes, see `engines.stylegan.lids`, and whatever departs from
+        how a face usually looks: brows at rest differ between people by as much as frowns.
 
         Args:
             points: float32[N, POINTS, 3] of the subjects, crop units.
             latents: float32[N, L, 512] of the surrogates.
             pose: of the points, where it is known.
             rest: `at_rest` of the latents, where it is known.
+            usual: float32[N, SHOWN], `shown_by` of the subjects as they usually look; that of the
+                points where it is not known.
 
         Returns:
             float32[N, POINTS, 3], crop units.
         """
         pose = pose or self.pose_of(points)
-        moved = self.movement_of(points, pose) @ self.expression
+        shown = self.shown_by(points, pose)
+        usual = shown if usual is None else usual
+        moved = self._moved_from(usual, shown)
         if rest is None:
             rest = self.at_rest(latents)
         theirs = canonical_from_points(points, pose)
-        gap = mouth_gap(theirs)
+        gap = true_gap(mouth_gap(theirs), pose)
         # Opened first: else who opens the mouth would draw the whole face down.
-        opened = self._opened(rest + moved.reshape(-1, MESH_POINTS, 3), gap)
-        canonical = self._opened(_laid_over(opened, theirs, _OVER_SUBJECT), gap)
-        for lids, share in zip(EYES, open_shares(theirs), strict=True):
+        opened = self._opened(rest + moved, gap)
+        laid = _laid_over(opened, self._opened(theirs, gap), _OVER_SUBJECT)
+        canonical = self._opened(laid + unread_movement((shown - usual)[:, :-2]), gap)
+        for lids, share in zip(EYES, open_shares(theirs, usual[:, -2:]), strict=True):
             canonical[:, lids] = narrowed(canonical[:, lids], share)
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
-        for pupil, eye in (
-            (PUPIL_IMAGE_LEFT, EYE_LEFT_SLICE),
-            (PUPIL_IMAGE_RIGHT, EYE_RIGHT_SLICE),
-        ):
-            made[:, pupil] = _same_gaze(points[:, eye], points[:, pupil], made[:, eye])
-        return made
+        return with_pupils_at(made, offsets_of_pupils(points))
+
+    def _moved_from(self, usual: Float32, shown: Float32) -> Float32:
+        """What of looks float32[N, SHOWN] is movement, float32[N, MESH_POINTS, 3].
+
+        Of how a face usually looks a part is, and whatever departs from it: of lips and brows as
+        each landmark does, of the rest in the directions of expression. Lids are left out, which go
+        by how far they are open.
+        """
+        departed = (shown - usual)[:, :-2]
+        followed = (departed @ self.expression.T @ self.expression).reshape(-1, MESH_POINTS, 3)
+        for lids in EYES:
+            followed[:, lids] = 0
+        for part in (LIPS, BROWS):
+            followed[:, part] = departed.reshape(-1, MESH_POINTS, 3)[:, part]
+        return np.asarray(self._held(usual[:, :-2]) + followed, np.float32)
+
+    def _held(self, usual: Float32) -> Float32:
+        """What of usual landmarks float32[N, MESH_POINTS * 3] is movement, [N, MESH_POINTS, 3].
+
+        Brows go by how much higher or lower they are than people's at rest.
+        """
+        at = np.asarray((usual - self.mean.reshape(-1)) @ self.expression.T, np.float32)
+        held = (self._moved(at) @ self.expression).reshape(-1, MESH_POINTS, 3)
+        neutral = (self.mean.reshape(-1) + self.neutral @ self.expression).reshape(-1, 3)
+        down = usual.reshape(-1, MESH_POINTS, 3)[:, BROWS, 1] - neutral[BROWS, 1]
+        held[:, BROWS] = 0
+        held[:, BROWS, 1] = beyond_stillness(
+            down.mean(axis=1, keepdims=True), np.float32(_BROWS_AT_REST)
+        )
+        return np.asarray(held, np.float32)
 
     def _opened(self, canonical: Float32, gap: Float32) -> Float32:
         """Part the lips of faces [N, MESH_POINTS, 3] by float32[N] inter-ocular distances."""
@@ -251,43 +275,6 @@ class ShapeModel:
         return _laid_over(self.mean + own.reshape(-1, MESH_POINTS, 3), self.mean[None], _OVER_MEAN)
 
 
-def movement_beyond_rest(
-    expression: Float32, neutral: Float32, movement_gain: Float32, stillness: Float32
-) -> Float32:
-    """What of expression parts is movement rather than a face at rest, float32[N, K].
-
-    Args:
-        expression: float32[N, K].
-        neutral: float32[K], see `ShapeModel`.
-        movement_gain: float32[K, K], likewise.
-        stillness: float32[K], likewise.
-
-    >>> one = np.ones((1, 1), np.float32)
-    >>> sizes = np.array([[1], [2], [9]], np.float32)
-    >>> movement_beyond_rest(sizes, 0 * one[0], one, one[0]).ravel().tolist()
-    [0.0, 1.5, 9.0]
-    """
-    found = (expression - neutral) @ movement_gain.T
-    beyond = np.maximum(np.abs(found) - stillness, 0) * _REGAINED
-    return np.asarray(np.sign(found) * np.minimum(beyond, np.abs(found)), np.float32)
-
-
-def movement_from_expression(expression: Float32, gain: Float32, resting: Float32) -> Float32:
-    """The same as the renderer learnt it, float32[N, K].
-
-    Args:
-        expression: float32[N, K].
-        gain: float32[K, K], see `ShapeModel.expression_gain`.
-        resting: float32[K], see `ShapeModel.resting`.
-
-    >>> one = np.ones((1, 1), np.float32)
-    >>> movement_from_expression(3 * one, one, one[0]).tolist()
-    [[2.0]]
-    """
-    found = expression @ gain.T
-    return np.asarray(np.sign(found) * np.maximum(np.abs(found) - resting, 0.0), np.float32)
-
-
 def mouth_gap(canonical: Float32) -> Float32:
     """How far the lips are apart, inter-ocular distances: [N, MESH_POINTS, 3] -> float32[N].
 
@@ -299,18 +286,21 @@ def mouth_gap(canonical: Float32) -> Float32:
     return np.asarray(gap, np.float32)
 
 
-def movement_features(expression: Float32, pose: Pose) -> Float32:
-    """Describe how a face moves: expression, yaw and pitch, and their squares.
+def true_gap(read: Float32, pose: Pose) -> Float32:
+    """How far lips are apart whose landmarks are `read` so far apart, float32[N].
+
+    The landmark network learnt from photographs, which hardly show mouths wide open: it draws them
+    too little open, the more so the farther a head is turned, and shut ones a little open.
+    `scripts/measure_opening.py` compares both with heads whose mouths were opened.
 
     Args:
-        expression: float32[N, K].
-        pose: of N faces.
-
-    Returns:
-        float32[N, 2 * (K + 2)].
+        read: `mouth_gap` of N faces.
+        pose: of the same.
     """
-    plain = np.concatenate([expression, pose.angles_deg()[:, :2] / 30.0], axis=1)
-    return np.asarray(np.concatenate([plain, np.square(plain)], axis=1), np.float32)
+    turned = np.abs(pose.angles_deg()[:, 0])
+    slope = np.interp(turned, _TURNS_DEG, _GAP_SLOPES).astype(np.float32)
+    opened = (read - np.float32(_GAP_SHIFT)) / slope
+    return np.asarray(np.maximum(opened, np.minimum(read, 0)), np.float32)
 
 
 def pose_from_points(points: Float32, mean: Float32) -> Pose:
@@ -383,16 +373,12 @@ def load_shape_model(path: Path) -> ShapeModel:
         and parts["neutral"].shape == (len(parts["expression"]),)
         and parts["movement_gain"].shape == (len(parts["expression"]),) * 2
         and parts["stillness"].shape == (len(parts["expression"]),)
-        and parts["expression_gain"].shape == (len(parts["expression"]),) * 2
         and parts["identity"].shape[1:] == (flat,)
         and parts["from_latent"].shape == (513, count)
         and parts["identity_limit"].shape == (count,)
-        and parts["resting"].shape == (len(parts["expression"]),)
         and parts["rest_from_latent"].shape == (513, len(parts["expression"]))
         and parts["rest_limit"].shape == (len(parts["expression"]),)
         and parts["opening"].shape == (flat,)
-        and parts["feature_spread"].shape == parts["feature_mean"].shape
-        and parts["feature_mean"].shape == (2 * (len(parts["expression"]) + 2),)
     )
     if not fits or not all(np.isfinite(part).all() for part in parts.values()):
         raise ModelRejected(f"{path.name} has damaged arrays; restore the model pack")
@@ -417,10 +403,3 @@ def _laid_over(shapes: Float32, onto: Float32, share: float) -> Float32:
     shift = (middle - scale * centre) * share
     shift[..., 2] = 0.0
     return np.asarray(scale * shapes + shift, np.float32)
-
-
-def _same_gaze(eye: Float32, pupil: Float32, target: Float32) -> Float32:
-    centre, width = eye.mean(axis=1), np.ptp(eye[:, :, 0], axis=1)
-    offset = (pupil - centre) / np.maximum(width, 1e-4)[:, None]
-    wide = np.ptp(target[:, :, 0], axis=1)
-    return np.asarray(target.mean(axis=1) + offset * wide[:, None], np.float32)

@@ -63,6 +63,20 @@ def uv_from_points(points: Float32, frame: TextureFrame, size: int = UV_SIZE) ->
     return _mapped(corners, frame.points, frame.triangles[seen], owner)
 
 
+def seen_of_texture(texture: Float32, uv: Float32) -> Float32:
+    """What a posed crop shows of a texture, of the texture's size: float32[S, S, 3].
+
+    Args:
+        texture: float32[S, S, 3].
+        uv: float32[s, s, 2] as from `uv_from_points`.
+    """
+    side = texture.shape[:2]
+    places = uv if uv.shape[:2] == side else cv2.resize(uv, side, interpolation=cv2.INTER_LINEAR)
+    x, y = cv2.split(places * np.float32(side[0]) - np.float32(0.5))
+    way, rim = cv2.INTER_CUBIC, cv2.BORDER_REPLICATE
+    return np.asarray(cv2.remap(texture, x, y, way, borderMode=rim), np.float32)
+
+
 def chin_within(uv: Float32) -> Float32:
     """Places of a texture, those of the chin moved up into it.
 
@@ -151,8 +165,9 @@ def _mapped(source: Float32, target: Float32, triangles: Int32, owner: Int32) ->
     planes = []
     # A plane at a time, and a column of the table at a time: rows of ten would be slower.
     for axis in (0, 1):
-        columns = (one[:, axis].astype(np.float32) for one in (across, down, offset, low, high))
-        along_x, along_y, found, least, most = (one.take(owner) for one in columns)
+        along_x, along_y, found, least, most = [
+            one[:, axis].astype(np.float32).take(owner) for one in (across, down, offset, low, high)
+        ]
         found += step * along_x
         found += step[:, None] * along_y
         planes.append(np.clip(found, least, most, out=found))

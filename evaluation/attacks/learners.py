@@ -45,9 +45,11 @@ def ridge_map(inputs: Rows, targets: Rows, penalty: float = _RIDGE) -> NDArray[n
     """
     means = inputs.mean(axis=0, dtype=np.float64), targets.mean(axis=0, dtype=np.float64)
     x, y = inputs - means[0], targets - means[1]
-    gram = x.T @ x
-    added = penalty * np.trace(gram) / len(gram) + 1e-9
-    weights = np.linalg.solve(gram + added * np.eye(len(gram)), x.T @ y)
+    added = penalty * float(np.square(x).sum()) / x.shape[1] + 1e-9
+    if len(x) < x.shape[1]:  # of two ways to the same weights the one of the smaller matrix
+        weights = x.T @ np.linalg.solve(x @ x.T + added * np.eye(len(x)), y)
+    else:
+        weights = np.linalg.solve(x.T @ x + added * np.eye(x.shape[1]), x.T @ y)
     return np.concatenate([weights, (means[1] - means[0] @ weights)[None]])
 
 

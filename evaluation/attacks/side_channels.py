@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import identity_mask
+from engines.face.alignment import identity_mask
 from evaluation.attacks.attack import Bench, Finding, Judge, one_picture_each
 from evaluation.attacks.recognition import finding_from_scores
 from evaluation.faces import CROP, PORTRAIT, crop_window

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import identity_mask
-from engines.covers import COVERS, NamedCover, cover_named
+from engines.blending.covers import COVERS, NamedCover, cover_named
+from engines.face.alignment import identity_mask
 from engines.types import Box
 from evaluation.errors import TooFewPeople
 from evaluation.faces import CROP, MARGIN, Faces, crop_window

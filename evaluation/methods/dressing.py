@@ -1,6 +1,6 @@
 """Puts surrogates on portraits the way a stream does it, one picture at a time.
 
-The same reading, painting, colours, grain and compositor as in `stream.swapping`, without
+The same reading, painting, colours, grain and compositor as in `stream.swap.swapping`, without
 smoothing over time: a photograph has no neighbours.
 """
 
@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.compositor import compose
-from engines.control_reading import ControlReader, Painter
-from engines.painted_looks import control_from_looks, matched_to_picture, patch_from_look
+from engines.blending.compositor import compose
+from engines.face.control_reading import ControlReader, Painter
+from engines.face.painted_looks import control_from_looks, matched_to_picture, patch_from_look
 from engines.pictures import picture_from_bgr
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces

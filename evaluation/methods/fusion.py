@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Session
-from engines.covers import cover_named
+from engines.blending.covers import cover_named
+from engines.blending.obscuring import laplace
 from engines.errors import ModelRejected
-from engines.obscuring import laplace
 from evaluation.methods.directions import resized
 
 __all__ = ["FUSION_SIZE", "FusionNetwork", "fusion_inputs", "fusion_network", "networks_folder"]

@@ -10,10 +10,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.attribute_bins import AttributeReader
 from engines.backends.backend import Backend
-from engines.embedder import FaceEmbedder, embedder_from_pack
-from engines.embedding_attributes import attributes_from_pack
+from engines.face.attribute_bins import AttributeReader
+from engines.face.embedder import FaceEmbedder, embedder_from_pack
+from engines.face.embedding_attributes import attributes_from_pack
+from engines.face.swapper import Control, Swapper
 from engines.stylegan.attributes import AttributeModel, load_attributes
 from engines.stylegan.encoder import LatentEncoder
 from engines.stylegan.pack import (
@@ -29,27 +30,22 @@ from engines.stylegan.shape import Pose, ShapeModel, load_shape_model, points_fr
 from engines.stylegan.sizes import LIGHT_SIZE
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, POINTS
 from engines.stylegan.warp import load_texture_frame
-from engines.swapper import Control, Swapper
 from evaluation.faces import Faces
 from evaluation.methods.directions import LatentDirections, directions_from_latents
 from evaluation.methods.dressing import covered, dressed
 from evaluation.methods.remembered import Remembered
 from evaluation.methods.suiting import Suiting
 from gallery.dealing import LookAlikes
-from gallery.donors import Card, DonorPopulation, DonorRecipe, mixed_latent, read_donors
-from gallery.secrets import KeyedRandom
+from gallery.donors import DonorPopulation, read_donors
 
 __all__ = ["GeneratedSurrogates", "pack_fingerprint", "points_at_rest", "surrogates_from_pack"]
 
 _BATCH = 8
-_DEADLINE_S = 60.0
 _EYES = (0.4, 0.5, 0.37)
 """Distance between the eyes and the point between them in the kveil crop, crop units."""
 _LIGHT = (2, LIGHT_SIZE, LIGHT_SIZE, 3)
 _SKIN_BGR = (0.0, 0.15, 0.45)
 _WALL_BGR = (-0.3, -0.3, -0.3)
-# Which mixtures exist is public, as the weights are; which one a person gets is not.
-_PUBLIC_KEY = b"the mixtures of donors are public"
 
 
 @dataclass(slots=True)
@@ -69,8 +65,7 @@ class GeneratedSurrogates:
         match: cosine from which the embedder calls two faces one person.
         backend: loads the methods' own networks.
         fingerprint: of the pack; networks trained on its latents fit no other.
-        suiting: chooses donors for people.
-        recipe: how donors are mixed.
+        suiting: chooses donors for people, and mixes them.
     """
 
     swapper: Swapper
@@ -83,7 +78,6 @@ class GeneratedSurrogates:
     backend: Backend
     fingerprint: str
     suiting: Suiting
-    recipe: DonorRecipe = field(default_factory=DonorRecipe)
     _encoded: Remembered = field(init=False)
     _read: Remembered = field(init=False)
     _told: Remembered = field(init=False)
@@ -109,7 +103,7 @@ class GeneratedSurrogates:
 
     def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
         """(N, L, 512) float32 mixtures."""
-        return np.stack([self._latent(max(int(index), 0)) for index in chosen])
+        return np.stack([self.suiting.latent(max(int(index), 0)) for index in chosen])
 
     def suited(self, faces: Faces, chosen: NDArray[np.int64], secret: bytes) -> NDArray[np.int64]:
         """Donors of people's bins who do not resemble them; see `Suiting.choices`."""
@@ -201,12 +195,6 @@ class GeneratedSurrogates:
             [part.reshape(count, -1) for part in parts if part is not None], axis=1
         )
 
-    def _latent(self, index: int) -> NDArray[np.float32]:
-        keyed, everybody = KeyedRandom(_PUBLIC_KEY, "mixture"), np.arange(len(self.population))
-        deal, main = divmod(index, len(everybody))
-        card = Card(main, everybody, is_first=deal == 0)
-        return mixed_latent(self.population, keyed, index, card, self.recipe)
-
 
 def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> GeneratedSurrogates:
     """The bundled pack's generator and donors.
@@ -221,7 +209,7 @@ def surrogates_from_pack(backend: Backend, folder: Path | None = None) -> Genera
     swapper, _ = swapper_from_pack(backend, pack.folder, precision="bf16")
     geometry = pack.path("shape.npz")
     shape, frame = load_shape_model(geometry), load_texture_frame(geometry)
-    embedder, thresholds = embedder_from_pack(backend, _DEADLINE_S)
+    embedder, thresholds = embedder_from_pack(backend)
     network, relief = load_role(backend, pack, "encoder"), load_relief(geometry)
     encoder = LatentEncoder(swapper, network, shape, frame, relief)
     donors = read_donors(pack.path("donors.npz"))

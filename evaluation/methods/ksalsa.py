@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import identity_mask
-from engines.swapper import Control
+from engines.face.alignment import identity_mask
+from engines.face.swapper import Control
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.directions import LatentDirections
 from evaluation.methods.ksame import mixed_rows, mixing_of_partition

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.face.swapper import Control
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import (
@@ -19,7 +20,6 @@ from engines.stylegan.topology import (
     LIPS_INNER_SLICE,
     LIPS_OUTER_SLICE,
 )
-from engines.swapper import Control
 
 __all__ = ["LookingGenerator", "attribute_shares", "look_names", "looks_of"]
 

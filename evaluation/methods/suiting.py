@@ -1,31 +1,31 @@
 """Who gets whose face, as the product decides it: a donor of the person's bin, tried on first.
 
 The gallery deals donors within bins of what the untouched head shows anyway, and a donor who
-happens to resemble the person is passed over; see `engines.trying_on` and `gallery.draws`. The
+happens to resemble the person is passed over; see `engines.face.trying_on` and `gallery.draws`. The
 attacks judge the same choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.attribute_bins import AttributeReader
-from engines.control_reading import ControlReader
-from engines.embedder import FaceEmbedder, PersonThresholds
+from engines.face.attribute_bins import AttributeReader
+from engines.face.control_reading import ControlReader
+from engines.face.embedder import FaceEmbedder, PersonThresholds
+from engines.face.swapper import Swapper
+from engines.face.trying_on import Subject, subject_from_frame, tried_on
 from engines.pictures import picture_from_bgr
-from engines.swapper import Swapper
-from engines.trying_on import Subject, subject_from_frame, tried_on
 from engines.types import Frame
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.dressing import face_about
 from gallery.dealing import dealt
-from gallery.donors import DonorPopulation
+from gallery.donors import Card, DonorPopulation, DonorRecipe, mixed_latent
 from gallery.draws import DRAWS
 from gallery.secrets import KeyedRandom
 
@@ -34,6 +34,9 @@ __all__ = ["COVERED", "Suiting"]
 COVERED: Final = -1
 """Choice of a person whom every draw resembles."""
 _BATCH: Final = 8
+_MIXED: Final = 2
+"""Donors that a surrogate is mixed from."""
+_PUBLIC_KEY: Final = b"the mixtures of donors are public"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Suiting:
         embedder: tells people apart, as in the product.
         attributes: reads bins off its embeddings.
         thresholds: cosines from which a surrogate resembles its subject, and too much.
+        recipe: how donors are mixed.
     """
 
     swapper: Swapper
@@ -53,9 +57,25 @@ class Suiting:
     embedder: FaceEmbedder
     attributes: AttributeReader
     thresholds: PersonThresholds
+    recipe: DonorRecipe = field(default_factory=DonorRecipe)
+
+    def latent(self, choice: int) -> NDArray[np.float32]:
+        """(L, 512) float32 surrogate of a choice: its donor, with another of the bin.
+
+        Which mixtures exist is public, as the weights are; which one a person gets is not.
+
+        Args:
+            choice: a donor's row; as many more as there are donors for every deal before, in
+                which the same donor was somebody else's.
+        """
+        people = self.population
+        deal, main = divmod(choice, len(people))
+        own = {name: str(values[main]) for name, values in people.attributes.items()}
+        card = Card(main, people.matching(own, _MIXED), is_first=deal == 0)
+        return mixed_latent(people, KeyedRandom(_PUBLIC_KEY, "mixture"), choice, card, self.recipe)
 
     def choices(self, faces: Faces, secret: bytes) -> NDArray[np.int64]:
-        """A donor's row for each of N people, or `COVERED`.
+        """What `latent` takes for each of N people, or `COVERED`.
 
         Whoever cannot be painted gets the first one, since a cover hides it.
 
@@ -74,9 +94,12 @@ class Suiting:
         left = np.arange(len(faces))
         for draw in range(DRAWS):
             decks = self._decks(pools, draw, secret)
-            rows = np.array([_card(decks[pools[one].tobytes()], places[one]) for one in left])
-            tried = [subjects[one] for one in left]
-            likeness = self._likeness(tried, own[left], self.population.latents[rows])
+            rows = np.array([self._card(decks[pools[one].tobytes()], places[one]) for one in left])
+            tried, latents = (
+                [subjects[one] for one in left],
+                [self.latent(int(row)) for row in rows],
+            )
+            likeness = self._likeness(tried, own[left], np.stack(latents))
             better = likeness < least[left]
             chosen[left[better]], least[left[better]] = rows[better], likeness[better]
             left = left[likeness >= self.thresholds.alike]
@@ -134,9 +157,10 @@ class Suiting:
             decks[pool.tobytes()] = dealt(keyed, pool, self.population.look_alikes, len(pool))
         return decks
 
-
-def _card(deck: NDArray[np.intp], place: int) -> int:
-    return int(deck[place % len(deck)])
+    def _card(self, deck: NDArray[np.intp], place: int) -> int:
+        """Who is dealt to a place, as `latent` wants it."""
+        deal, card = divmod(place, len(deck))
+        return int(deck[card]) + deal * len(self.population)
 
 
 def _places_within(pools: Sequence[NDArray[np.intp]]) -> list[int]:

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.alignment import identity_distance
+from engines.face.alignment import identity_distance
 from evaluation.errors import TooFewPeople
 from evaluation.faces import CROP, Faces, crop_window
 from evaluation.methods.method import Kind, Release

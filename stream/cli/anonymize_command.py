@@ -29,7 +29,7 @@ def _output(text: str) -> Path:
     """The same of an output; a name that ends in a slash is a folder, made if need be."""
     place = _place(text)
     if text.endswith(os.sep):
-        from stream.partial_file import made_folder
+        from stream.media.writing.partial_file import made_folder
 
         made_folder(place)
     return place
@@ -104,7 +104,7 @@ def anonymize(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
 ) -> None:
     """Anonymize every face in videos, images or folders of them."""
-    from stream.file_runs import run_files
+    from stream.files.file_runs import run_files
 
     flags: dict[str, object] = {
         "method": method,

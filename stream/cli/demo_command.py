@@ -9,7 +9,7 @@ import typer
 
 from config.loading import load_settings
 from stream.cli.progress import progress_for
-from stream.demo_clip import write_demo_clip
+from stream.files.demo_clip import write_demo_clip
 
 __all__ = ["demo"]
 
@@ -19,8 +19,8 @@ def demo(
     method: Annotated[str, typer.Option(help="swap, or a cover.")] = "swap",
 ) -> None:
     """Make a clip with a real face, anonymize it, show the report and where to look."""
-    from stream.contact_sheet import save_before_after
-    from stream.file_runs import run_files
+    from stream.files.contact_sheet import save_before_after
+    from stream.files.file_runs import run_files
 
     folder.mkdir(parents=True, exist_ok=True)
     clip, result, report = folder / "clip.mp4", folder / "anonymized.mp4", folder / "report.json"

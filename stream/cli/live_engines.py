@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
@@ -15,14 +16,13 @@ from stream.allocator import keep_memory_flat
 from stream.cli.exits import on_leaving
 from stream.cli.log_lines import say_logs
 from stream.cli.stream_end import account_of, raise_failure
-from stream.engine_set import open_engines
-from stream.interruption import held_back
+from stream.files.interruption import held_back
 from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.replacers import open_replacers
 from stream.live.running_stream import RunningStream
-from stream.live.turns import Turns
-from stream.methods import method_cover
+from stream.pipeline.engine_set import EngineSet, open_engines
+from stream.pipeline.methods import method_cover
 from stream.service.url_guard import OpenGate
 
 __all__ = ["running_service", "running_stream"]
@@ -47,8 +47,8 @@ def running_service(
     _check_method(settings.anonymize)
     keep_memory_flat()
     with (
-        open_engines(settings.anonymize) as engines,
-        open_replacers(engines, settings.anonymize, settings.live.batch_wait_ms / 1e3) as replacers,
+        _engines(settings) as engines,
+        open_replacers(engines, settings.anonymize) as replacers,
     ):
         stuck = serve_forever(settings, engines, replacers, file, on_listening)
     _complain_about(stuck)
@@ -72,10 +72,10 @@ def running_stream(
     keep_memory_flat()
     clock = SystemClock()
     with (
-        open_engines(settings.anonymize) as engines,
+        _engines(settings) as engines,
         open_replacers(engines, settings.anonymize) as replacers,
     ):
-        assembly = Assembly(settings, engines, replacers, OpenGate(), Turns(1), clock)
+        assembly = Assembly(settings, engines, replacers, OpenGate(), clock)
         running = assembly.build(spec)
         account = partial(account_of, running, settings.recording.folder)
         on_leaving(account)
@@ -88,6 +88,11 @@ def running_stream(
     _complain_about(stuck)
     raise_failure(running.live.status())
     say(account())
+
+
+def _engines(settings: ServiceSettings) -> AbstractContextManager[EngineSet]:
+    live = settings.live
+    return open_engines(settings.anonymize, hang_s=live.hang_s, join_s=live.batch_wait_ms / 1e3)
 
 
 def _check_method(settings: Settings) -> None:

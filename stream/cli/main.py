@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from typing import Final
 
@@ -20,7 +21,6 @@ __all__ = ["add_commands", "app", "main"]
 _OWN: Final = {
     "anonymize": "anonymize_command:anonymize",
     "doctor": "doctor_command:doctor",
-    "bench": "bench_command:bench",
     "demo": "demo_command:demo",
     "methods": "methods_command:methods",
     "stream": "stream_command:stream",
@@ -59,7 +59,7 @@ def add_commands(words: Sequence[str]) -> None:
     Raises:
         BackendMissing: the command needs a package that is not installed.
     """
-    asked = next((word for word in words if not word.startswith("-")), "")
+    asked = _asked(words)
     own = metadata.EntryPoints(
         metadata.EntryPoint(name, f"stream.cli.{place}", _OTHERS) for name, place in _OWN.items()
     )
@@ -70,15 +70,31 @@ def add_commands(words: Sequence[str]) -> None:
 
 
 def _add(entry: metadata.EntryPoint) -> None:
-    try:
+    with _naming_what_is_absent(entry.name):
         command = entry.load()
-    except ImportError as fault:
-        advice = f"`kveil {entry.name}` needs it; pip install 'kveil[evaluate,redis,serve]'"
-        raise BackendMissing(import_failure(str(fault.name), advice, fault)) from None
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=entry.name)
     else:
         app.command(name=entry.name)(command)
+
+
+@contextmanager
+def _naming_what_is_absent(command: str) -> Iterator[None]:
+    """Says which package a command needs, and what installs it.
+
+    Raises:
+        BackendMissing: a package could not be imported.
+    """
+    try:
+        yield
+    except ImportError as fault:
+        advice = f"`kveil {command}` needs it; pip install 'kveil[evaluate,redis,serve]'"
+        raise BackendMissing(import_failure(str(fault.name), advice, fault)) from None
+
+
+def _asked(words: Sequence[str]) -> str:
+    """The command among the words of the command line; "" where there is none."""
+    return next((word for word in words if not word.startswith("-")), "")
 
 
 def main() -> None:
@@ -88,7 +104,8 @@ def main() -> None:
     keep_memory_warm()
     with ending():
         add_commands(sys.argv[1:])
-        app()
+        with _naming_what_is_absent(_asked(sys.argv[1:])):
+            app()
 
 
 if __name__ == "__main__":

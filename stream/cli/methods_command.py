@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from engines.covers import COVERS
-from stream.methods import SWAP
+from engines.blending.covers import COVERS
+from stream.pipeline.methods import SWAP
 
 __all__ = ["methods"]
 

@@ -15,18 +15,18 @@ import typer
 from engines.backends.backend import Backend, Precision
 from engines.backends.choice import Device
 from engines.backends.tensorrt_build import TensorrtName
-from engines.catalogue import Listed, catalogue, centerface_path, models_folder
 from engines.donors.casting import FEWEST, MOST, SHEET
 from engines.donors.mixing import MOST_MIXED
 from engines.donors.packs import is_donor_pack
 from engines.errors import BackendMissing, ModelMissing, ModelRejected
+from engines.models.catalogue import Listed, catalogue, centerface_path, models_folder
 from engines.stylegan.pack import Pack, bundled_pack, read_pack
 from stream.cli.progress import progress_for
 from stream.errors import OutputExists, UsageRefused, writing
 
 if TYPE_CHECKING:
-    from engines.building import Built
-    from engines.verifying import Verdict
+    from engines.models.building import Built
+    from engines.models.verifying import Verdict
 
 __all__ = ["models_app"]
 
@@ -85,7 +85,7 @@ def import_network(
     models: Folder = None,
 ) -> None:
     """Import a generator or a detector; nothing in the file is executed."""
-    from engines.model_trial import import_bounded
+    from engines.models.model_trial import import_bounded
 
     with writing(str(models_folder(models).name)):
         try:
@@ -162,7 +162,7 @@ def _refuse_taken(out: Path, *, overwrite: bool) -> None:
 def _fastest(device: Device, network: Pack) -> Backend:
     """The fastest runtime on which the networks give what they give on the processor."""
     from engines.backends.choice import choose_backend
-    from engines.gpu_gate import gpu_fault
+    from engines.models.gpu_gate import gpu_fault
 
     packs = [read_pack(bundled_pack()), read_pack(bundled_pack() / "embedder"), network]
     gate = partial(gpu_fault, detector=centerface_path(), packs=packs)
@@ -172,7 +172,7 @@ def _fastest(device: Device, network: Pack) -> Backend:
 @models_app.command("verify")
 def verify(names: Names = None, models: Folder = None) -> None:
     """Check hashes, graphs, answers, both runtimes against each other, and bf16 against fp32."""
-    from engines.verifying import verified
+    from engines.models.verifying import verified
 
     verdicts = [verdict for listed in _chosen(names, models) for verdict in verified(listed)]
     typer.echo(_verdict_table(verdicts))
@@ -199,7 +199,7 @@ def build(
 ) -> None:
     """Build TensorRT engines ahead of the first run; a machine without a GPU can do it too."""
     from engines.backends.tensorrt import engine_cache
-    from engines.building import built
+    from engines.models.building import built
 
     wanted: list[Precision] = [choice.value for choice in precision or [Arithmetic.fp32]]
     targets = _capabilities(capability or [], backend)

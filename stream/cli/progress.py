@@ -20,7 +20,7 @@ from rich.text import Text
 
 from stream.cli.terminal import say
 from stream.file_names import shown
-from stream.run_progress import RunProgress
+from stream.files.run_progress import RunProgress
 
 __all__ = ["progress_for"]
 

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from engines.blending.face_layers import Laid
+from engines.blending.patches import PlacedPlanes
 from engines.errors import EngineFault
-from engines.face_layers import Laid
-from engines.patches import PlacedPlanes
 from engines.pictures import Picture
 from engines.types import Box, Face, Frame
 from stream.crew.crew import FaceCrew
@@ -27,9 +27,9 @@ from stream.crew.messages import (
     show_picture,
 )
 from stream.crew.shared_blocks import MappedBlock
-from stream.face_drawing import FaceDrawer, Wearing
-from stream.replacement import Replacement
-from stream.unseen_tracks import forget_unseen
+from stream.finding.unseen_tracks import forget_unseen
+from stream.pipeline.replacement import Replacement
+from stream.swap.face_drawing import FaceDrawer, Wearing
 
 __all__ = ["CrewDrawing"]
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from engines.backends.backend import Precision
 from engines.backends.choice import BackendName, Device
-from engines.patches import Placed, PlacedPlanes
+from engines.blending.patches import Placed, PlacedPlanes
 from engines.pictures import Layout, Matrix, Picture, PlaneLayer
 from engines.types import Box, Face, Frame, Latent
 from stream.crew.shared_blocks import MappedBlock
-from stream.face_drawing import FaceMemory
+from stream.swap.face_drawing import FaceMemory
 
 __all__ = [
     "Answer",
@@ -111,7 +111,7 @@ class SentFrame:
 
 @dataclass(frozen=True, slots=True)
 class SentFace:
-    """A face that is to be drawn; see `stream.face_drawing.Wearing`.
+    """A face that is to be drawn; see `stream.swap.face_drawing.Wearing`.
 
     `new` is the latent of a track that the member has not drawn, and what others remember of it.
     """

@@ -20,10 +20,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.compositor import Patch
-from engines.face_layers import PatchLayers
-from engines.patches import Placed
-from engines.swapper import Swapper
+from engines.blending.compositor import Patch
+from engines.blending.face_layers import PatchLayers
+from engines.blending.patches import Placed
+from engines.face.swapper import Swapper
 from engines.types import Frame, Latent
 from stream.crew.messages import (
     Answer,
@@ -38,10 +38,10 @@ from stream.crew.messages import (
     SentLayer,
 )
 from stream.crew.shared_blocks import MappedBlock
-from stream.engine_set import open_painter
-from stream.face_drawing import FaceDrawer, Wearing
+from stream.finding.unseen_tracks import forget_unseen
 from stream.memory_dumps import forbid_memory_dumps
-from stream.unseen_tracks import forget_unseen
+from stream.pipeline.engine_set import open_painter
+from stream.swap.face_drawing import FaceDrawer, Wearing
 
 __all__ = ["CrewWorker", "main"]
 

@@ -145,8 +145,26 @@ def _remote(text: str, scheme: str) -> Address:
     if parts.fragment:
         raise AddressRefused(f"the {scheme} address has a # in it; write it as %23")
     path = parts.path + (f"?{parts.query}" if parts.query else "")
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    user, password = (_unquoted(word or "", scheme) for word in (parts.username, parts.password))
     return Address(kind, host, port, is_tls, path, user, password)
+
+
+def _unquoted(word: str, scheme: str) -> str:
+    """A user name or password as it was before it was quoted.
+
+    Raises:
+        AddressRefused: it is no UTF-8, or has signs that end a line of a request.
+    """
+    try:
+        plain = unquote(word, errors="strict")
+    except UnicodeDecodeError:
+        raise AddressRefused(
+            f"the {scheme} address has a user name or password that is not quoted as UTF-8; "
+            "write é as %C3%A9"
+        ) from None
+    if not plain.isprintable():
+        raise AddressRefused(f"the {scheme} address has control signs in its user name or password")
+    return plain
 
 
 def _refuse_raw_signs(text: str, scheme: str) -> None:

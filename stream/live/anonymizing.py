@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.types import Frame
 
 __all__ = ["AnonymizerFactory", "FrameAnonymizer", "FrameCover"]

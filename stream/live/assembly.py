@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,14 +12,11 @@ import structlog
 
 from config.service import ServiceSettings, StreamSpec
 from config.settings import Settings
-from engines.compositor import Composite, compose_slate
-from engines.marking import MarkStyle, mark
-from stream.engine_set import EngineSet
+from engines.blending.compositor import Composite, compose_slate
+from engines.blending.marking import MarkStyle, mark
 from stream.errors import InputUnreadable, UsageRefused
-from stream.inputs import is_pipe_or_device
 from stream.live.address import Address, Gate, address_from_text
 from stream.live.backoff import Backoff
-from stream.live.bounded_detector import BoundedDetector
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions
@@ -36,11 +33,12 @@ from stream.live.sink_lane import PictureSink, SinkLane
 from stream.live.sound import Hear
 from stream.live.source_keeper import Persistence
 from stream.live.timeline import Timeline
-from stream.live.turns import Turns
 from stream.live.whip import WhipEntrance
-from stream.media import Source
-from stream.methods import method_warning
-from stream.replacement import CoverEveryFace, FaceReplacer
+from stream.media.ends import Source
+from stream.media.reading.inputs import is_pipe_or_device
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.methods import method_warning
+from stream.pipeline.replacement import CoverEveryFace, FaceReplacer
 
 __all__ = ["RECORDING", "Assembly", "ReplacerMaker", "check_file_source"]
 
@@ -55,8 +53,6 @@ _LOG = structlog.get_logger("kveil.assembly")
 _NEVER_S = 1e9
 _WAITING_PICTURES = 64
 """Encoded pictures that may wait for one output."""
-_MOST_HUNG = 4
-"""Searches that may hang before no more are begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,6 @@ class Assembly:
         engines: opened once.
         make_replacer: gives the surrogates' side of a stream.
         gate: decides which addresses may be reached.
-        turns: shares the engines.
         clock: time.
     """
 
@@ -76,12 +71,7 @@ class Assembly:
     engines: EngineSet
     make_replacer: ReplacerMaker
     gate: Gate
-    turns: Turns
     clock: Clock
-
-    def __post_init__(self) -> None:
-        detector = BoundedDetector(self.engines.detector, self.turns.permits + _MOST_HUNG)
-        object.__setattr__(self, "engines", replace(self.engines, detector=detector))
 
     def build(self, spec: StreamSpec) -> RunningStream:
         """Builds a stream; it does not run yet.
@@ -100,7 +90,6 @@ class Assembly:
             connect,
             anonymizers.factory,
             partial(_slate, spec.name),
-            self.turns,
             self.clock,
             self._persistence(spec),
             self._bounds(),
@@ -146,14 +135,14 @@ class Assembly:
 
     def _way_in(self, spec: StreamSpec, counters: Counters) -> tuple[WhipEntrance | None, _Connect]:
         largest = min(self.settings.anonymize.limits.max_pixels, LIVE_MAX_PIXELS)
+        rotation = self.settings.anonymize.source.rotation
         if not spec.source:
             inbox = self.settings.live.inbox_frames
-            entrance = WhipEntrance(counters, inbox, largest, self.clock)
+            entrance = WhipEntrance(counters, inbox, largest, self.clock, rotation)
             return entrance, lambda hear: entrance.connect(hear)
         address = address_from_text(spec.source)
         self.gate.admit(address)
         check_file_source(address)
-        rotation = self.settings.anonymize.source.rotation
         options = SourceOptions(
             self.settings.sources.rtsp_transport, self._timeout_s, largest, rotation
         )

@@ -13,7 +13,7 @@ from av.codec.context import CodecContext
 from av.frame import Frame
 from av.video.codeccontext import VideoCodecContext
 
-from stream.decoder_bounds import decoder_bound
+from stream.media.reading.decoder_bounds import decoder_bound
 
 __all__ = ["bound_decoders", "vp8_size"]
 

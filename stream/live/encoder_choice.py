@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
-from stream.encoder_proof import passes_live_test
-from stream.encoders import EncoderChoice, encoder_names, encoder_spelling, is_hardware
+from stream.media.writing.encoder_proof import Coding, passes_live_test
+from stream.media.writing.encoders import (
+    EncoderChoice,
+    encoder_names,
+    encoder_spelling,
+    is_hardware,
+)
 
 __all__ = ["EncoderOptions", "LiveCodec", "choose_live_encoder"]
 
@@ -58,7 +63,7 @@ def choose_live_encoder(
         if not is_hardware(name) or spelling is None:
             continue
         told = _options_of(name, options)
-        if passes_live_test(name, spelling, width, height, told, rate):
+        if passes_live_test(Coding(name, spelling, width, height, told, rate)):
             reason = f"{name} (hardware, passed a test encode)"
             return EncoderChoice(name, codec, spelling, told, None, True, reason)
     name = _SOFTWARE[codec]

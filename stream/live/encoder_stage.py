@@ -16,14 +16,14 @@ from typing import Final, Literal, Protocol
 
 import structlog
 
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions, LiveCodec
 from stream.live.live_encoder import TICKS, EncodedPicture, LiveEncoder, even_size
 from stream.live.output import NO_SIGNAL
-from stream.mailbox import Mailbox
+from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["EncoderStage", "EncoderStages", "Need", "Taker"]
 

@@ -9,14 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from engines.compositor import Composite, compose_unknown
+from engines.blending.compositor import Composite, compose_unknown
 from engines.types import Frame
 from stream.errors import MailboxClosed
 from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters
-from stream.live.turns import Turns
-from stream.mailbox import Receiver
+from stream.pipeline.mailbox import Receiver
 
 __all__ = ["Arrival", "FrameWorker"]
 
@@ -41,11 +40,9 @@ class FrameWorker:
     after what waits in the look-ahead has left.
 
     Args:
-        name: of the stream; names the thread and the turns it takes.
         inbox: arrivals, newest kept.
         make_anonymizer: called for each uninterrupted run of frames.
         put: takes each composite and its latency in s.
-        turns: shares the engines fairly with other streams.
         clock: time.
         counters: gets faults and changes of shape.
         cover: covers a frame in full, and says why, where the anonymizer fails.
@@ -54,22 +51,18 @@ class FrameWorker:
 
     def __init__(
         self,
-        name: str,
         inbox: Receiver[Arrival],
         make_anonymizer: AnonymizerFactory,
         put: Callable[[Composite, float], None],
-        turns: Turns,
         clock: Clock,
         counters: Counters,
         *,
         cover: FrameCover = compose_unknown,
         on_fault: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        self._name = name
         self._inbox = inbox
         self._make = make_anonymizer
         self._put = put
-        self._turns = turns
         self._clock = clock
         self._counters = counters
         self._cover = cover
@@ -124,12 +117,11 @@ class FrameWorker:
         try:
             anonymizer = self._anonymizer or self._make()
             self._anonymizer = anonymizer
-            with self._turns.turn(self._name):
-                self._busy_since = self._clock.now()
-                try:
-                    return anonymizer.push(frame)
-                finally:
-                    self._busy_since = None
+            self._busy_since = self._clock.now()
+            try:
+                return anonymizer.push(frame)
+            finally:
+                self._busy_since = None
         except BaseException as error:  # the frame is covered, whatever went wrong
             self._note(error)
             self._drop_anonymizer()

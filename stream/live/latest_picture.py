@@ -7,7 +7,7 @@ import threading
 import cv2
 import numpy as np
 
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 
 __all__ = ["LatestPicture", "jpeg_from_composite"]
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from config.settings import Settings
-from engines.compositor import Composite, compose_slate, compose_unknown
-from engines.marking import MarkStyle, mark
+from engines.blending.compositor import Composite, compose_slate, compose_unknown
+from engines.blending.marking import MarkStyle, mark
 from engines.types import Frame
-from stream.anonymizer import Anonymizer
-from stream.detection_setup import finder_for, schedule_for, tracker_for
-from stream.engine_set import EngineSet
-from stream.finding import FaceFinder
+from stream.files.report import ClusterCounts, FaceCounts, FrameCounts
+from stream.finding.detection_setup import finder_for, schedule_for, tracker_for
+from stream.finding.finding import FaceFinder
 from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
 from stream.live.counters import Counters
 from stream.live.overload import (
@@ -23,11 +22,12 @@ from stream.live.overload import (
     SheddingSchedule,
     shedding_plans,
 )
-from stream.methods import method_cover
-from stream.replacement import FaceReplacer
-from stream.report import ClusterCounts, FaceCounts, FrameCounts
-from stream.stage_clock import StageClock
-from stream.switches import SwitchCount
+from stream.pipeline.anonymizer import Anonymizer
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.methods import method_cover
+from stream.pipeline.replacement import FaceReplacer
+from stream.pipeline.stage_clock import StageClock
+from stream.swap.switches import SwitchCount
 from tracker.association import prepare as prepare_association
 
 __all__ = ["FaceTally", "LiveAnonymizers", "Marked", "SizedAnonymizer", "live_lookahead"]
@@ -86,7 +86,8 @@ class FaceTally:
                 swapped=self._swapped,
                 covered=self._covered.total(),
                 covered_by_cause=dict(self._covered),
-                switches=self._switches.total,
+                switches=self._switches.by_cause.total(),
+                switches_by_cause=dict(self._switches.by_cause),
             )
 
     def frames(self, read: int, damaged: int) -> FrameCounts:

@@ -11,11 +11,11 @@ import numpy as np
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
-from engines.compositor import Composite
-from stream.encoders import EncoderChoice
+from engines.blending.compositor import Composite
 from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
-from stream.marking import sei_nal
-from stream.planes import frame_from_picture
+from stream.media.marking import sei_nal
+from stream.media.planes import frame_from_picture
+from stream.media.writing.encoders import EncoderChoice
 
 __all__ = ["TICKS", "EncodedPicture", "FrameFitter", "LiveEncoder", "even_size"]
 

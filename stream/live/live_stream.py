@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from engines.compositor import compose_unknown
+from engines.blending.compositor import compose_unknown
 from engines.errors import EngineFault
 from engines.types import Frame
 from stream.live.anonymizing import AnonymizerFactory, FrameCover
@@ -23,9 +23,8 @@ from stream.live.sink_lane import SinkLane
 from stream.live.sound import Hear, Sound, SoundShelf
 from stream.live.source_keeper import Persistence, SourceKeeper, SourceState
 from stream.live.timeline import Timeline
-from stream.live.turns import Turns
-from stream.mailbox import Mailbox
-from stream.media import Source
+from stream.media.ends import Source
+from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["LiveStream", "Liveliness", "StreamStatus"]
 
@@ -89,7 +88,6 @@ class LiveStream:
         connect: opens the source, which gives its sound to what it is called with, if to any.
         make_anonymizer: makes the anonymizer of an uninterrupted run of frames.
         make_slate: draws slates.
-        turns: shared with the other streams.
         clock: time.
         persistence: how hard to hold on to the source.
         bounds: sizes and times.
@@ -105,7 +103,6 @@ class LiveStream:
         connect: Callable[[Hear | None], Source],
         make_anonymizer: AnonymizerFactory,
         make_slate: SlateMaker,
-        turns: Turns,
         clock: Clock,
         persistence: Persistence | None = None,
         bounds: Liveliness | None = None,
@@ -122,7 +119,6 @@ class LiveStream:
         self._make_anonymizer = make_anonymizer
         self._cover = cover
         self._engine_trouble = EngineTrouble(name, clock)
-        self._turns = turns
         self._clock = clock
         self._timeline = Timeline(self._bounds.jump_s)
         self._inbox = Mailbox[Arrival](self._bounds.inbox, on_full="drop_oldest")
@@ -202,7 +198,6 @@ class LiveStream:
             if thread.is_alive():
                 lane.abort()
                 thread.join(1.0)
-        self._turns.forget(self.name)
         self.ended.set()
         everyone = [*self._threads.values(), *self._lanes.values(), *self._hung]
         return stuck + [thread.name for thread in everyone if thread.is_alive()]
@@ -278,11 +273,9 @@ class LiveStream:
 
     def _new_worker(self) -> FrameWorker:
         return FrameWorker(
-            self.name,
             self._inbox.receiver,
             self._make_anonymizer,
             self.output.put,
-            self._turns,
             self._clock,
             self.counters,
             cover=self._cover,
@@ -290,16 +283,12 @@ class LiveStream:
         )
 
     def _replace_hung_worker(self) -> None:
-        still = [thread for thread in self._hung if thread.is_alive()]
-        for _ in range(len(self._hung) - len(still)):
-            self._turns.reclaim()
-        self._hung = still
+        self._hung = [thread for thread in self._hung if thread.is_alive()]
         if self._worker.busy_s <= self._bounds.hang_s or len(self._hung) >= _MOST_HUNG:
             return
         self.counters.add("engine_hangs")
         self._worker.abandon()
         self._hung.append(self._threads["worker"])
-        self._turns.lend()
         self._worker = self._new_worker()
         self._spawn("worker", self._worker.run)
 

@@ -14,7 +14,7 @@ from stream.live.encoder_stage import Need
 from stream.live.hls_window import HlsWindow
 from stream.live.live_encoder import TICKS, EncodedPicture
 from stream.live.part_cutter import PartCutter
-from stream.mailbox import Mailbox
+from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["LowLatencyHls"]
 

@@ -12,7 +12,7 @@ from stream.live.library_errors import reason_of
 from stream.live.live_encoder import EncodedPicture
 from stream.live.publishing import Outgoing, SinkCodec, outgoing_to
 from stream.live.sound import Sound, SoundLine
-from stream.marking import CONTAINER_MARK
+from stream.media.marking import CONTAINER_MARK
 
 __all__ = ["NetworkSink"]
 

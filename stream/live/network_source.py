@@ -19,16 +19,16 @@ from av.video.stream import VideoStream
 
 from engines.errors import KveilError
 from engines.types import Frame
-from stream.decoder_bounds import decoder_bound
-from stream.inspection import has_decoder, upright_format
 from stream.live.address import Address, Gate
 from stream.live.clock import Clock
 from stream.live.errors import SourceLost
 from stream.live.library_errors import reason_of
 from stream.live.sound import Hear, SoundDecoder
 from stream.live.transports import RtspTransport, Transport, transport_for
-from stream.media import StreamShape
-from stream.planes import picture_from_frame
+from stream.media.ends import StreamShape
+from stream.media.planes import picture_from_frame
+from stream.media.reading.decoder_bounds import decoder_bound
+from stream.media.reading.inspection import has_decoder, upright_format
 
 __all__ = ["LIVE_MAX_PIXELS", "NetworkSource", "SourceOptions"]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.sound import Ear, SoundShelf

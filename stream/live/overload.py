@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from engines.detectors.multiscale import DetectionPlan
 from engines.types import Frame, Track
-from stream.anonymizer import Closable
-from stream.finding import Plans, Scale
-from stream.replacement import AheadReplacer, FaceReplacer, Replacement
-from stream.report import ClusterCounts
-from stream.track_embedding import FacesAhead, Foresighted
+from stream.files.report import ClusterCounts
+from stream.finding.finding import Plans, Scale
+from stream.pipeline.anonymizer import Closable
+from stream.pipeline.replacement import AheadReplacer, FaceReplacer, Replacement
+from stream.swap.track_embedding import FacesAhead, Foresighted
 from tracker.schedule import DetectionSchedule, MovingFace, Pass, ScheduleSettings
 
 __all__ = ["Effort", "Overload", "SheddingReplacer", "SheddingSchedule", "shedding_plans"]

@@ -19,7 +19,7 @@ from stream.live.live_encoder import TICKS, EncodedPicture
 from stream.live.packet_muxer import PacketMuxer
 from stream.live.publishing import SinkCodec
 from stream.live.sound import Sound, SoundLine
-from stream.marking import CONTAINER_MARK
+from stream.media.marking import CONTAINER_MARK
 
 __all__ = ["RecordingSink", "Retention", "recording_folder"]
 

@@ -14,15 +14,14 @@ from config.settings import Settings
 from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.gallery import Gallery
 from gallery.prompt_gallery import PromptGallery
-from stream.engine_set import EngineSet
-from stream.lending import GalleryLender, gallery_from_settings
+from stream.files.report import ClusterCounts
 from stream.live.assembly import ReplacerMaker
-from stream.live.joint_painting import JointPainter
-from stream.replacement import CoverEveryFace, FaceReplacer, Replacement
-from stream.report import ClusterCounts
-from stream.swap_setup import swap_by
-from stream.swapping import Painter, SurrogateSource, SwapEveryFace
-from stream.track_embedding import FacesAhead
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.replacement import CoverEveryFace, FaceReplacer, Replacement
+from stream.swap.lending import GalleryLender, gallery_from_settings
+from stream.swap.swap_setup import swap_by
+from stream.swap.swapping import SurrogateSource, SwapEveryFace
+from stream.swap.track_embedding import FacesAhead
 
 __all__ = ["RunLender", "RunReplacer", "open_replacers"]
 
@@ -142,9 +141,7 @@ class _PresentRuns:
 
 
 @contextmanager
-def open_replacers(
-    engines: EngineSet, settings: Settings, batch_wait_s: float = 0.0
-) -> Iterator[ReplacerMaker]:
+def open_replacers(engines: EngineSet, settings: Settings) -> Iterator[ReplacerMaker]:
     """Makes the replacers of all streams of a process, with one gallery behind them.
 
     Where the gallery is kept in Redis, that may hang, go away and come back: meanwhile people
@@ -153,7 +150,6 @@ def open_replacers(
     Args:
         engines: shared; without a swap among them every face is covered.
         settings: gives the promises of the shared gallery and says where it is kept.
-        batch_wait_s: how long a stream's faces wait for those of others; 0 for never.
 
     Raises:
         SecretMissing, StoreUnavailable, SettingsConflict, SealBroken, LedgerBroken: see
@@ -167,17 +163,13 @@ def open_replacers(
     is_shared = bool(settings.gallery.redis_url.get_secret_value())
     gallery = PromptGallery(own) if is_shared else own
     runs = _PresentRuns(gallery)
-    deadline_s = settings.limits.engine_deadline_s
-    painter: Painter = swap.painter
-    if batch_wait_s > 0:
-        painter = JointPainter(swap.painter, batch_wait_s, deadline_s)
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         run = runs.begin(stream)
-        fitting = swap.fitting(painter, _STEP_S)
+        fitting = swap.fitting(_STEP_S)
         lender = RunLender(GalleryLender(gallery, stream, swap.attributes, fitting), run)
         end = partial(runs.end, stream, run)
-        return RunReplacer(swap_by(swap, lender, chosen, painter, asks_per_frame=1), end)
+        return RunReplacer(swap_by(swap, lender, chosen, asks_per_frame=1), end)
 
     try:
         yield make

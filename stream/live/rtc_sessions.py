@@ -14,6 +14,7 @@ from aiortc import RTCConfiguration, RTCIceServer, RTCPeerConnection, RTCSession
 
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.h264_offers import RECEIVED_MODES, offer_in_baseline, with_offered_profiles
+from stream.live.offer_sections import offer_to_take, with_refused_sections
 from stream.live.trickle import candidates_of_fragment, restarts_ice, with_peers_alone
 
 __all__ = ["RtcSession", "RtcSessions", "check_offer", "limit_ice_addresses"]
@@ -22,6 +23,13 @@ _LONGEST_OFFER: Final = 65_536
 _MOST_LINES: Final = 2000
 _MOST_MEDIA: Final = 4
 _MOST_CANDIDATES: Final = 64
+_NEEDED: Final = {
+    "a=fingerprint:": "the offer has no DTLS fingerprint; unencrypted media is refused",
+    "a=ice-ufrag:": "the offer has no ICE credentials (a=ice-ufrag and a=ice-pwd)",
+    "a=ice-pwd:": "the offer has no ICE credentials (a=ice-ufrag and a=ice-pwd)",
+    "a=rtcp-mux": "the offer keeps RTCP apart; send a=rtcp-mux",
+}
+"""What lines of an offer must begin with, and what is said where none does."""
 
 
 @dataclass(slots=True)
@@ -151,12 +159,13 @@ class RtcSessions:
 
     async def _answered(self, session: RtcSession, offer: str, prepare: Prepare) -> str:
         connection = session.connection
-        plain, profiles = offer_in_baseline(offer, self._modes)
+        plain, profiles = offer_in_baseline(offer_to_take(offer), self._modes)
         plain = with_peers_alone(plain)
         await connection.setRemoteDescription(RTCSessionDescription(plain, "offer"))
         await prepare(session)
         await connection.setLocalDescription(await connection.createAnswer())
-        return with_offered_profiles(str(connection.localDescription.sdp), profiles)
+        answer = with_offered_profiles(str(connection.localDescription.sdp), profiles)
+        return with_refused_sections(answer, offer)
 
     def _watch(self, session: RtcSession) -> None:
         task = asyncio.create_task(self._end_when_idle(session), name=f"rtc-{session.stream}")
@@ -179,10 +188,13 @@ class RtcSessions:
 def check_offer(offer: str) -> None:
     r"""Refuses what no browser sends, before a parser sees it.
 
-    >>> check_offer("v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=fingerprint:x\r\n")
+    >>> check_offer("v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\n")
+    Traceback (most recent call last):
+    ...
+    stream.live.errors.OfferRefused: the offer has no DTLS fingerprint; unencrypted media is refused
 
     Raises:
-        OfferRefused: too long, not SDP, or without DTLS.
+        OfferRefused: too long, not SDP, or without what every connection needs.
     """
     lines = offer.splitlines()
     if len(offer) > _LONGEST_OFFER or len(lines) > _MOST_LINES:
@@ -192,8 +204,9 @@ def check_offer(offer: str) -> None:
     media = [line for line in lines if line.startswith("m=")]
     if not 1 <= len(media) <= _MOST_MEDIA or not any(m.startswith("m=video") for m in media):
         raise OfferRefused("the offer must hold a video section and few others")
-    if not any(line.startswith("a=fingerprint:") for line in lines):
-        raise OfferRefused("the offer has no DTLS fingerprint; unencrypted media is refused")
+    for start, refusal in _NEEDED.items():
+        if not any(line.startswith(start) for line in lines):
+            raise OfferRefused(refusal)
     if sum(line.startswith("a=candidate:") for line in lines) > _MOST_CANDIDATES:
         raise OfferRefused("the offer has too many candidates")
 

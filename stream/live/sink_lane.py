@@ -19,7 +19,7 @@ from stream.live.counters import Counters
 from stream.live.encoder_stage import Need
 from stream.live.live_encoder import TICKS, EncodedPicture
 from stream.live.sound import Sound
-from stream.mailbox import Mailbox
+from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["PictureSink", "SinkLane"]
 

@@ -14,7 +14,7 @@ from engines.types import Frame
 from stream.live.backoff import Backoff
 from stream.live.clock import Clock
 from stream.live.counters import Counters
-from stream.media import Source
+from stream.media.ends import Source
 
 __all__ = ["Persistence", "SourceKeeper", "SourceState"]
 

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import av
 from av.container import InputContainer
 
-from stream.decoder_bounds import decoder_bound, unseen_at_opening
-from stream.inputs import is_pipe_or_device
 from stream.live.address import Address, Gate
 from stream.live.errors import AddressRefused, SourceLost
 from stream.live.http_reader import HttpOpener
 from stream.live.relay import Relay
 from stream.live.srt_bridge import FAILURES, options_of, srt_library
+from stream.media.reading.decoder_bounds import decoder_bound, unseen_at_opening
+from stream.media.reading.inputs import is_pipe_or_device
 
 __all__ = ["ROOT", "RtspTransport", "Transport", "end_process", "srt_bridge", "srt_failure"]
 __all__ += ["transport_for"]

@@ -9,7 +9,7 @@ from typing import Final
 from stream.errors import MailboxClosed
 from stream.live.encoder_stage import Need
 from stream.live.live_encoder import EncodedPicture
-from stream.mailbox import Mailbox
+from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["Viewer"]
 

@@ -21,12 +21,14 @@ from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.network_source import LIVE_MAX_PIXELS
+from stream.live.offer_sections import sends_video
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import Hear, SoundDecoder
-from stream.mailbox import Mailbox
-from stream.media import StreamShape
-from stream.planes import picture_format, picture_from_frame
+from stream.media.ends import StreamShape
+from stream.media.planes import picture_from_frame
+from stream.media.reading.inspection import upright_format
+from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["PublishedSource", "WhipEntrance"]
 
@@ -69,15 +71,24 @@ class WhipEntrance:
         capacity: most decoded frames waiting; the oldest is dropped.
         max_pixels: larger pictures are dropped.
         clock: tells which pictures and sounds came together, as each has a clock of its own.
+        rotation: degrees clockwise by which pictures are turned.
     """
 
-    def __init__(self, counters: Counters, capacity: int, max_pixels: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        counters: Counters,
+        capacity: int,
+        max_pixels: int,
+        clock: Clock,
+        rotation: int = 0,
+    ) -> None:
         bound_decoders(LIVE_MAX_PIXELS)
         self._clock = clock
         self._hear: Hear | None = None
         self._seen: tuple[float, float] | None = None
         self._counters = counters
         self._max_pixels = max_pixels
+        self._rotation = rotation
         self._mailbox = Mailbox[Frame](capacity, on_full="drop_oldest")
         self._session: RtcSession | None = None
         self._index = 0
@@ -117,10 +128,10 @@ class WhipEntrance:
             raise ViewerRefused("somebody publishes this stream already")
         transceivers = session.connection.getTransceivers()
         tracks = [t.receiver.track for t in transceivers if t.kind == "video"]
-        if not tracks:
-            raise OfferRefused("the offer sends no video")
         if session.connection.sctp is not None:  # the library keeps unfinished messages for ever
             raise OfferRefused("the offer has a data channel; leave it out")
+        if not tracks or not sends_video(session.offer):
+            raise OfferRefused("the offer sends no video")
         self._session, self._seen = session, None
         heard = [t.receiver.track for t in transceivers if t.kind == "audio"][:1]
         bound_queues(session.connection, lambda: self._counters.add("dropped_input"))
@@ -167,7 +178,7 @@ class WhipEntrance:
         if decoded.width * decoded.height > self._max_pixels or decoded.pts is None:
             self._counters.add("dropped_input")
             return
-        picture = picture_from_frame(decoded, *picture_format(decoded.format.name))
+        picture = picture_from_frame(decoded, *upright_format(decoded, self._rotation))
         base = decoded.time_base or _TICKS
         is_damaged = decoded.is_corrupt
         self._seen = (float(decoded.pts * base), self._clock.now())

@@ -21,7 +21,6 @@ from stream.service import hls_routes, stream_routes, webrtc_routes
 from stream.service.context import Context, context_of
 from stream.service.defects import Defects
 from stream.service.errors import ServiceRefusal
-from stream.service.fleet import Fleet
 from stream.service.limits import Buckets, RequestBounds
 from stream.service.metrics import metrics_text
 from stream.service.prefix import PrefixBound, prefix_of
@@ -107,7 +106,7 @@ def _add_own_routes(app: FastAPI) -> None:
     @app.get("/readyz", tags=["health"], responses={503: {"model": Health}})
     def readyz(request: Request, response: Response) -> Health:
         """Whether streams can be run as promised."""
-        reasons = _reasons_against(context_of(request).fleet)
+        reasons = _reasons_against(context_of(request))
         if reasons:
             response.status_code = 503
             return Health(status="not ready", reasons=reasons)
@@ -119,7 +118,7 @@ def _add_own_routes(app: FastAPI) -> None:
         context = context_of(request)
         if context.settings.access.metrics_need_token:
             context.tokens.holder(request.headers.get("authorization"), "viewer")
-        return Response(metrics_text(context.fleet), media_type=_METRICS_TYPE)
+        return Response(metrics_text(context.fleet, context.scheduler), media_type=_METRICS_TYPE)
 
     @app.get("/", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:
@@ -128,13 +127,13 @@ def _add_own_routes(app: FastAPI) -> None:
         return HTMLResponse(text.replace('="page/', f'="{prefix_of(request)}/page/'))
 
 
-def _reasons_against(fleet: Fleet) -> list[str]:
+def _reasons_against(context: Context) -> list[str]:
     """Why streams cannot be run as promised."""
-    reasons = []
+    reasons, fleet = list[str](), context.fleet
     if fleet.stuck:
         reasons.append(f"{len(fleet.stuck)} threads did not leave")
     running = [member.running for member in fleet.members() if member.running is not None]
-    hung = sum(one.live.status().hung_calls for one in running)
+    hung = context.scheduler.hung + sum(one.live.status().hung_calls for one in running)
     if hung:
         reasons.append(f"{hung} calls into the engines hang")
     return reasons

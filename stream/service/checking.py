@@ -11,13 +11,13 @@ from typing import Final
 
 from config.service import ServiceSettings, StreamSpec
 from config.settings import Settings
-from engines.catalogue import model_path
 from engines.errors import KveilError
+from engines.models.catalogue import model_path
 from gallery.secrets import SecretRing
 from stream.errors import UsageRefused
 from stream.live.address import address_from_text
 from stream.live.assembly import check_file_source
-from stream.methods import SWAP, method_cover
+from stream.pipeline.methods import SWAP, method_cover
 from stream.service.allowances import StreamGate
 from stream.service.certificates import check_tls
 

@@ -15,7 +15,8 @@ from stream.service.places import Places
 from stream.service.tokens import Holder, TokenBook
 
 if TYPE_CHECKING:
-    from stream.report import EngineChoice
+    from stream.files.report import EngineChoice
+    from stream.scheduling.scheduler import Scheduler
     from stream.service.fleet import Fleet
     from stream.service.guests import Guests
 
@@ -33,6 +34,7 @@ class Context:
         viewers: WHEP sessions.
         publishers: WHIP sessions.
         engines: for reports.
+        scheduler: runs the engines' networks.
         reload: reads the configuration again; gives the streams touched.
         previews: places of the MJPEG previews being served.
         players: places of HLS players that wait for a part.
@@ -45,6 +47,7 @@ class Context:
     viewers: Guests
     publishers: Guests
     engines: list[EngineChoice]
+    scheduler: Scheduler
     reload: Callable[[], list[str]]
     previews: Places
     players: Places

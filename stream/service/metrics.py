@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from stream.scheduling.scheduler import Scheduler
 from stream.service.fleet import Fleet
 from stream.service.views import StreamView, report_of, view_of
 
@@ -20,10 +21,12 @@ class FleetCollector(Collector):
 
     Args:
         fleet: whose streams are told of.
+        scheduler: that runs their networks.
     """
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, scheduler: Scheduler) -> None:
         self._fleet = fleet
+        self._scheduler = scheduler
 
     def collect(self) -> Iterator[Metric]:
         """Every metric of every stream."""
@@ -61,15 +64,16 @@ class FleetCollector(Collector):
                 stages.add_metric([name, stage, "0.5"], times.p50_ms / 1e3)
                 stages.add_metric([name, stage, "0.95"], times.p95_ms / 1e3)
         yield from (faces, frames, k_real, store, stages)
+        yield from _engines(self._scheduler)
         yield GaugeMetricFamily(
             "kveil_stuck_threads", "Threads that did not leave.", value=len(self._fleet.stuck)
         )
 
 
-def metrics_text(fleet: Fleet) -> bytes:
+def metrics_text(fleet: Fleet, scheduler: Scheduler) -> bytes:
     """All metrics in the text format of Prometheus."""
     registry = CollectorRegistry()
-    registry.register(FleetCollector(fleet))
+    registry.register(FleetCollector(fleet, scheduler))
     return generate_latest(registry)
 
 
@@ -102,3 +106,17 @@ def _events(views: list[StreamView]) -> Iterator[Metric]:
         for event, number in view.counts.items():
             events.add_metric([view.name, event], number)
     yield events
+
+
+def _engines(scheduler: Scheduler) -> Iterator[Metric]:
+    events = CounterMetricFamily(
+        "kveil_engine_events",
+        "Runs of networks and their rows; requests that failed, came late or were refused; hangs.",
+        labels=["event"],
+    )
+    for event, number in scheduler.counts().items():
+        events.add_metric([event], number)
+    yield events
+    yield GaugeMetricFamily(
+        "kveil_hung_runs", "Runs of networks that hang at present.", value=scheduler.hung
+    )

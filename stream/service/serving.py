@@ -16,14 +16,13 @@ from aiortc import RTCIceServer
 from config.errors import ConfigError, SettingInvalid
 from config.service import ServiceSettings, StreamSpec, Webrtc
 from config.service_loading import load_service
-from stream.engine_set import EngineSet
 from stream.live.address import Address
 from stream.live.assembly import Assembly, ReplacerMaker
 from stream.live.clock import SystemClock
 from stream.live.h264_offers import SENT_MODES
 from stream.live.rtc_sessions import RtcSessions, limit_ice_addresses
 from stream.live.running_stream import RunningStream
-from stream.live.turns import Turns
+from stream.pipeline.engine_set import EngineSet
 from stream.service.allowances import StreamGate
 from stream.service.app import create_app
 from stream.service.certificates import check_tls
@@ -65,9 +64,7 @@ class Service:
         self._reloading = threading.Lock()
         self._gate = StreamGate(settings)
         clock = SystemClock()
-        self._assembly = Assembly(
-            settings, engines, make_replacer, self, Turns(settings.live.parallel), clock
-        )
+        self._assembly = Assembly(settings, engines, make_replacer, self, clock)
         fleet = Fleet(self._build, settings.bounds.streams)
         limit_ice_addresses(settings.webrtc.addresses)
         webrtc = settings.webrtc
@@ -90,6 +87,7 @@ class Service:
                 _part(webrtc.max_publishers),
             ),
             list(engines.choices),
+            engines.scheduler,
             self.reload,
             _viewer_places(webrtc, "previews"),
             Places(PlaceBounds("players that wait", _MOST_WAITING, _MOST_WAITING // 2)),

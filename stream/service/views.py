@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from stream.files.report import ClusterCounts, EngineChoice, FaceCounts, FrameCounts, StageTimes
 from stream.live.address import address_from_text
 from stream.live.errors import AddressRefused
-from stream.report import ClusterCounts, EngineChoice, FaceCounts, FrameCounts, StageTimes
 from stream.service.fleet import Member
 
 __all__ = ["Health", "LatencyView", "ReportView", "StreamView", "report_of", "view_of"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.covers import DEFAULT_COVER
+from engines.blending.covers import DEFAULT_COVER
 from engines.types import Face
 from evaluation.clip_quality import ClipQuality, QualityFigures
 from evaluation.clips import FramePair

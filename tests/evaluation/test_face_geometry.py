@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.alignment import crop_from_picture, kveil_from_landmarks
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import FakeSession
 from engines.backends.openvino import OpenVino
-from engines.catalogue import centerface_path
 from engines.detectors.loading import detector_from_model
+from engines.face.alignment import crop_from_picture, kveil_from_landmarks
+from engines.models.catalogue import centerface_path
 from engines.pictures import picture_from_bgr
 from evaluation.face_geometry import (
     HEAD_CROP,

@@ -143,10 +143,10 @@ def test_thresholds_are_fixed_anew_on_other_originals(
 def test_a_swap_of_another_cut_or_clip_is_another_trial(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cuts: list[tuple[str, float]] = []
+    cuts: list[tuple[str, float, int]] = []
 
-    def cut(clip: Path, target: Path, seconds: float) -> None:
-        cuts.append((clip.name, seconds))
+    def cut(clip: Path, target: Path, seconds: float, first: int) -> None:
+        cuts.append((clip.name, seconds, first))
         target.write_text("cut")
 
     def run(command: Sequence[str], **_: Any) -> None:
@@ -154,6 +154,26 @@ def test_a_swap_of_another_cut_or_clip_is_another_trial(
 
     monkeypatch.setattr(measure_swap, "cut", cut)
     monkeypatch.setattr("subprocess.run", run)
-    for name, seconds in (("a.mp4", 4), ("a.mp4", 4), ("a.mp4", 8), ("a.mkv", 4)):
-        measure_swap.measured(work.clips / name, work.lab.work, seconds, 0)
-    assert cuts == [("a.mp4", 4), ("a.mp4", 8), ("a.mkv", 4)]
+    for name, seconds, first in (
+        ("a.mp4", 4, 0),
+        ("a.mp4", 4, 0),
+        ("a.mp4", 8, 0),
+        ("a.mp4", 4, 9),
+        ("a.mkv", 4, 0),
+    ):
+        part = measure_swap.Part(work.clips / name, first, seconds)
+        measure_swap.measured(part, work.lab.work, 0)
+    assert cuts == [("a.mp4", 4, 0), ("a.mp4", 8, 0), ("a.mp4", 4, 9), ("a.mkv", 4, 0)]
+
+
+def test_listed_parts_are_measured_and_other_clips_where_asked_for(tmp_path: Path) -> None:
+    for name in ("a.mkv", "a.mp4"):
+        (tmp_path / name).write_text("a clip")
+    start = [(part.name, part.first) for part in measure_swap.parts_of_folder(tmp_path, [], 2)]
+    assert start == [("a.mkv", 0), ("a.mp4", 0)]
+    (tmp_path / "d10.mp4").write_text("a listed one")
+    listed = measure_swap.parts_of_folder(tmp_path, [], 2)
+    assert {part.clip.name for part in listed} == {"d10.mp4"}
+    assert all(part.first > 0 for part in listed)
+    asked = measure_swap.parts_of_folder(tmp_path, ["a.mp4"], 2)
+    assert [(part.name, part.first) for part in asked] == [("a.mp4", 0)]

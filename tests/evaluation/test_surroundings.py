@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 import pytest
 
-from engines.covering import cover_faces
-from engines.covers import DEFAULT_MARGIN, cover_named
+from engines.blending.covering import cover_faces
+from engines.blending.covers import DEFAULT_MARGIN, cover_named
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Track, TrackState
 from evaluation import exposure as exposure_module

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from engines.types import Face
 from evaluation.consensus import Consensus, consensus, steadied
+from evaluation.settled_faces import boxes_at, read_settled_faces
 from evaluation.touch import Touch, TouchMeter
 
 pytestmark = pytest.mark.unit
@@ -73,6 +76,48 @@ def test_a_cover_that_comes_back_later_on_no_face_is_another_track() -> None:
     assert meter.touch.false_tracks == 2
 
 
+def test_a_cover_that_stays_is_one_track_however_rarely_it_is_looked_at() -> None:
+    """The planted fault: looks 0.6 s apart made a track of each."""
+    meter = TouchMeter()
+    for look in range(6):
+        meter.add(grey(), painted(THERE), Consensus((), ()), (), 0.6 * look)
+    assert meter.touch.false_tracks == 1
+
+
+@pytest.mark.parametrize(
+    ("there_s", "kind"),
+    [
+        ((), "nothing"),
+        ((0.0, 0.4), "before or after"),
+        ((1.0, 1.4), "before or after"),
+        ((2.5, 3.0), "nothing"),
+    ],
+)
+def test_false_tracks_are_told_by_the_face_that_was_or_will_be_there(
+    there_s: tuple[float, ...], kind: str
+) -> None:
+    """The planted fault: a cover on nothing passed for one that a face had left."""
+    meter = TouchMeter()
+    for look in range(35):
+        is_there = there_s and there_s[0] <= look / 10 <= there_s[1]
+        is_covered = 0.5 <= look / 10 <= 0.9
+        true = Consensus((THERE,) if is_there else (), ())
+        meter.add(grey(), painted(THERE) if is_covered else grey(), true, (), look / 10)
+    assert meter.touch.false_kinds == {kind: 1}
+
+
+def test_a_second_cover_beside_a_face_is_told_as_such() -> None:
+    assert measured(painted(HERE, face(110, size=20))).false_kinds == {"beside": 1}
+
+
+def test_specks_beside_a_face_are_needless_and_no_tracks() -> None:
+    """The planted fault: a cover on dark hair counted as five tracks, one for each shining curl."""
+    large, speck, far = face(60, 40, 100), face(40, 60, 15), face(250, 20, 15)
+    touch = measured(painted(large, speck, far), Consensus((large,), ()))
+    assert touch.needless > 0
+    assert touch.false_tracks == 1
+
+
 def test_a_cover_much_larger_than_its_face_is_needless_beyond_it() -> None:
     touch = measured(painted(face(10, 20, 140)))
     assert touch.needless > 0
@@ -116,3 +161,28 @@ def test_a_face_that_both_found_just_before_settles_a_disputed_find() -> None:
     settled = steadied(frames)
     assert [len(one.faces) for one in settled] == [1, 0, 0, 1, *[0] * 7]
     assert len(settled[-1].disputed) == 1
+
+
+def test_a_cover_on_a_face_settled_by_eye_is_needed_while_it_is_there(tmp_path: Path) -> None:
+    settled = tmp_path / "settled.toml"
+    settled.write_text(
+        'face = [{ clip = "a.mp4", frames = [0, 10], boxes = [[200, 60, 260, 120], '
+        "[210, 60, 270, 120]] }]"
+    )
+    faces = read_settled_faces(settled)
+    for frame, clip, is_known in ((5, "a.mp4", True), (11, "a.mp4", False), (5, "b.mp4", False)):
+        true = Consensus((HERE,), (), tuple(boxes_at(faces, clip, frame)))
+        touch = measured(painted(HERE, face(205)), true)
+        assert (touch.needless == touch.false_tracks == 0) == is_known
+        assert touch.disputed == 0
+
+
+def test_a_settled_face_with_more_frames_than_boxes_is_refused(tmp_path: Path) -> None:
+    settled = tmp_path / "settled.toml"
+    settled.write_text('face = [{ clip = "a.mp4", frames = [0, 10], boxes = [[0, 0, 9, 9]] }]')
+    with pytest.raises(ValueError, match="one box for each frame"):
+        read_settled_faces(settled)
+
+
+def test_settled_faces_of_the_shared_clips_are_read() -> None:
+    assert read_settled_faces(Path(__file__).parents[2] / "docs" / "settled_faces.toml")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.covers import COVERS
+from engines.blending.covers import COVERS
 from engines.types import Face
 from evaluation.under_cover import is_under_cover
 

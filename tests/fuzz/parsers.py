@@ -24,19 +24,18 @@ from config.errors import ConfigError
 from config.loading import load_settings
 from config.service_loading import commented_yaml, load_service
 from engines.backends.networks import stripped
-from engines.catalogue import catalogue
 from engines.detectors.gate import kept_verdict
 from engines.detectors.loading import layout_of
-from engines.embedder import thresholds_from_file
 from engines.errors import KveilError
+from engines.face.embedder import thresholds_from_file
+from engines.models.catalogue import catalogue
 from engines.stylegan.imports.checkpoints import generator_from_file
 from engines.stylegan.pack import FORMAT, MANIFEST, read_pack
 from engines.stylegan.pickles import read_checkpoint
 from gallery.entries import Joined, Same, Settled, decoded, encoded
 from gallery.ledger import check_folder
 from gallery.secrets import SecretRing
-from stream.field_pairs import FieldPairs
-from stream.finding_memory import faces_from_json
+from stream.finding.finding_memory import faces_from_json
 from stream.live.address import address_from_text
 from stream.live.bounded_decoders import vp8_size
 from stream.live.digest_sign_in import DigestTranslation, digest_authorization
@@ -47,10 +46,11 @@ from stream.live.rtsp_talk import Replies, Requests, RtspTalk
 from stream.live.srt_bridge import options_of
 from stream.live.trickle import candidates_of_fragment, restarts_ice, with_peers_alone
 from stream.live.whep import codec_of_offer
-from stream.marking import mark_in_bitstream, sei_nal
-from stream.matroska import is_whole_matroska, seconds_of_tag
-from stream.metadata import bare_profile, passing_tags
-from stream.segment_files import Journal
+from stream.media.marking import mark_in_bitstream, sei_nal
+from stream.media.metadata import bare_profile, passing_tags
+from stream.media.reading.field_pairs import FieldPairs
+from stream.media.reading.matroska import is_whole_matroska, seconds_of_tag
+from stream.media.writing.segment_files import Journal
 from tests.engines.stylegan.pickle_writing import Named, legacy, pickled
 
 __all__ = ["PARSERS", "Parser"]

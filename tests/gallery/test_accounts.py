@@ -26,7 +26,7 @@ def release(
 
 
 @given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_joint_candidates_equal_brute_force_over_all_assignments(sizes: list[int]) -> None:
     people = range(max(*sizes, len(sizes)))
     possible: list[set[int]] = [set() for _ in sizes]

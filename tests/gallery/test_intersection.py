@@ -19,7 +19,7 @@ from gallery.intersection import (
 pytestmark = pytest.mark.unit
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(people=st.integers(1, 25), releases=st.integers(1, 4), seed=st.integers(0, 999))
 def test_sizes_equal_those_of_intersected_sets(people: int, releases: int, seed: int) -> None:
     random = np.random.default_rng(seed)

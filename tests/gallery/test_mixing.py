@@ -87,7 +87,7 @@ def test_layers_outside_the_latent_are_refused(layers: range) -> None:
         replace_layers(np.ones((6, 512), np.float32), np.zeros((6, 512), np.float32), layers)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     count=st.integers(1, 12),
     fraction=st.floats(0, 1),
@@ -191,7 +191,7 @@ def test_recogniser_that_fails_releases_nothing(answer: NDArray[np.float64]) -> 
         mix_below_risk(members(5), np.ones(5), lambda latent: answer, RiskLimits(0.5, 2))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     count=st.integers(1, 9),
     threshold=st.floats(0, 1),

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from benchmarks.gallery_soak import walk
 from gallery.accounts import Accounts, Release
 from gallery.buffer import Buffer
 from gallery.entries import Entry
 from gallery.ledger import Ledger
 from gallery.settings import BelowK, Scope
 from gallery.simulation import Crowd, Violation
-from gallery.soak import walk
 
 pytestmark = pytest.mark.unit
 

@@ -75,7 +75,7 @@ def test_permutations_of_three_are_equally_likely() -> None:
 
 
 @given(population=st.integers(0, 60), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_sample_holds_different_members_of_the_population(
     population: int, data: st.DataObject
 ) -> None:

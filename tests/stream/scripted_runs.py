@@ -15,16 +15,15 @@ from config.loading import load_settings
 from config.settings import Settings
 from engines.detectors.multiscale import DetectionPlan
 from engines.types import Face
-from stream import file_runs
-from stream.engine_set import EngineSet
-from stream.file_runs import run_files
-from stream.report import RunReport
-from stream.run_reports import BatchReport
+from stream.files import file_runs
+from stream.files.file_runs import run_files
+from stream.files.report import RunReport
+from stream.files.run_reports import BatchReport
+from stream.pipeline.engine_set import EngineSet
 
 __all__ = [
     "Answer",
     "CountingDetector",
-    "Silence",
     "install_detector",
     "leftovers",
     "one_face",
@@ -54,16 +53,6 @@ def one_face(number: int) -> tuple[Face, ...]:
     return (Face(np.array([22, 16, 42, 44], np.float32), landmarks, 0.9),)
 
 
-class Silence:
-    """Wants to know nothing."""
-
-    def begin(self, name: str, frames: int | None) -> None: ...
-
-    def advance(self, written: int) -> None: ...
-
-    def say(self, text: str) -> None: ...
-
-
 def run(
     source: Path,
     target: Path,
@@ -83,7 +72,6 @@ def run(
         overwrite=not resume,
         resume=resume,
         report_path=report_path,
-        progress=Silence(),
     )
     text = report_path.read_text()
     if is_batch:

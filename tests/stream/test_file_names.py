@@ -10,14 +10,14 @@ import pytest
 from stream.digests import file_digest
 from stream.errors import UsageRefused
 from stream.file_names import name_beside, shown, text_of
-from stream.inspection import opened_input
-from stream.jobs import Job, plan_jobs
-from stream.partial_file import PartialFile, checked_place, partial_name
-from stream.report import FileIdentity, RunReport, save_report
-from stream.resume_key import forget_key, resume_key
-from stream.run_reports import RunReports
-from stream.segments import resume_folder
-from stream.stills import decoded_still
+from stream.files.jobs import Job, plan_jobs
+from stream.files.report import FileIdentity, RunReport, save_report
+from stream.files.resume_key import forget_key, resume_key
+from stream.files.run_reports import RunReports
+from stream.media.reading.inspection import opened_input
+from stream.media.stills import decoded_still
+from stream.media.writing.partial_file import PartialFile, checked_place, partial_name
+from stream.media.writing.segments import resume_folder
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from tracker.association import Matches, _cheapest, associate, overlaps, price
+from engines.detectors.detector import overlaps_of
+from tracker.association import Matches, _cheapest, associate, price
 
 pytestmark = pytest.mark.unit
 
@@ -59,7 +60,7 @@ def test_a_weak_face_continues_a_track_that_is_left_over() -> None:
 
 def test_a_small_fast_face_without_overlap_is_matched_when_uncertain() -> None:
     tracks, faces = boxes((0, 0)), boxes((30, 0))
-    assert overlaps(tracks, faces)[0, 0] == 0.0
+    assert overlaps_of(tracks, faces)[0, 0] == 0.0
     assert not match(tracks, faces, spread=0.6).is_jump.any()
     assert pairs(match(tracks, faces, spread=0.6)) == {(0, 0)}
 
@@ -85,7 +86,7 @@ def test_nothing_on_one_side_matches_nothing(tracks: int, faces: int) -> None:
 
 def test_identical_boxes_overlap_fully_and_distant_ones_not_at_all() -> None:
     both = boxes((0, 0), (100, 0))
-    assert np.allclose(overlaps(both, both), np.eye(2))
+    assert np.allclose(overlaps_of(both, both), np.eye(2))
 
 
 def test_unlikeness_is_zero_only_for_the_same_box() -> None:

@@ -99,12 +99,17 @@ FRESH = [True, True]
         (told([[0.95, 0.4], [0.4, 0.95]], FRESH), False),
         (told([[0.95, 0.4], [np.nan, np.nan]], FRESH), False),
         (told([[0.95, 0.93], [0.93, 0.95]], FRESH), True),
-        (told([[0.8, 0.4], [0.4, 0.8]], FRESH), True),
+        (told([[0.85, 0.4], [0.4, 0.85]], FRESH), True),
+        (told([[0.85, 0.1], [0.1, 0.85]], FRESH), False),
+        (told([[0.75, -0.2], [-0.2, 0.75]], FRESH), True),
         (told([[0.95, 0.4], [0.4, 0.95]], [False, False]), True),
         (told([[0.4, 0.95], [0.95, 0.4]], FRESH), True),
         (Looks.unknown(2, 2), True),
     ],
-    ids=["both", "one", "twins", "not sure", "long ago", "exchanged", "unknown"],
+    ids=[
+        *("both", "one", "twins", "not sure", "turned", "too far turned", "long ago", "exchanged"),
+        "unknown",
+    ],
 )
 def test_two_tracks_on_one_spot_that_look_as_they_did_were_not_exchanged(
     looks: Looks, is_doubted: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.glance import Glance
+from engines.face.glance import Glance
 from engines.types import Face
 from tests.tracker.scenes import face_at
 from tracker.lifecycle import Lifecycle
@@ -26,9 +26,21 @@ def observed(*frames: tuple[Face, ...]) -> Lifecycle:
 
 def test_a_track_is_confirmed_by_enough_detections_one_of_them_clear() -> None:
     weak, clear = (face_at(50, 50, score=0.3),), (face_at(50, 50, score=0.8),)
-    assert not observed(clear, clear).trajectories[0].is_confirmed(SETTINGS)
-    assert not observed(weak, weak, weak, weak).trajectories[0].is_confirmed(SETTINGS)
-    assert observed(weak, weak, clear).trajectories[0].is_confirmed(SETTINGS)
+    assert not observed(clear, clear).trajectories[0].is_confirmed(1, SETTINGS)
+    assert not observed(weak, weak, weak, weak).trajectories[0].is_confirmed(1, SETTINGS)
+    assert observed(weak, weak, clear).trajectories[0].is_confirmed(1, SETTINGS)
+
+
+def test_an_id_that_a_track_took_lately_is_confirmed_by_its_own_detections() -> None:
+    """The planted fault: between two doubts a face wore a surrogate in one frame."""
+    clear = (face_at(50, 50, score=0.8),)
+    seen = observed(*[clear] * 20)
+    (track,) = seen.trajectories
+    track.rename(7, 20)
+    for frame, is_confirmed in ((20, False), (21, False), (22, True)):
+        seen.observe(frame, frame / 25, 0, clear)
+        assert track.is_confirmed(7, SETTINGS) == is_confirmed
+    assert track.is_confirmed(1, SETTINGS)
 
 
 def test_motion_keeps_one_row_for_each_track() -> None:

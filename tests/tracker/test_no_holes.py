@@ -71,6 +71,7 @@ def walkers(most_sway: float = 0.8) -> st.SearchStrategy[Person]:
 
 
 @given(person=walkers(), seed=st.integers(0, 10_000), share=st.floats(0.0, 0.5))
+# Examples follow from the source of a test: decorators that change draw other walkers.
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_detections_dropped_at_random_leave_no_hole(
     person: Person, seed: int, share: float

@@ -105,7 +105,7 @@ def test_with_nothing_left_out_every_frame_is_run() -> None:
     intervals=st.lists(st.sampled_from([1 / 60, 1 / 30, 1 / 25]), min_size=5, max_size=80),
     faces=st.lists(st.sampled_from([SLOW, SMALL, FAST]), max_size=3),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_stretch_is_blind_for_longer_than_allowed(
     intervals: list[float], faces: list[MovingFace]
 ) -> None:

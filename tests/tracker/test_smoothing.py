@@ -20,10 +20,10 @@ RATE = 25.0
 SETTINGS = TrackerSettings()
 
 
-def seen(*frames: int, dx: float = 4.0, size: float = 40.0) -> Trajectory:
+def seen(*frames: int, dx: float = 4.0, size: float = 40.0, score: float = 0.9) -> Trajectory:
     trajectory = Trajectory(scene=0, track_id=1, birth_frame=frames[0])
     for frame in frames:
-        trajectory.observe(frame, frame / RATE, face_at(100 + dx * frame, 50, size))
+        trajectory.observe(frame, frame / RATE, face_at(100 + dx * frame, 50, size, score=score))
     return trajectory
 
 
@@ -31,6 +31,24 @@ def centre_x(trajectory: Trajectory, frame: int) -> float:
     track = track_at(trajectory, frame, frame / RATE, SETTINGS)
     assert track is not None
     return float(track.face.landmarks_px[2, 0])
+
+
+@pytest.mark.parametrize(
+    ("score", "size", "state"),
+    [
+        (0.3, 40.0, TrackState.EXTENDED),
+        (0.9, 40.0, TrackState.FILLED),
+        (0.3, 20.0, TrackState.FILLED),
+    ],
+    ids=["weak", "clear", "small"],
+)
+def test_far_from_all_its_finds_what_was_never_clearly_found_may_not_be_there(
+    score: float, size: float, state: TrackState
+) -> None:
+    """The planted fault: hair that was found twice was covered for the second between."""
+    trajectory = seen(*range(8), *range(24, 32), size=size, score=score)
+    found = [track_at(trajectory, frame, frame / RATE, SETTINGS) for frame in (9, 15, 22)]
+    assert [one and one.state for one in found] == [TrackState.FILLED, state, TrackState.FILLED]
 
 
 def test_a_gap_is_filled_on_the_way_and_says_so() -> None:

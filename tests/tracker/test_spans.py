@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -155,7 +155,6 @@ def thumbnails(seed: int) -> NDArray[np.uint8]:
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
-@settings(deadline=None)
 def test_no_stretch_without_a_key_is_longer_than_allowed(views: list[int]) -> None:
     schedule = KeySchedule()
     since = 0

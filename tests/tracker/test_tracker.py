@@ -41,7 +41,10 @@ def test_detections_ahead_are_those_of_frames_still_held_back() -> None:
         tracker.push(index, index / 25, None if index == 8 else (face_at(50, 50),))
     assert [frame for frame, _ in tracker.ahead(1)] == [6, 7, 9]
     assert tracker.ahead(2) == ()
-    tracker.flush()
+    left = tracker.flush()
+    next(left)
+    assert [frame for frame, _ in tracker.ahead(1)] == [7, 9]
+    assert [frame.frame_index for frame in left] == [7, 8, 9]
     assert tracker.ahead(1) == ()
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engines.embedding_attributes import attributes_from_pack
+from engines.face.embedding_attributes import attributes_from_pack
 from training.attributes import (
     Labelled,
     age_band,
     fit_classifier,
     fit_embedding_attributes,
+    moved,
     write_embedding_attributes,
 )
 
@@ -36,17 +37,27 @@ def test_separable_bins_are_learnt() -> None:
 
 def test_attributes_of_embeddings_are_learnt_and_read_back(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
-    rows = random.standard_normal((600, 8)).astype(np.float32)
+    rows = random.standard_normal((2000, 8)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    labels = np.where(rows[:, 0] > 0, "female", "male")
+    labels = np.where(rows[:, 0] * rows[:, 1] > 0, "female", "male")
     labels[:20] = ""
-    arrays, facts = fit_embedding_attributes(
-        Labelled(rows, {"gender": labels}), random.random(600) < 0.2
-    )
-    assert facts["gender_accuracy"] > 0.9
+    ages = np.where(rows[:, 2] > 0, "old", "young")
+    people = Labelled(np.stack([rows, rows, rows]), {"gender": labels, "age": ages})
+    arrays, facts = fit_embedding_attributes(people, random.random(len(rows)) < 0.2)
+    assert min(facts.values()) > 0.9, "no plane tells the first apart"
     (tmp_path / "manifest.json").write_text(json.dumps({"format": "kveil pack 1", "files": {}}))
     write_embedding_attributes(tmp_path / "attributes.npz", arrays, facts)
     model = attributes_from_pack(tmp_path)
     assert model.shares(rows[labels == "female"][0])["gender"]["female"] > 0.5
     facts_kept = json.loads((tmp_path / "manifest.json").read_text())["facts"]
     assert facts_kept == facts
+
+
+def test_a_moved_crop_is_the_crop_nearly_and_never_the_same_twice() -> None:
+    random = np.random.default_rng(0)
+    ramp = np.linspace(20, 230, 128, dtype=np.float32)
+    crop = np.repeat(np.tile(ramp[:, None], (1, 128))[..., None], 3, axis=2).astype(np.uint8)
+    one, other = moved(crop, random), moved(crop, random)
+    assert one.shape == crop.shape
+    assert 0 < np.abs(one.astype(int) - crop).mean() < 30
+    assert (one != other).any()

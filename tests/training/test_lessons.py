@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.engines.packs import network
+from tests.engines.models.packs import network
 from training import lessons as module
 from training.lessons import DIMENSIONS, Lessons, seen_from_afar
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'kveil[train]'")
 
 from engines.backends.onnxruntime import OnnxRuntime  # noqa: E402
-from engines.lid_reading import HEIGHT, WIDTH, LidReader  # noqa: E402
+from engines.face.lid_reading import HEIGHT, WIDTH, LidReader  # noqa: E402
 from engines.stylegan.pack import bundled_pack  # noqa: E402
 from engines.stylegan.shape import load_shape_model, points_at_rest  # noqa: E402
 from training.export import write_network  # noqa: E402

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'kveil[train]'")
-from torch import Tensor  # noqa: E402
 
 from engines.stylegan import light, masks, warp  # noqa: E402
 from tests.engines.stylegan.faces import drawn_face, texture_frame, turned  # noqa: E402
-from training import checkpoint, networks, places, textures  # noqa: E402
+from training import checkpoint, networks, places  # noqa: E402
 
 pytestmark = [pytest.mark.unit, pytest.mark.torch]
 
@@ -41,11 +40,6 @@ def test_light_agrees() -> None:
     assert np.abs(made.numpy()[0].reshape(2, 3, 4, 4) - wanted.transpose(0, 3, 1, 2)).max() < 1e-4
 
 
-def random_control() -> tuple[Tensor, Tensor]:
-    """Movement and grids for a renderer of five features."""
-    return torch.randn(2, 5), torch.rand(2, 2, 128, 128)
-
-
 def test_untrained_generator_paints_the_linear_texture() -> None:
     generator = networks.Generator(64)
     generator.linear.basis.normal_()
@@ -53,8 +47,6 @@ def test_untrained_generator_paints_the_linear_texture() -> None:
     planes = generator.planes(latents)
     assert planes.shape == (2, 3, 64, 64)
     assert torch.allclose(planes, generator.linear(latents, 64), atol=1e-5)
-    renderer = networks.Renderer(torch.randn(5, textures.LENGTH))
-    assert renderer(generator(latents), *random_control()).shape == (2, 3, 64, 64)
 
 
 def test_detail_leaves_coarse_cells_alone() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.control_reading import eyes_for_reading
+from engines.face.control_reading import eyes_for_reading
 from engines.stylegan.shape import mouth_gap
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,

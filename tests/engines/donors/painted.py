@@ -9,10 +9,10 @@ import numpy.typing as npt
 from onnx import TensorProto, helper
 
 from engines.backends.openvino import OpenVino
+from engines.face.swapper import Control
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
-from engines.swapper import Control
-from tests.engines.packs import network
+from tests.engines.models.packs import network
 
 UInt8 = npt.NDArray[np.uint8]
 

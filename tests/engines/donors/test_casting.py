@@ -11,16 +11,16 @@ import pytest
 from onnx import helper
 
 from engines.backends.openvino import OpenVino
-from engines.catalogue import Listed, catalogue
 from engines.donors.casting import SHEET, Cast, Wanted, cast_donors
 from engines.donors.packs import read_donor_pack
 from engines.errors import EngineFault, ModelRejected
-from engines.importing import import_model
+from engines.models.catalogue import Listed, catalogue
+from engines.models.importing import import_model
 from engines.stylegan.pack import MANIFEST, bundled_pack, read_pack
 from gallery.donors import read_donors
 from tests.engines.donors.painted import painting_network, portraits
-from tests.engines.packs import network as small_network
-from tests.engines.packs import write_pack
+from tests.engines.models.packs import network as small_network
+from tests.engines.models.packs import write_pack
 from tests.engines.stylegan.imports.generators import stylegan2
 from tests.engines.stylegan.pickle_writing import network_pickle
 

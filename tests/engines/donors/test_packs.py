@@ -11,7 +11,7 @@ import pytest
 from engines.donors.packs import donor_manifest, is_donor_pack, read_donor_pack
 from engines.errors import ModelMissing, ModelRejected
 from engines.stylegan.pack import MANIFEST, bundled_pack, read_pack
-from tests.engines.packs import write_pack
+from tests.engines.models.packs import write_pack
 
 pytestmark = pytest.mark.unit
 

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.donors.textures import evened
+from engines.donors.textures import evened, unlit
 from engines.stylegan.pack import bundled_pack, read_pack
+from engines.stylegan.topology import LIPS_OUTER_SLICE
 from engines.stylegan.warp import load_texture_frame
 
 pytestmark = pytest.mark.unit
@@ -54,3 +55,15 @@ def test_ears_and_hair_at_the_outline_are_left_out() -> None:
     made = even(ears)
     assert np.abs(made[:, :5]).max() < 0.25
     assert np.abs(made[:, -5:]).max() < 0.25
+
+
+def test_chins_beside_red_lips_are_not_green() -> None:
+    """The planted fault: red lips were taken for a red lamp, and the skin around them mended."""
+    points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
+    skin = np.full((SIDE, SIDE, 3), 0.2, np.float32)
+    lips = np.rint(cv2.convexHull(points[LIPS_OUTER_SLICE, :2]) * SIDE).astype(np.int32)
+    cv2.fillConvexPoly(skin, lips, (0.6, -0.6, -0.5))
+    made = unlit(skin, points)
+    middle, chin = lips[:, 0].mean(axis=0).astype(int), int(lips[:, 0, 1].max()) + 6
+    assert np.abs(made[chin, middle[0]]).max() < 0.05
+    assert made[middle[1], middle[0], 0] > 0.3 > -0.3 > made[middle[1], middle[0], 1]

@@ -3,10 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from engines.alignment import IDENTITY_AXES, IDENTITY_CENTRE
 from engines.backends.backend import Tensors, TensorSpec
 from engines.backends.fake import Answer, FakeSession
-from engines.face_look import Look, apart
+from engines.blending.shading import egg_normals
+from engines.face.alignment import IDENTITY_AXES, IDENTITY_CENTRE
+from engines.face.face_look import Look, apart
 from engines.stylegan.shape import ShapeModel, mouth_gap
 from engines.stylegan.sizes import BORDER
 from engines.stylegan.topology import (
@@ -45,6 +46,8 @@ def drawn_face() -> Float32:
         angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
         points[part, 0] = centre[0] + axes[0] * np.cos(angle)
         points[part, 1] = centre[1] + axes[1] * np.sin(angle)
+    lips = points[LIPS_OUTER_SLICE.start : LIPS_INNER_SLICE.stop]
+    lips[:, 0] = 1 - lips[:, 0]  # from the corner on the left along the lower lip
     oval = points[OVAL_SLICE]
     points[OVAL_SLICE] = np.roll(oval, len(oval) // 4, axis=0)  # clockwise from the top
     middle = points[:MESH_POINTS, :2] - np.array([0.5, 0.5])
@@ -64,6 +67,11 @@ def identities(count: int, share: float = 0.9) -> Float32:
     turn = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     ring = share * np.stack([np.cos(turn), np.sin(turn)], axis=1) * IDENTITY_AXES
     return np.repeat((ring + IDENTITY_CENTRE)[None], count, axis=0).astype(np.float32)
+
+
+def facing(count: int) -> Float32:
+    """Normals of heads that look at the camera, float32[N, 16, 16, 3]."""
+    return np.repeat(egg_normals(16)[None], count, axis=0)
 
 
 def drawn_look(
@@ -100,16 +108,12 @@ def shape_model(seed: int = 0) -> ShapeModel:
         neutral=np.zeros(2, np.float32),
         movement_gain=np.array([[0.8, 0.0], [0.0, 0.6]], np.float32),
         stillness=np.full(2, 0.01, np.float32),
-        expression_gain=np.array([[0.8, 0.0], [0.0, 0.6]], np.float32),
         identity=basis[2:],
         from_latent=(random.standard_normal((513, 3)) * 0.002).astype(np.float32),
         identity_limit=np.full(3, 0.3, np.float32),
-        resting=np.full(2, 0.01, np.float32),
         rest_from_latent=(random.standard_normal((513, 2)) * 0.002).astype(np.float32),
         rest_limit=np.full(2, 0.3, np.float32),
         opening=_opened_mouth(),
-        feature_mean=np.zeros(8, np.float32),
-        feature_spread=np.array([0.02, 0.02, 1, 1, 1, 1, 1, 1], np.float32),
     )
 
 
@@ -152,24 +156,23 @@ def landmark_session(points: Float32, spread: float = 0.01) -> FakeSession:
     return FakeSession(answer)
 
 
-def generator_session(layers: int = 4, size: int = 64) -> FakeSession:
-    """A generator whose textures are one value of the latents throughout."""
+def generator_session(answer: Answer | None = None, layers: int = 4, size: int = 64) -> FakeSession:
+    """A generator with kveil's ports and the given function, or one that paints noise.
 
-    def answer(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
-        colour = np.asarray(tensors["latents"], np.float32)[:, 0, :1, None, None]
-        return {"texture": np.repeat(colour, 3, axis=1) + np.zeros((1, 3, size, size), np.float32)}
+    The noise is around one value of the latents, its own for everybody.
+    """
+
+    def noise(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        colours = np.asarray(tensors["latents"], np.float32)[:, 0, 0]
+        return {"texture": np.stack([_noise(float(colour), size) for colour in colours])}
 
     kind = np.dtype(np.float32)
     inputs = (TensorSpec("latents", (None, layers, 512), kind),)
-    return FakeSession(answer, inputs, (TensorSpec("texture", (None, 3, size, size), kind),))
+    outputs = (TensorSpec("texture", (None, 3, size, size), kind),)
+    return FakeSession(answer or noise, inputs, outputs)
 
 
-def renderer_session(answer: Answer, size: int = 64) -> FakeSession:
-    """A renderer with kveil's inputs and the given function."""
-    kind = np.dtype(np.float32)
-    inputs = (
-        TensorSpec("texture", (None, 3, size, size), kind),
-        TensorSpec("movement", (None, 8), kind),
-        TensorSpec("grid", (None, 2, 128, 128), kind),
-    )
-    return FakeSession(answer, inputs, (TensorSpec("image", (None, 3, size, size), kind),))
+def _noise(colour: float, size: int) -> Float32:
+    seed = abs(hash(colour)) % 2**32
+    values = np.random.default_rng(seed).uniform(-0.5, 0.5, (3, size, size))
+    return np.asarray(0.1 * colour + values, np.float32)

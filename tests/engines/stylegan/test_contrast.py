@@ -1,4 +1,4 @@
-"""No more contrast than the subject has, and no less than half of the surrogate's own."""
+"""About as much contrast as the subject has, within bounds of the surrogate's own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from engines.errors import EngineFault
-from engines.stylegan.contrast import UNBOUNDED, calmed, contrast_under_light
+from engines.stylegan.contrast import UNBOUNDED, contrast_under_light, with_contrast
 
 pytestmark = pytest.mark.unit
 
@@ -36,7 +36,7 @@ def contrast(pixels: Float32) -> float:
 
 
 def calm(pixels: Float32, bound: float) -> float:
-    return calmed(pixels, small(pixels), LIGHT, INSIDE, bound)
+    return with_contrast(pixels, small(pixels), LIGHT, INSIDE, bound)
 
 
 def test_contrast_grows_with_the_difference_to_the_light() -> None:
@@ -62,11 +62,27 @@ def test_more_contrast_than_the_subjects_is_taken_away() -> None:
     assert contrast(face) == pytest.approx(1.1 * bound, rel=0.01)
 
 
-def test_a_calmer_surrogate_stays_as_it_is() -> None:
-    """Else a subject's beard or glasses, which make contrast, would be told by the surrogate."""
+def test_a_little_more_contrast_than_the_subjects_stays() -> None:
     face = painted(20)
-    assert calm(face, 0.5) == 1
+    assert calm(face, 0.95 * contrast(face)) == 1
     assert np.array_equal(face, painted(20))
+
+
+def test_less_contrast_than_the_subjects_is_raised() -> None:
+    face = painted(20)
+    bound = 1.05 * contrast(face)
+    assert calm(face, bound) == pytest.approx(1.05, rel=0.01)
+    assert contrast(face) == pytest.approx(bound, rel=0.01)
+
+
+def test_a_surrogate_is_raised_by_a_tenth_at_most() -> None:
+    """Else a subject's beard or glasses, which make contrast, would be told by the surrogate."""
+    told = []
+    for bound in (0.3, 0.6):
+        face = painted(20)
+        assert calm(face, bound) == 1.1
+        told.append(face)
+    assert np.array_equal(told[0], told[1])
 
 
 def test_a_third_of_the_contrast_is_kept_about_at_least() -> None:

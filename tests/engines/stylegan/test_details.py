@@ -36,7 +36,7 @@ def bank(folder: Path, donors: Float32 = DONORS) -> DonorDetails:
     st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True),
     st.lists(st.floats(0.1, 1), min_size=3, max_size=3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_weights_of_a_mixture_are_those_it_was_mixed_with(
     members: list[int], shares: list[float]
 ) -> None:

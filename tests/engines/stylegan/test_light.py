@@ -3,7 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.stylegan.light import bare_face, field_from_light, levelled, light_from_picture
+from engines.stylegan.light import (
+    bare_face,
+    field_from_light,
+    in_hue_of_light,
+    levelled,
+    light_from_picture,
+    under_light,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +30,28 @@ def test_field_restores_flat_colours() -> None:
     picture = np.where(inside[..., None] > 0, 0.25, -0.5).astype(np.float32)
     field = field_from_light(light_from_picture(picture, inside), inside)
     assert np.allclose(field, picture, atol=0.02)
+
+
+def test_a_dark_room_does_not_shade_the_sides_of_a_painted_face() -> None:
+    inside = np.zeros((16, 16), np.float32)
+    inside[4:12, 4:12] = 1
+    inside[3:13, 3:13] = np.maximum(inside[3:13, 3:13], 0.5)
+    light = np.full((2, 4, 4, 3), 0.25, np.float32)
+    light[1] = -1
+    assert np.allclose(under_light(np.zeros((16, 16, 3), np.float32), light, inside), 0.25)
+
+
+@pytest.mark.parametrize(
+    ("lamp", "blue_left"), [((64, 90, 161), (0.6, 0.85)), ((160, 130, 110), (1.0, 1.0))]
+)
+def test_little_blue_in_the_light_leaves_little_in_lips_and_shine(
+    lamp: tuple[int, int, int], blue_left: tuple[float, float]
+) -> None:
+    light = np.zeros((2, 4, 4, 3), np.float32) + np.array(lamp, np.float32) / 127.5 - 1
+    shine = np.full((4, 4, 3), 0.2, np.float32)
+    seen = in_hue_of_light(shine, light)[0, 0] / 0.2
+    assert blue_left[0] - 1e-6 <= seen[0] <= blue_left[1] + 1e-6
+    assert (seen <= 1 + 1e-6).all()
 
 
 def test_empty_face_gives_finite_light() -> None:

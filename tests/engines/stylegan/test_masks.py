@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.patches import Patch, identity_mask_of
+from engines.blending.patches import Patch, identity_mask_of
 from engines.stylegan.masks import (
     alpha_from_outlines,
     carried_along,
@@ -80,7 +80,7 @@ def faces(draw: st.DrawFn) -> Float32:
 
 
 @given(faces(), st.sampled_from([64, 128, 192]), st.floats(0.7, 1.3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_face_is_read_its_identity_is_hidden_wholly(
     points: Float32, size: int, wider: float
 ) -> None:

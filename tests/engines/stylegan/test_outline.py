@@ -12,17 +12,17 @@ import numpy.typing as npt
 import pytest
 
 from engines.backends.openvino import OpenVino
-from engines.control_reading import ControlReader
 from engines.errors import ModelRejected
-from engines.face_look import Look, painted_points, points_in_frame
+from engines.face.control_reading import ControlReader
+from engines.face.face_look import Look, painted_points, points_in_frame
+from engines.face.swapper import Control, Swapper
 from engines.pictures import picture_from_bgr
 from engines.stylegan.outline import AS_READ, OutlineModel, levelled_points, load_outline
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
 from engines.stylegan.shape import EYES_APART, load_shape_model, points_at_rest
 from engines.stylegan.topology import CHEEKS, MESH_POINTS, OVAL_SLICE, POINTS
-from engines.swapper import Control, Swapper
 from engines.types import Face, Frame
-from stream.demo_clip import portrait
+from stream.files.demo_clip import portrait
 
 pytestmark = pytest.mark.unit
 

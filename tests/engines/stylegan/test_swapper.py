@@ -7,17 +7,16 @@ import pytest
 
 from engines.backends.backend import Tensors
 from engines.backends.fake import Answer, FakeSession
+from engines.blending.patches import Patch, defect_of, identity_mask_of
 from engines.errors import EngineFault, ModelRejected
-from engines.patches import Patch, defect_of, identity_mask_of
+from engines.face.swapper import Swapper, full_light_from_crop
 from engines.stylegan.light import under_light
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief, relief_from_light
 from engines.stylegan.topology import OVAL_SLICE
-from engines.swapper import Swapper, full_light_from_crop
 from tests.engines.stylegan.faces import (
     drawn_face,
     generator_session,
     landmark_session,
-    renderer_session,
     shape_model,
     texture_frame,
     turned,
@@ -35,13 +34,13 @@ RELIEF = ReliefModel(
 )
 
 
-def painting(seen: dict[str, npt.NDArray[np.generic]] | None = None, value: float = 0.5) -> Answer:
+def painting(value: float = 0.5) -> Answer:
+    """Textures of noise, the same for everybody."""
+
     def answer(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
-        if seen is not None:
-            seen.update(tensors)
-        count = len(tensors["texture"])
+        count = len(tensors["latents"])
         image = np.random.default_rng(2).uniform(-value, value, (count, 3, 64, 64))
-        return {"image": image.astype(np.float32)}
+        return {"texture": image.astype(np.float32)}
 
     return answer
 
@@ -50,14 +49,8 @@ def made_swapper(
     answer: Answer, spread: float = 0.01, yaw_deg: float = 0.0, relief: ReliefModel = FLAT
 ) -> Swapper:
     face = turned(drawn_face(), yaw_deg)
-    return Swapper(
-        landmark_session(face, spread),
-        generator_session(),
-        renderer_session(answer),
-        shape_model(),
-        texture_frame(),
-        relief,
-    )
+    networks = landmark_session(face, spread), generator_session(answer)
+    return Swapper(*networks, shape_model(), texture_frame(), relief)
 
 
 def test_sound_crops_give_opaque_identity_region() -> None:
@@ -72,15 +65,18 @@ def test_sound_crops_give_opaque_identity_region() -> None:
     assert made.is_usable.all()
 
 
-def test_only_control_reaches_the_renderer() -> None:
-    seen: dict[str, npt.NDArray[np.generic]] = {}
-    made_swapper(painting(seen)).render(CROPS, LATENTS)
-    shapes = {name: value.shape for name, value in seen.items()}
-    assert shapes == {
-        "texture": (2, 3, 64, 64),
-        "movement": (2, 8),
-        "grid": (2, 2, 128, 128),
-    }
+def test_only_latents_reach_the_generator_and_once() -> None:
+    seen: list[dict[str, npt.NDArray[np.generic]]] = []
+
+    def told(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
+        seen.append({name: np.asarray(one) for name, one in tensors.items()})
+        return dict(painting()(tensors))
+
+    swapper = made_swapper(told)
+    for crops in (CROPS, CROPS[::-1]):
+        swapper.render(crops, LATENTS)
+    assert [set(one) for one in seen] == [{"latents"}]
+    assert np.array_equal(seen[0]["latents"], LATENTS)
 
 
 @pytest.fixture
@@ -92,7 +88,7 @@ def lit(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Float32, Float32]]:
         found.append((light, inside))
         return under_light(texture, light, inside)
 
-    monkeypatch.setattr("engines.swapper.under_light", kept)
+    monkeypatch.setattr("engines.face.swapper.under_light", kept)
     return found
 
 
@@ -117,27 +113,23 @@ def test_relief_is_the_surrogates_and_never_the_subjects(
 def test_other_pixels_with_the_same_light_change_nothing(
     lit: list[tuple[Float32, Float32]],
 ) -> None:
-    first: dict[str, npt.NDArray[np.generic]] = {}
-    second: dict[str, npt.NDArray[np.generic]] = {}
     flat = np.full((2, 64, 64, 3), 100, np.uint8)
-    made_swapper(painting(first)).render(flat, LATENTS)
+    made_swapper(painting()).render(flat, LATENTS)
     stripes = flat.copy()
     stripes[:, ::2] += 50
     stripes[:, 1::2] -= 50
-    made_swapper(painting(second)).render(stripes, LATENTS)
-    for name in ("texture", "movement", "grid"):
-        assert np.array_equal(first[name], second[name])
+    made_swapper(painting()).render(stripes, LATENTS)
     for one, other in zip(lit[:2], lit[2:], strict=True):
         assert np.array_equal(one[1], other[1])
         assert np.abs(one[0] - other[0]).max() < 0.1
 
 
 def test_painted_face_comes_under_the_light_of_its_subject() -> None:
-    """A renderer that paints everything dark is brought to the subject's brightness."""
+    """A generator that paints everything dark is brought to the subject's brightness."""
 
     def dark(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
-        noise = np.random.default_rng(2).uniform(-0.1, 0.1, (len(tensors["texture"]), 3, 64, 64))
-        return {"image": (noise - 0.4).astype(np.float32)}
+        noise = np.random.default_rng(2).uniform(-0.1, 0.1, (len(tensors["latents"]), 3, 64, 64))
+        return {"texture": (noise - 0.4).astype(np.float32)}
 
     bright = np.clip(CROPS // 8 + 130, 0, 255).astype(np.uint8)
     made = made_swapper(dark).render(bright, LATENTS)
@@ -189,13 +181,13 @@ def test_blank_picture_is_refused() -> None:
 
 def test_picture_with_nan_is_refused() -> None:
     def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
-        return {"image": np.full((2, 3, 64, 64), np.nan, np.float32)}
+        return {"texture": np.full((2, 3, 64, 64), np.nan, np.float32)}
 
     with pytest.raises(EngineFault):
         made_swapper(broken).render(CROPS, LATENTS)
 
 
-def test_renderer_that_raises_is_a_fault() -> None:
+def test_generator_that_raises_is_a_fault() -> None:
     def broken(tensors: Tensors) -> dict[str, npt.NDArray[np.generic]]:
         raise RuntimeError("device lost")
 
@@ -203,15 +195,7 @@ def test_renderer_that_raises_is_a_fault() -> None:
         made_swapper(broken).render(CROPS, LATENTS)
 
 
-@pytest.mark.parametrize("role", ["generator", "renderer"])
-def test_network_with_other_inputs_is_rejected(role: str) -> None:
-    networks = {"generator": generator_session(), "renderer": renderer_session(painting())}
-    networks[role] = FakeSession(painting())
-    with pytest.raises(ModelRejected, match=f"no kveil {role}"):
-        Swapper(
-            landmark_session(drawn_face()),
-            networks["generator"],
-            networks["renderer"],
-            shape_model(),
-            texture_frame(),
-        )
+def test_network_with_other_inputs_is_rejected() -> None:
+    networks = landmark_session(drawn_face()), FakeSession(painting())
+    with pytest.raises(ModelRejected, match="no kveil generator"):
+        Swapper(*networks, shape_model(), texture_frame())

@@ -9,15 +9,17 @@ from engines.backends.backend import Tensors
 from engines.backends.fake import FakeSession
 from engines.errors import EngineFault
 from engines.stylegan.details import DETAIL_SCALE, DonorDetails
-from engines.stylegan.textures import Textures
+from engines.stylegan.textures import Texture, Textures
+from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
 
+FACE = drawn_face()[:, :2]
 LATENTS = np.random.default_rng(0).standard_normal((6, 4, 512)).astype(np.float32)
 
 
 class CountingGenerator:
-    """Textures of one colour, the latents' first value; counts the people it paints."""
+    """Textures of one hue with a dark half, by the latents' first value; counts who it paints."""
 
     def __init__(self) -> None:
         self.painted = 0
@@ -30,17 +32,33 @@ class CountingGenerator:
             raise RuntimeError("planted")
         if self.fault == "nan":
             colour = colour * np.nan
-        return {"texture": colour + np.zeros((1, 3, 8, 8), np.float32)}
+        texture = colour + np.zeros((1, 3, 8, 8), np.float32)
+        texture[:, 0] += 1
+        texture[..., 4:] -= 0.5
+        if self.fault == "blank":
+            texture[:] = 0.1
+        return {"texture": texture}
+
+
+def firsts(textures: list[Texture]) -> npt.NDArray[np.float32]:
+    """Blue of a place away from the rim."""
+    return np.array([one.whole[3, 3, 0] for one in textures])
 
 
 def test_a_person_is_painted_once() -> None:
     generator = CountingGenerator()
-    textures = Textures(FakeSession(generator))
+    textures = Textures(FakeSession(generator), FACE)
     first = textures.of_latents(LATENTS[:3])
     again = textures.of_latents(LATENTS[[2, 0, 3]])
     assert generator.painted == 4
-    assert np.array_equal(again[:2], first[[2, 0]])
-    assert np.allclose(again[:, 0, 0, 0], LATENTS[[2, 0, 3], 0, 0])
+    assert again[0] is first[2]
+    assert np.allclose(firsts(again), LATENTS[[2, 0, 3], 0, 0])
+
+
+def test_textures_are_bgr() -> None:
+    (made,) = Textures(FakeSession(CountingGenerator()), FACE).of_latents(LATENTS[:1])
+    assert made.whole.shape == (8, 8, 3)
+    assert np.allclose(made.whole[3, 3] - LATENTS[0, 0, 0], (0, 0, 1), atol=1e-5)
 
 
 def details_of(latents: npt.NDArray[np.float32]) -> DonorDetails:
@@ -52,38 +70,38 @@ def details_of(latents: npt.NDArray[np.float32]) -> DonorDetails:
 
 def test_reduced_textures_are_means_of_the_whole_and_painted_with_them() -> None:
     generator = CountingGenerator()
-    textures = Textures(FakeSession(generator), details_of(LATENTS[:1]), small=4)
-    whole, small = textures.of_latents(LATENTS[:2]), textures.of_latents(LATENTS[:2], 4)
+    textures = Textures(FakeSession(generator), FACE, details_of(LATENTS[:1]))
+    made = textures.of_latents(LATENTS[:2])
     assert generator.painted == 2
-    assert np.allclose(small, whole.reshape(2, 3, 4, 2, 4, 2).mean(axis=(3, 5)), atol=1e-5)
-    assert np.array_equal(textures.of_latents(LATENTS[:2], 8), whole)
+    for texture in made:
+        one, other = (texture.of_size(size) for size in (8, 4))
+        assert np.allclose(other, one.reshape(4, 2, 4, 2, 3).mean(axis=(1, 3)), atol=1e-5)
 
 
 def test_details_are_added_to_donors_alone_and_once() -> None:
     generator = CountingGenerator()
-    textures = Textures(FakeSession(generator), details_of(LATENTS[:3]))
+    textures = Textures(FakeSession(generator), FACE, details_of(LATENTS[:3]))
     for _ in range(2):
-        found = textures.of_latents(LATENTS)
-        added = found[:, 0, 0, 0] - LATENTS[:, 0, 0]
+        added = firsts(textures.of_latents(LATENTS)) - LATENTS[:, 0, 0]
         assert np.allclose(added, [0.2] * 3 + [0.0] * 3, atol=0.01)
     assert generator.painted == len(LATENTS)
 
 
 def test_people_forgotten_are_painted_again_the_same() -> None:
     generator = CountingGenerator()
-    textures = Textures(FakeSession(generator), kept=2)
+    textures = Textures(FakeSession(generator), FACE, kept=2)
     first = textures.of_latents(LATENTS)
     again = textures.of_latents(LATENTS[:1])
     assert generator.painted == 7
-    assert np.array_equal(first[:1], again)
+    assert np.array_equal(first[0].whole, again[0].whole)
 
 
-@pytest.mark.parametrize("fault", ["nan", "raises"])
+@pytest.mark.parametrize("fault", ["nan", "raises", "blank"])
 def test_a_fault_does_not_stay_with_a_person(fault: str) -> None:
     generator = CountingGenerator()
-    textures = Textures(FakeSession(generator))
+    textures = Textures(FakeSession(generator), FACE)
     generator.fault = fault
     with pytest.raises(EngineFault):
         textures.of_latents(LATENTS[:1])
     generator.fault = ""
-    assert np.isfinite(textures.of_latents(LATENTS[:1])).all()
+    assert np.isfinite(textures.of_latents(LATENTS[:1])[0].whole).all()

@@ -12,6 +12,7 @@ from engines.stylegan.warp import (
     image_place_of_texture,
     load_texture_frame,
     owners,
+    seen_of_texture,
     uv_from_points,
 )
 from tests.engines.stylegan.faces import drawn_face, texture_frame, turned
@@ -71,3 +72,13 @@ def test_chin_is_drawn_up_into_the_texture_without_a_fold() -> None:
     assert uv[:, 1].max() <= 1 + 1e-6
     assert np.array_equal(uv[down < 0.98, 1], down[down < 0.98])
     assert np.diff(uv[:, 1]).min() > 0.15 * (down[1] - down[0])
+
+
+def test_a_texture_is_seen_where_its_places_say() -> None:
+    texture = np.random.default_rng(0).uniform(-1, 1, (32, 32, 3)).astype(np.float32)
+    step = ((np.arange(16) + 0.5) / 16).astype(np.float32)
+    straight = np.stack(np.meshgrid(step, step), axis=-1)
+    assert np.abs(seen_of_texture(texture, straight) - texture)[2:-2, 2:-2].max() < 1e-4
+    mirrored = np.stack([1 - straight[..., 0], straight[..., 1]], axis=-1)
+    made = seen_of_texture(texture, mirrored)
+    assert np.abs(made - texture[:, ::-1])[2:-2, 2:-2].max() < 1e-4

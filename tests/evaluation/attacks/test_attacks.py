@@ -237,6 +237,19 @@ def test_a_linear_map_is_learned() -> None:
     np.testing.assert_allclose(learned[:-1], true, atol=1e-4)
 
 
+@pytest.mark.parametrize(("people", "values"), [(30, 80), (80, 30), (40, 40)])
+def test_a_map_has_the_least_error_whether_people_or_values_are_more(
+    people: int, values: int
+) -> None:
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=(people, values)).astype(np.float32)
+    targets = random.normal(size=(people, 3)).astype(np.float32)
+    weights = ridge_map(inputs, targets, 0.1)[:-1]
+    x, y = inputs - inputs.mean(axis=0), targets - targets.mean(axis=0)
+    slope = x.T @ (x @ weights - y) + 0.1 * np.square(x).sum() / values * weights
+    np.testing.assert_allclose(slope, 0, atol=1e-3)
+
+
 def test_too_few_impostors_keep_the_recognisers_own_threshold() -> None:
     few = Subjects(
         SUBJECTS.probes.take(np.arange(4)),

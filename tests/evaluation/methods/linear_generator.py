@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.onnxruntime import OnnxRuntime
+from engines.face.swapper import Control
 from engines.stylegan.attributes import AttributeModel
 from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import ShapeModel, load_shape_model
-from engines.swapper import Control
 from evaluation.methods.directions import LatentDirections, directions_from_latents
 from evaluation.methods.generated import points_at_rest
 from evaluation.methods.surrogate import oval_alpha

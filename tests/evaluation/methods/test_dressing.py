@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.alignment import EYES, identity_mask
 from engines.errors import EngineFault
+from engines.face.alignment import EYES, identity_mask
+from engines.face.swapper import Control, Rendered, Swapper
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLICE, POINTS
-from engines.swapper import Control, Rendered, Swapper
 from evaluation.faces import CROP, MARGIN, PORTRAIT, Faces
 from evaluation.methods.dressing import dressed
-from tests.engines.stylegan.faces import identities
+from tests.engines.stylegan.faces import facing, identities
 
 pytestmark = pytest.mark.unit
 
@@ -42,7 +42,8 @@ class StandIn:
         pixels = np.full((count, CROP, CROP, 3), 100, np.float32)
         pixels[:, ::8] += latents[:, 0, 0].reshape(-1, 1, 1, 1)
         away = np.repeat(identity_mask(CROP)[None].astype(np.float32), count, axis=0)
-        return Rendered(pixels, away, identities(count), np.full(count, self.usable))
+        usable = np.full(count, self.usable)
+        return Rendered(pixels, away, identities(count), usable, facing(count))
 
 
 def portraits(count: int) -> Faces:
@@ -63,7 +64,7 @@ def swapper(usable: bool = True) -> Swapper:
 
 def test_each_portrait_gets_its_own_latent_and_keeps_its_head() -> None:
     faces = portraits(10)
-    values = np.linspace(20, 120, 10)
+    values = np.linspace(10, 80, 10)
     made = dressed(swapper(), faces, stripes(*values))
     rows, columns = (slice(MARGIN + at, MARGIN + at + 16) for at in (56, 56))
     seen = made[:, rows, columns].mean(axis=(2, 3))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.attribute_bins import AttributeReader
-from engines.embedder import FaceEmbedder, PersonThresholds
-from engines.embedding_attributes import EmbeddingAttributes
-from engines.swapper import Swapper
+from engines.face.attribute_bins import AttributeReader
+from engines.face.embedder import FaceEmbedder, PersonThresholds
+from engines.face.embedding_attributes import EmbeddingAttributes
+from engines.face.swapper import Swapper
 from evaluation.faces import PORTRAIT, Faces
 from evaluation.methods import suiting
 from evaluation.methods.suiting import COVERED, Suiting
@@ -28,10 +28,10 @@ UNPAINTABLE = 1
 COUNT = 40
 LOOKS = np.array(["female", "male"])[np.arange(COUNT) % 2]
 POPULATION = DonorPopulation(
-    np.arange(COUNT, dtype=np.float32)[:, None, None] + np.zeros((1, 1, 4), np.float32),
+    np.eye(COUNT, dtype=np.float32)[:, None],
     {"gender": LOOKS, "tone": np.full(COUNT, "light"), "age": np.full(COUNT, "adult")},
 )
-"""Each donor's latent is its own number."""
+"""Each donor's latent is largest at its own number."""
 
 
 class Told:
@@ -60,7 +60,7 @@ def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting
     def painted(
         _: object, subjects: Sequence[object], latents: NDArray[np.float32]
     ) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-        grey = shown[latents[:, 0, 0].astype(int)]
+        grey = shown[latents[:, 0].argmax(axis=1)]
         crops = np.broadcast_to(grey[:, None, None, None], (len(subjects), 8, 8, 3)).copy()
         rows = np.flatnonzero(grey != UNPAINTABLE)
         return crops[rows], rows
@@ -87,6 +87,16 @@ def test_donors_are_of_the_persons_bin(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = chooser.choices(people(10, 80, 10, 80), SECRET)
     assert [LOOKS[row] for row in rows] == ["male", "female", "male", "female"]
     assert len(set(rows.tolist())) == 4
+
+
+def test_donors_who_come_again_are_other_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: whoever came after all donors of the bin wore an earlier one's face."""
+    chooser = suited(monkeypatch, np.full(COUNT, 180, np.uint8))
+    rows = chooser.choices(people(*[10] * COUNT), SECRET)
+    faces = np.stack([chooser.latent(int(row))[0] for row in rows])
+    assert len(np.unique(faces.argmax(axis=1))) == COUNT // 2
+    assert len(np.unique(faces, axis=0)) == COUNT
+    assert {LOOKS[place] for face in faces for place in np.flatnonzero(face)} == {"male"}
 
 
 def test_a_donor_that_resembles_the_person_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

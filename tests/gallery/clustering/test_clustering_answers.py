@@ -129,7 +129,7 @@ def test_cut_tree_agrees_with_a_cut_by_height() -> None:
     assert tree.size(top) == np.bincount(labels).max()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 9999), leaves=st.integers(5, 30), pruned=st.integers(0, 3))
 def test_cut_of_a_pruned_tree_agrees_with_merging_step_by_step(
     seed: int, leaves: int, pruned: int

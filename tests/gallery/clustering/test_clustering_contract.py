@@ -53,7 +53,7 @@ def crowds(draw: st.DrawFn) -> tuple[Rows, Persons, int]:
 
 
 @every_algorithm
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(crowd=crowds(), seed=st.integers(0, 99))
 def test_any_crowd_is_kept_whole_in_clusters_of_k_to_2k_minus_1(
     algorithm: ClusteringAlgorithm, crowd: tuple[Rows, Persons, int], seed: int

@@ -55,7 +55,7 @@ def test_k_of_one_closes_every_cluster_at_once() -> None:
     assert all(p.is_full and p.is_new for p in placements)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     k=st.integers(1, 6),
     reach=st.sampled_from([0.0, 0.5, 2.0, float("inf")]),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from config.loading import load_settings
-from stream.engine_set import EngineSet, open_engines
+from stream.pipeline.engine_set import EngineSet, open_engines
 
 
 @contextmanager

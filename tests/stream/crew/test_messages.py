@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.patches import Placed
+from engines.blending.patches import Placed
 from engines.pictures import Layout, Picture, Plane
 from stream.crew.messages import SentArrays, SentLayer, picture_bytes, show_picture
 from stream.crew.shared_blocks import MappedBlock

@@ -8,22 +8,22 @@ from functools import partial
 
 import pytest
 
-from engines.covers import cover_named
+from engines.blending.covers import cover_named
 from engines.detectors.multiscale import DetectionPlan
+from engines.face.swapper import Swapper
 from engines.pictures import BgrImage
-from engines.swapper import Swapper
 from engines.types import Face
-from stream.anonymizer import Anonymizer
 from stream.crew.crew import FaceCrew
 from stream.crew.crew_drawing import CrewDrawing
 from stream.crew.messages import Answer, DrawFaces, ForgetStream, Hello
 from stream.crew.shared_blocks import MappedBlock, SharedBlocks, can_share
 from stream.crew.worker import CrewWorker
-from stream.engine_set import EngineSet
-from stream.finding import FaceFinder
+from stream.finding.finding import FaceFinder
 from stream.live.overload import Overload, SheddingReplacer
-from stream.stage_clock import StageClock
-from stream.swapping import SwapEveryFace
+from stream.pipeline.anonymizer import Anonymizer
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.stage_clock import StageClock
+from stream.swap.swapping import SwapEveryFace
 from tests.stream.crew.swap_engines import swap_engines
 from tests.stream.crew.test_crew_drawing import (
     SIDE,

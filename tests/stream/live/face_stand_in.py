@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engines.compositor import Composite, compose
+from engines.blending.compositor import Composite, compose
 from engines.types import Face, Frame, Track, TrackState
 
 BRIGHT = 235

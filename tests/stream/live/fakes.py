@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from engines.compositor import Composite, compose, compose_slate, compose_unknown
+from engines.blending.compositor import Composite, compose, compose_slate, compose_unknown
 from engines.pictures import picture_from_bgr
 from engines.types import Frame
 from stream.live.encoder_choice import EncoderOptions, LiveCodec
@@ -18,7 +18,7 @@ from stream.live.errors import SourceLost
 from stream.live.live_encoder import EncodedPicture, LiveEncoder
 from stream.live.sink_lane import PictureSink
 from stream.live.sound import Sound
-from stream.media import StreamShape
+from stream.media.ends import StreamShape
 
 TICKS = Fraction(1, 90_000)
 

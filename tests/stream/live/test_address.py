@@ -66,6 +66,18 @@ def test_raw_sign_that_ends_the_host_is_named_as_the_cause(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("password", "said"), [("p%E9", "UTF-8"), ("p%0aq", "control"), ("p%00", "control")]
+)
+@pytest.mark.parametrize("place", ["rtsp://me:{}@host/x", "rtsp://{}:word@host/x"])
+def test_sign_in_that_no_camera_can_take_is_refused_with_the_cause(
+    place: str, password: str, said: str
+) -> None:
+    with pytest.raises(AddressRefused, match=said) as refused:
+        address_from_text(place.format(password))
+    assert password not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "host", "path", "password"),
     [
         ("rtsp://me:p@w@host/x", "host", "/x", "p@w"),

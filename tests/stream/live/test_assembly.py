@@ -6,15 +6,14 @@ from typing import Any
 import httpx
 import pytest
 
+from benchmarks.soak import PatternSource
 from config.service import Access, Live, ServiceSettings, Sources, StreamSpec
 from config.settings import Settings
 from stream.errors import UsageRefused
 from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.running_stream import RunningStream
-from stream.live.soak import PatternSource
-from stream.live.turns import Turns
-from stream.replacement import CoverEveryFace, FaceReplacer
+from stream.pipeline.replacement import CoverEveryFace, FaceReplacer
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import Collector
 from tests.stream.live.rtsp_peer import eventually
@@ -31,7 +30,7 @@ def no_surrogates(chosen: Settings, name: str) -> FaceReplacer:
 def assembly(method: str) -> Assembly:
     settings = ServiceSettings(anonymize=Settings(method=method), live=Live(hold_s=30.0))
     make = no_surrogates if method == "swap" else lambda chosen, name: CoverEveryFace()
-    return Assembly(settings, engines(), make, OpenGate(), Turns(1), SystemClock())
+    return Assembly(settings, engines(), make, OpenGate(), SystemClock())
 
 
 def pattern_stream(method: str) -> RunningStream:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.guarded import Guarded
-from engines.compositor import Composite
-from engines.errors import EngineFault
+from benchmarks.soak import PatternSource
+from engines.blending.compositor import Composite
 from engines.types import Frame
 from stream.live.clock import SystemClock
 from stream.live.counters import Event
 from stream.live.live_stream import Liveliness, LiveStream
-from stream.live.soak import PatternSource
-from stream.live.turns import Turns
 from tests.stream.live.fakes import Collector, LookAhead, slate
 from tests.stream.live.rtsp_peer import eventually
 
@@ -60,7 +54,6 @@ class Scene:
             lambda hear: PatternSource(16, 16, 100, 100_000),
             lambda: spare.pop(0) if spare else LookAhead(0),
             slate,
-            Turns(1),
             SystemClock(),
             bounds=Liveliness(hold_s=0.3, slate_shape=(16, 16)),
         )
@@ -133,36 +126,9 @@ def test_source_that_panics_is_opened_again() -> None:
             raise Panic
         return PatternSource(16, 16, 100, 100_000)
 
-    stream = LiveStream("cam", connect, lambda: LookAhead(0), slate, Turns(1), SystemClock())
+    stream = LiveStream("cam", connect, lambda: LookAhead(0), slate, SystemClock())
     stream.start()
     try:
         assert eventually(lambda: stream.counters.counts().get("frames_out", 0) > 5)
     finally:
         assert stream.stop() == []
-
-
-class PanickingSession:
-    """An engine that panics once."""
-
-    inputs: tuple[TensorSpec, ...] = ()
-    outputs: tuple[TensorSpec, ...] = ()
-
-    def __init__(self) -> None:
-        self._panics = [True]
-
-    def run(self, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
-        if self._panics:
-            self._panics.pop()
-            raise Panic
-        return {"y": np.ones(1, np.float32)}
-
-    def close(self) -> None:
-        pass
-
-
-def test_engine_that_panics_is_a_fault_and_answers_again() -> None:
-    engine = Guarded(PanickingSession(), 5.0)
-    with pytest.raises(EngineFault, match="Panic"):
-        engine.run({})
-    assert engine.run({})["y"].tolist() == [1.0]
-    engine.close()

@@ -13,10 +13,8 @@ import av
 import pytest
 
 from config.service import Live, Recording, ServiceSettings, StreamSpec
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.types import Frame
-from stream.encoder_proof import passes_live_test
-from stream.encoders import EncoderChoice
 from stream.live import encoder_choice
 from stream.live.address import Address
 from stream.live.assembly import Assembly
@@ -29,10 +27,11 @@ from stream.live.live_encoder import EncodedPicture, LiveEncoder
 from stream.live.publishing import SinkCodec
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import SinkLane
-from stream.live.turns import Turns
 from stream.live.viewer import Viewer
-from stream.marking import mark_in_bitstream
-from stream.replacement import CoverEveryFace
+from stream.media.marking import mark_in_bitstream
+from stream.media.writing.encoder_proof import Coding, passes_live_test
+from stream.media.writing.encoders import EncoderChoice
+from stream.pipeline.replacement import CoverEveryFace
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import FakeClock, FakeSink, Taking, composite_at, frame_at, slate
 from tests.stream.live.rtsp_peer import eventually
@@ -328,8 +327,8 @@ def test_key_frames_carry_the_mark() -> None:
     assert all(mark_in_bitstream(taker.taken[0].data) for taker in takers.values())
 
 
-def passing(*fit: str) -> Callable[..., bool]:
-    return lambda name, *rest: name in fit
+def passing(*fit: str) -> Callable[[Coding], bool]:
+    return lambda coding: coding.name in fit
 
 
 def test_hardware_is_used_live_only_after_its_test_encode(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,10 +352,10 @@ def test_software_passes_the_test_that_hardware_has_to_pass() -> None:
         {"x264-params": "repeat-headers=0"},  # key frames without their headers
     )
     hevc = choose_live_encoder("hevc", EncoderOptions(encoder="software"), 48, 64)
-    assert passes_live_test("libx265", "yuv420p", 64, 48, hevc.options)
+    assert passes_live_test(Coding("libx265", "yuv420p", 64, 48, hevc.options))
     for more in ({}, *unfit):
         given = tuple(sorted((options | more).items()))
-        assert passes_live_test("libx264", "yuv420p", 64, 48, given) == (not more), more
+        assert passes_live_test(Coding("libx264", "yuv420p", 64, 48, given)) == (not more), more
 
 
 def test_hardware_that_fails_in_use_gives_way_to_software(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,7 +396,7 @@ def assembled(folder: Path, codec: SinkCodec = "h264", *more: str) -> RunningStr
         record=True,
     )
     assembly = Assembly(
-        settings, engines(), lambda chosen, name: CoverEveryFace(), _Open(), Turns(1), SystemClock()
+        settings, engines(), lambda chosen, name: CoverEveryFace(), _Open(), SystemClock()
     )
     return assembly.build(spec)
 

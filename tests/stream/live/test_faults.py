@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from stream.live.address import Address, address_from_text
 from stream.live.anonymizing import FrameAnonymizer
 from stream.live.backoff import Backoff
@@ -21,7 +21,6 @@ from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.sink_lane import SinkLane
 from stream.live.source_keeper import Persistence
 from stream.live.transports import RtspTransport
-from stream.live.turns import Turns
 from stream.service.url_guard import OpenGate
 from tests.stream.live.face_stand_in import CoversTheFace, shows_the_face, write_base
 from tests.stream.live.fakes import slate
@@ -76,7 +75,6 @@ class Stage:
             lambda hear: NetworkSource(self.address(), OpenGate(), clock, options, hear),
             make,
             slate,
-            Turns(1),
             clock,
             Persistence(stall_s=2.5, first_pause_s=0.2, longest_pause_s=0.5),
             Liveliness(hold_s=0.5, hang_s=hang_s, slate_shape=(180, 320)),

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from engines.compositor import Composite, compose_unknown
+from engines.blending.compositor import Composite, compose_unknown
 from engines.types import Frame
 from stream.live.anonymizing import FrameAnonymizer
 from stream.live.counters import Counters
 from stream.live.frame_worker import Arrival, FrameWorker
-from stream.live.turns import Turns
-from stream.mailbox import Mailbox
+from stream.pipeline.mailbox import Mailbox
 from tests.stream.live.fakes import TICKS, FakeClock, LookAhead, frame_at
 
 pytestmark = pytest.mark.unit
@@ -27,11 +26,9 @@ class Bench:
         self.can_cover = True
         self._spare = list(anonymizers)
         self.worker = FrameWorker(
-            "cam",
             self.inbox.receiver,
             self.make,
             self.put,
-            Turns(1, self.clock.now),
             self.clock,
             self.counters,
             cover=self.cover,

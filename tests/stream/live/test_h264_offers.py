@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 import pytest
 
-from stream.live.clock import SystemClock
-from stream.live.counters import Counters
 from stream.live.errors import OfferRefused
 from stream.live.h264_offers import SENT_MODES, offer_in_baseline, with_offered_profiles
-from stream.live.rtc_sessions import RtcSessions
 from stream.live.trickle import candidates_of_fragment
-from stream.live.whip import WhipEntrance
+from tests.stream.live.whip_entrance import answer_to
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
@@ -77,17 +73,6 @@ OFFERS = {
     "nothing said": offer("rtpmap:97 H264/90000"),
     "name in small letters": offer("rtpmap:97 h264/90000", "fmtp:97 profile-level-id=640c1f"),
 }
-
-
-def answer_to(text: str) -> str:
-    async def ask() -> str:
-        sessions = RtcSessions([], idle_s=5.0, most=1)
-        entrance = WhipEntrance(Counters(), 2, 10**6, SystemClock())
-        session, answer = await sessions.begin("desk", text, entrance.receive_from)
-        await sessions.end(session)
-        return answer
-
-    return asyncio.run(ask())
 
 
 @pytest.mark.parametrize("who", OFFERS)

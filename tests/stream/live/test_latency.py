@@ -18,18 +18,17 @@ import pytest
 
 from config.service import Live, ServiceSettings, Sources, StreamSpec
 from config.settings import Settings
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.types import Frame
 from stream.allocator import keep_memory_flat
-from stream.engine_set import open_engines
 from stream.live.address import address_from_text
 from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.network_source import NetworkSource
 from stream.live.replacers import open_replacers
 from stream.live.running_stream import RunningStream
-from stream.live.turns import Turns
-from stream.media import Source, StreamShape
+from stream.media.ends import Source, StreamShape
+from stream.pipeline.engine_set import open_engines
 from stream.service.url_guard import OpenGate
 from tests.stream.live.rtsp_peer import RtspPeer, burnt_ms, eventually, free_port
 
@@ -138,9 +137,9 @@ def test_two_streams_for_ten_minutes_keep_latency_and_memory(
     peers = [RtspPeer(free_port(), *options) for _ in range(STREAMS)]
     wanted = Settings(method=METHOD)
     settings = ServiceSettings(anonymize=wanted, live=Live(fps=FPS), sources=Sources())
-    with open_engines(wanted) as engines, open_replacers(engines, wanted) as make:
-        turns = Turns(settings.live.parallel)
-        assembly = Assembly(settings, engines, make, OpenGate(), turns, SystemClock())
+    opened = open_engines(wanted, hang_s=settings.live.hang_s)
+    with opened as engines, open_replacers(engines, wanted) as make:
+        assembly = Assembly(settings, engines, make, OpenGate(), SystemClock())
         runs = [watched(assembly, f"cam{n}", peer.port) for n, peer in enumerate(peers)]
         assert eventually(lambda: all(len(watch.added_s) > 300 for _, watch in runs), 180.0)
         for _, watch in runs:

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from config.settings import Settings, Tracking
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.detectors.multiscale import DetectionPlan
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Face, Frame
-from stream.engine_set import EngineSet
 from stream.errors import UsageRefused
-from stream.finding import Scale
+from stream.finding.finding import Scale
 from stream.live.counters import Counters
 from stream.live.live_anonymizer import LiveAnonymizers
 from stream.live.overload import Effort
-from stream.replacement import CoverEveryFace
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.replacement import CoverEveryFace
 
 pytestmark = pytest.mark.unit
 HEIGHT, WIDTH = 72, 128

@@ -25,7 +25,7 @@ from stream.live.errors import SourceLost
 from stream.live.live_anonymizer import LiveAnonymizers, live_lookahead
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.whip import WhipEntrance
-from stream.replacement import CoverEveryFace
+from stream.pipeline.replacement import CoverEveryFace
 from stream.service.url_guard import Allowance, OpenGate, UrlGuard
 from tests.clips import Clip, made_clip, numbered_frame
 from tests.stream.live.test_live_anonymizer import made

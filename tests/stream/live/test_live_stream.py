@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from engines.compositor import Composite
+from benchmarks.soak import PatternSource
+from engines.blending.compositor import Composite
 from engines.types import Frame
 from stream.live.clock import SystemClock
 from stream.live.errors import SourceLost
 from stream.live.live_stream import Liveliness, LiveStream
-from stream.live.soak import PatternSource
-from stream.live.turns import Turns
 from tests.stream.live.fakes import Collector, LookAhead, slate
 from tests.stream.live.rtsp_peer import eventually
 
@@ -45,7 +44,6 @@ def test_stop_while_every_engine_hangs_names_the_threads_and_ends() -> None:
         lambda hear: PatternSource(16, 16, 50, 10_000),
         lambda: Hangs(release),
         slate,
-        Turns(1),
         SystemClock(),
         bounds=Liveliness(hold_s=0.1, hang_s=0.02, slate_shape=(16, 16)),
     )
@@ -64,7 +62,6 @@ def test_file_that_ends_while_its_engine_hangs_ends_after_the_fresh_worker() -> 
         lambda hear: EndsAfter(5),
         lambda: Hangs(release),
         slate,
-        Turns(1),
         SystemClock(),
         bounds=Liveliness(hold_s=0.1, hang_s=10.0, slate_shape=(16, 16)),
     )
@@ -81,7 +78,6 @@ def test_camera_whose_clock_jumps_leaves_the_outputs_time_alone() -> None:
         lambda hear: Jumps(16, 16, 50, 1000),
         lambda: LookAhead(2),
         slate,
-        Turns(1),
         SystemClock(),
         bounds=Liveliness(hold_s=0.5, jump_s=0.5, slate_shape=(16, 16)),
     )

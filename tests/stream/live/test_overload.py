@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.detectors.multiscale import DetectionPlan
 from engines.types import Face, Track, TrackState
-from stream.finding import Scale
+from stream.finding.finding import Scale
 from stream.live.overload import (
     Effort,
     Overload,
@@ -16,9 +16,9 @@ from stream.live.overload import (
     SheddingSchedule,
     shedding_plans,
 )
-from stream.replacement import AheadReplacer, CoverEveryFace
+from stream.pipeline.replacement import AheadReplacer, CoverEveryFace
 from tests.stream.live.fakes import frame_at
-from tests.stream.test_anonymizer import (
+from tests.stream.pipeline.test_anonymizer import (
     AheadOfItself,
     ScriptedDetector,
     anonymizer,

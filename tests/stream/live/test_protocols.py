@@ -19,7 +19,7 @@ from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.publishing import SinkCodec
 from stream.live.srt_bridge import srt_library
-from stream.marking import mark_in_bitstream
+from stream.media.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import Encoding, slate
 from tests.stream.live.publishing import publishing

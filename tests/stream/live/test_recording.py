@@ -11,7 +11,7 @@ from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused
 from stream.live.publishing import SinkCodec
 from stream.live.recording import RecordingSink, Retention, recording_folder
-from stream.marking import mark_in_bitstream
+from stream.media.marking import mark_in_bitstream
 from tests.stream.live.fakes import Encoding, slate
 
 pytestmark = pytest.mark.unit

@@ -16,14 +16,14 @@ from engines.types import Face, Frame, Track, TrackState
 from gallery.gallery import Gallery
 from gallery.settings import GallerySettings
 from gallery.simulation import THRESHOLDS, NoiseMaker, look
-from stream.anonymizer import Closable
-from stream.engine_set import EngineSet
+from stream.files.report import ClusterCounts
 from stream.live.assembly import ReplacerMaker
 from stream.live.overload import Overload, SheddingReplacer
 from stream.live.replacers import open_replacers
-from stream.replacement import Replacement
-from stream.report import ClusterCounts
-from stream.swapping import SurrogateSource
+from stream.pipeline.anonymizer import Closable
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.replacement import Replacement
+from stream.swap.swapping import SurrogateSource
 
 pytestmark = pytest.mark.unit
 
@@ -76,7 +76,7 @@ def make(gallery: Gallery, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replacer
     )
     parts = SimpleNamespace(
         donors=None, thresholds=None, painter=None, attributes=None,
-        fitting=lambda painter, step_s: None,
+        fitting=lambda step_s: None,
     )  # fmt: skip
     engines = cast("EngineSet", SimpleNamespace(swap=parts))
     with open_replacers(engines, Settings()) as made:

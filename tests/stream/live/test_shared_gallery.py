@@ -17,19 +17,18 @@ import pytest
 
 from config.service import Live, ServiceSettings, StreamSpec
 from config.settings import Settings
-from engines.compositor import Composite
+from engines.blending.compositor import Composite
 from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Embedding, Face, Frame, Surrogate, Track, TrackState
 from evaluation.bare import is_bare
 from gallery.secrets import SecretRing
 from gallery.stores.local_redis import INSTALL, LocalRedis
-from stream.engine_set import EngineSet, open_engines
+from stream.files.report import ClusterCounts
 from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.replacers import RunLender, open_replacers
 from stream.live.running_stream import RunningStream
-from stream.live.turns import Turns
-from stream.report import ClusterCounts
+from stream.pipeline.engine_set import EngineSet, open_engines
 from stream.service.url_guard import OpenGate
 from tests.stream.live.rtsp_peer import RtspPeer, eventually, rtsp_peer
 
@@ -126,7 +125,7 @@ def test_redis_down_covers_newcomers_keeps_the_output_up_and_swaps_again_later(
     folder: Path, shared_data: Path
 ) -> None:
     base = folder / "faces.i420"
-    pictures = camera_pictures(shared_data / "video" / "asl_again.mkv", base)
+    pictures = camera_pictures(shared_data / "video" / "Twitch1.mp4", base)
     options = ("--size", f"{SIZE[1]}x{SIZE[0]}", "--fps", str(FPS), "--base", str(base))
     with LocalRedis(folder) as redis:
         settings = service(redis, folder)
@@ -136,7 +135,7 @@ def test_redis_down_covers_newcomers_keeps_the_output_up_and_swaps_again_later(
             ExitStack() as undo,
         ):
             witness = Witness(pictures, [face_in(engines, picture) for picture in pictures])
-            assembly = Assembly(settings, engines, make, OpenGate(), Turns(1), SystemClock())
+            assembly = Assembly(settings, engines, make, OpenGate(), SystemClock())
             with rtsp_peer(*options) as camera:
                 running = begun(assembly, "hall", camera.port, witness)
                 undo.callback(running.stop)

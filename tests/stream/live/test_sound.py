@@ -19,8 +19,7 @@ from stream.live.errors import SourceLost
 from stream.live.network_source import NetworkSource
 from stream.live.running_stream import RunningStream
 from stream.live.sound import Hear, Sound
-from stream.live.turns import Turns
-from stream.replacement import CoverEveryFace
+from stream.pipeline.replacement import CoverEveryFace
 from stream.service.url_guard import OpenGate
 from tests.stream.live.rtsp_peer import RtspPeer, eventually, rtsp_peer
 from tests.stream.service.service_bench import engines
@@ -47,7 +46,6 @@ def passing(peer: RtspPeer, folder: Path, *sinks: str, audio: str = "pass") -> I
         engines(),
         lambda chosen, name: CoverEveryFace(),
         OpenGate(),
-        Turns(1),
         SystemClock(),
     )
     running: RunningStream = assembly.build(

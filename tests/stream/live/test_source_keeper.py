@@ -8,7 +8,7 @@ import pytest
 from engines.types import Frame
 from stream.live.counters import Counters
 from stream.live.source_keeper import Persistence, SourceKeeper
-from stream.media import Source
+from stream.media.ends import Source
 from tests.stream.live.fakes import FakeClock, ScriptedSource, lost
 
 pytestmark = pytest.mark.unit

@@ -15,9 +15,9 @@ import httpx
 from config.service import Access, ServiceSettings, StreamSpec, TokenSpec
 from engines.pictures import BgrImage
 from engines.types import Face
-from stream.engine_set import EngineSet
-from stream.finding import Scale
-from stream.replacement import CoverEveryFace
+from stream.finding.finding import Scale
+from stream.pipeline.engine_set import EngineSet
+from stream.pipeline.replacement import CoverEveryFace
 from stream.service.serving import Service
 
 Talk = Callable[[httpx.AsyncClient], Coroutine[None, None, None]]

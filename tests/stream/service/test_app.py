@@ -10,6 +10,7 @@ import yaml
 from structlog.testing import capture_logs
 
 from config.service import Access, Bounds, Listen, ServiceSettings, Sources, StreamSpec, TokenSpec
+from stream.scheduling.scheduler import Scheduler
 from tests.stream.service.service_bench import (
     TOKENS,
     bearer,
@@ -410,6 +411,10 @@ def test_service_whose_engines_hang_is_not_ready_but_lives(
         answer = await client.get("/readyz")
         assert answer.status_code == 503
         assert answer.json()["reasons"] == ["2 calls into the engines hang"]
+        monkeypatch.setattr(Scheduler, "hung", 1)
+        answer = await client.get("/readyz")
+        assert answer.json()["reasons"] == ["3 calls into the engines hang"]
+        assert "kveil_hung_runs 1.0" in (await client.get("/metrics")).text
         assert (await client.get("/healthz")).status_code == 200
 
     with running_service(settings()) as service:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from config.service import Listen, ServiceSettings, Sources, StreamSpec, Webrtc
 from config.settings import Settings
 from evaluation.bare import BARE_GREY_LEVELS, central_difference
-from stream.engine_set import open_engines
-from stream.replacement import CoverEveryFace
+from stream.pipeline.engine_set import open_engines
+from stream.pipeline.replacement import CoverEveryFace
 from stream.service.serving import Service
 from stream.service.tokens import TokenBook
 from tests.stream.live.rtsp_peer import eventually
@@ -122,7 +122,7 @@ def test_webcam_published_by_whip_comes_back_by_whep_without_its_face(
 
 
 def covers(composite: object) -> int:
-    from engines.compositor import Composite
+    from engines.blending.compositor import Composite
 
     return len(composite.outcomes) if isinstance(composite, Composite) else 0
 

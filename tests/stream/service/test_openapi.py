@@ -36,7 +36,7 @@ def test_whatever_is_sent_no_answer_is_a_server_error() -> None:
                 continue
 
             @given(case=operation.ok().as_strategy())
-            @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+            @settings(max_examples=15, suppress_health_check=list(HealthCheck))
             def is_answered(case: schemathesis.Case) -> None:  # type: ignore[type-arg]
                 answer = case.call(headers=headers)
                 case.validate_response(answer, checks=[not_a_server_error])

@@ -11,7 +11,7 @@ from config.service import Listen, Live, ServiceSettings
 from stream.errors import UsageRefused
 from stream.live.live_stream import LiveStream
 from stream.live.running_stream import RunningStream
-from stream.replacement import CoverEveryFace
+from stream.pipeline.replacement import CoverEveryFace
 from stream.service.serving import serve_forever
 from stream.service.web_server import bound_sockets
 from tests.stream.service.served import served

@@ -1,0 +1,1 @@
+"""The benchmarks: what kveil costs, beside other versions of it and other tools."""

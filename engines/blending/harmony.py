@@ -1,0 +1,256 @@
+"""Makes a painted face look taken by the same camera as the face that it hides.
+
+Grain and focus say something of the camera and nothing of the person. Grain is measured
+in the ring around the patch, never on the face. Focus is a matter of distance, and of movement:
+what is around a face may be out of focus where it is not, as in most portraits, and sharp where it
+is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
+number, and as those around it only where the face has no edges. Where it is softer than what it
+hides, its own fine details are strengthened, by one number again, and less than twice; where that
+is smoother, as under make-up and filters of phones, those of the patch become fainter, but for
+lashes and lines.
+A face without any edges or details is out of focus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.blending.beards import beard_below, with_beard
+from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
+from engines.blending.grain import grain
+from engines.blending.patches import Patch, identity_mask_of
+from engines.face.alignment import scale_of
+from engines.face.crop_regions import inside_of
+from engines.pictures import BgrImage, Picture
+from engines.stylegan.drawing import brightness
+
+__all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
+
+LEAST_SIDE: Final = 32
+MOST_SIDE: Final = 512
+"""Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
+_MOST_GRAIN: Final = 10.0
+_LEAST_PIXELS: Final = 64
+_MOST_CRISP: Final = 1.8
+"""How much stronger fine details become at most; more shows noise of the texture."""
+_LEAST_CRISP: Final = 0.35
+"""How much of fine details is left at least where skin is smoother than painted."""
+_PORES: Final = 12.0
+"""Grey levels from which fine details are lashes, lips and lines, and stay."""
+_SAME_CRISP: Final = 0.05
+_FINE_PX: Final = 1.5
+"""Deviation of the blur that takes fine details away: periods up to 8 px."""
+_RIM_BLUR: Final = 1.5
+"""Blur of a patch's rim over that of the picture; smaller shows an edge in blurred pictures."""
+_OUT_OF_FOCUS: Final = 0.7
+"""Blur from which that is done, px; smaller paints over sharp hair beside a face."""
+_BLURS: Final = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Shares of a blur that are tried, the most first."""
+_LESS_FINE_PX: Final = 4.0
+_UNSEEN: Final = 0.7
+"""Deviation of fine details, grey levels, below which they are rounding and blocks of a codec."""
+_FLAT: Final = 0.3
+"""Deviation of fine details, grey levels, below which there are none."""
+_TYPICAL: Final = 0.6
+_DEVIATIONS: Final = 0.8416
+"""Quantile of the magnitude of fine details, and a standard normal variable's."""
+_SAME_FOCUS: Final = 0.3
+_SAME_GRAIN: Final = 0.5
+
+Float32 = NDArray[np.float32]
+# Immerkær (1996): blind to anything linear in its place, with a gain of 6 on white noise.
+_NOISE_KERNEL: Final = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], np.float32)
+_QUARTILE: Final = 0.3186
+"""Lower quartile of the magnitude of a standard normal variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retouch:
+    """What a patch lacks to look like the picture around it.
+
+    Attributes:
+        blur: standard deviation of the blur to apply, px of the frame.
+        grain: standard deviation of the noise to add, grey levels.
+        crispness: how much stronger its fine details are to become; below 1, how much fainter
+            those that are as faint as pores.
+        beard_blue: how much darker its jaw is to become for a beard below it, grey levels.
+        beard_green: the same of green.
+        beard_red: the same of red.
+    """
+
+    blur: float
+    grain: float
+    crispness: float = 1.0
+    beard_blue: float = 0.0
+    beard_green: float = 0.0
+    beard_red: float = 0.0
+
+    def followed_by(self, other: Retouch, share: float) -> Retouch:
+        """A running mean with `share` of the new one.
+
+        >>> Retouch(1.0, 2.0).followed_by(Retouch(2.0, 4.0), 0.5)
+        Retouch(blur=1.5, grain=3.0, crispness=1.0, beard_blue=0.0, beard_green=0.0, beard_red=0.0)
+        """
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Retouch(*(old + share * (new - old) for old, new in pairs))
+
+
+def sized_patch(patch: Patch) -> Patch:
+    """The same patch at about one pixel of its own per pixel of the frame.
+
+    Args:
+        patch: of any size; between `LEAST_SIDE` and `MOST_SIDE` px afterwards.
+    """
+    size = patch.alpha.shape[0]
+    scale = scale_of(patch.crop_from_frame)
+    side = int(np.clip(round(size / max(scale, 1e-3)), LEAST_SIDE, MOST_SIDE))
+    if side == size:
+        return patch
+    is_smaller = side < size
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_CUBIC
+    # In whole levels: the grain to come is larger, and enlarging is several times as quick.
+    painted = np.clip(np.rint(patch.pixels), 0, 255).astype(np.uint8)
+    pixels = cv2.resize(painted, (side, side), interpolation=how).astype(np.float32)
+    way = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR
+    alpha = np.asarray(cv2.resize(patch.alpha, (side, side), interpolation=way), np.float32)
+    place = patch.crop_from_frame * np.float32(side / size)
+    alpha[identity_mask_of(patch, side)] = 1.0
+    return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
+
+
+def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
+    """Compares a patch with the grain around it, and with the focus of what it hides.
+
+    Args:
+        picture: the frame as it came.
+        patch: at the frame's scale, see `sized_patch`.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture.
+
+    Raises:
+        EngineFault: the patch is not placed by a similarity.
+    """
+    hidden, ring = patch.alpha >= 1, _ring(picture, patch)
+    seen, painted = (
+        brightness(one) for one in (head, np.clip(patch.pixels, 0, 255).astype(np.uint8))
+    )
+    slopes = slopes_of(seen)
+    face, own = edge_width(slopes, hidden), edge_width(slopes_of(painted), hidden)
+    wanted = edge_width(slopes, ring) if np.isnan(face) else face
+    wider = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))
+    noise = _grain(seen, ring), _grain(painted, hidden)
+    grain = float(np.sqrt(max(noise[0] ** 2 - noise[1] ** 2, 0.0)))
+    most = MOST_BLUR if np.isnan(wider) else wider
+    blur = _no_softer(painted, most, _fine_share(seen, noise[0], hidden), hidden)
+    grain = min(grain, _MOST_GRAIN)
+    wanted, own = (
+        _fineness(*one, hidden)
+        for one in ((seen, noise[0]), (_softened(painted, blur), 0.0 if blur else noise[1]))
+    )
+    most = _MOST_CRISP if blur <= _SAME_FOCUS else 1.0
+    crispness = float(np.clip(wanted / own, _LEAST_CRISP, most)) if own else 1.0
+    inside = inside_of(picture, patch.crop_from_frame, len(seen)) > 0
+    beard = beard_below(patch, head, np.asarray(inside, np.bool_))
+    return Retouch(blur, grain, crispness, *(float(one) for one in beard))
+
+
+def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.bool_]) -> float:
+    """As much of a blur, px, as leaves the share of fine details that is wanted.
+
+    Edges of a face are wide where its skin is soft, too: they tell the most that may be blurred.
+    """
+    if not most > _SAME_FOCUS:
+        return most
+    shares = (_fine_share(_softened(painted, one * most), 0.0, where) for one in _BLURS)
+    kept = (one * most for one, left in zip(_BLURS, shares, strict=True) if left >= wanted)
+    return next(kept, 0.0)
+
+
+def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
+    """Gives a patch the focus and the grain that it lacks.
+
+    Args:
+        patch: at the frame's scale, see `sized_patch`.
+        retouch: how much of them.
+        seed: two numbers from 0; the same ones give the same grain.
+
+    Returns:
+        A patch with the place of the old one, whose rim is as far out of focus beyond it.
+    """
+    tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
+    pixels = _softened(with_beard(patch, tone).pixels, retouch.blur)
+    if abs(retouch.crispness - 1) > _SAME_CRISP:
+        fine = _fine(brightness(pixels))
+        if retouch.crispness < 1:
+            fine *= cv2.exp(-np.square(fine / np.float32(_PORES)))
+        pixels = _with_luma(pixels, np.float32(retouch.crispness - 1) * fine)
+    if retouch.grain > _SAME_GRAIN:
+        pixels = _with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
+    if retouch.blur > _OUT_OF_FOCUS:
+        soft = cv2.GaussianBlur(patch.alpha, (0, 0), retouch.blur * _RIM_BLUR)
+        alpha = np.maximum(patch.alpha, np.minimum(2 * soft, 1))
+        return replace(patch, pixels=pixels, alpha=np.asarray(alpha, np.float32))
+    return replace(patch, pixels=pixels)
+
+
+def _with_luma(pixels: Float32, levels: Float32) -> Float32:
+    """Pixels float32[S, S, 3] lighter by float32[S, S] grey levels."""
+    # Broadcasting along a last axis of three would take several times as long.
+    lighter = np.asarray(cv2.add(pixels, cv2.merge([levels] * 3)), np.float32)
+    return np.clip(lighter, 0, 255, out=lighter)
+
+
+def _fine_share(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+    """How strong the finest details are beside less fine ones; 0 where there are none.
+
+    Whatever the contrast, it falls with every blur.
+    """
+    if not where.any():
+        return 0.0
+    small, large = (cv2.GaussianBlur(luma, (0, 0), one) for one in (_FINE_PX, _LESS_FINE_PX))
+    square = float((luma - small)[where].var()) - noise**2
+    less = float((small - large)[where].var())
+    return float(np.sqrt(square / less)) if square > _UNSEEN**2 and less > 0 else 0.0
+
+
+def _fineness(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+    """Deviation of the fine details but for noise, grey levels; 0 where there are none.
+
+    It is told by their quantile: lines, glasses and lashes are few, skin is most.
+    """
+    if not where.any():
+        return 0.0
+    typical = float(np.quantile(np.abs(_fine(luma)[where]), _TYPICAL)) / _DEVIATIONS
+    square = typical**2 - noise**2
+    return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
+
+
+def _fine(luma: Float32) -> Float32:
+    return np.asarray(luma - cv2.GaussianBlur(luma, (0, 0), _FINE_PX), np.float32)
+
+
+def _softened(pixels: Float32, blur: float) -> Float32:
+    """Pixels under a blur, px; as they are where it is slight or unknown."""
+    if not blur > _SAME_FOCUS:
+        return pixels
+    return np.asarray(cv2.GaussianBlur(pixels, (0, 0), blur), np.float32)
+
+
+def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:
+    """Pixels of the crop that the patch leaves visible and that lie inside the frame."""
+    inside = inside_of(picture, patch.crop_from_frame, patch.alpha.shape[0])
+    # Two pixels off the frame's edge, where the measures would see the black beyond it.
+    inside = np.asarray(cv2.erode(inside, np.ones((5, 5), np.uint8)), np.uint8)
+    return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)
+
+
+def _grain(grey: Float32, where: NDArray[np.bool_]) -> float:
+    """Deviation of the noise, grey levels."""
+    if where.sum() < _LEAST_PIXELS:
+        return 0.0
+    rough = np.abs(cv2.filter2D(grey, -1, _NOISE_KERNEL)[where])
+    return float(np.percentile(rough, 25)) / (6 * _QUARTILE)

@@ -1,0 +1,347 @@
+"""A surrogate's pixels on their way into the frame: checks, warp, and full opacity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.blending.occlusion import Occlusion
+from engines.face.alignment import (
+    IDENTITY_AXES,
+    Similarity,
+    identity_mask,
+    inverse_of,
+    moved,
+    near_identity,
+    scale_of,
+    shifted,
+    sized_region,
+    to_integer_centres,
+)
+from engines.pictures import Picture, PlaneLayer
+from engines.stylegan.drawing import filled_hull
+from engines.types import Face
+
+__all__ = [
+    "Patch",
+    "Placed",
+    "PlacedPlanes",
+    "defect_of",
+    "hides",
+    "identity_mask_of",
+    "patch_in_crop",
+    "placed_patch",
+    "reaching",
+    "warped_patch",
+]
+
+_LEAST_VARIATION: Final = 1.0
+"""Standard deviation in grey levels below which a rendered face counts as blank."""
+_OPAQUE: Final = 1 - 1e-3
+_LEAST_CORNERS: Final = 3
+_LEAST_HIDDEN: Final = 0.7
+"""Share of the central half of the box that must be opaque. Larger covers more turned heads
+that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
+_MOST_BESIDE: Final = 0.06
+"""How far beside the identity outline a landmark may lie for the patch to be drawn out to it, as a
+share of the side."""
+_ROOM: Final = 0.012
+"""How far beyond it the patch then reaches."""
+_BETWEEN: Final = np.array(
+    [
+        (1 - way) * np.eye(5)[one] + way * np.eye(5)[other]
+        for one, other in combinations(range(5), 2)
+        for way in np.linspace(0.0, 1.0, 5)
+    ]
+)
+"""Weights (50, 5) of the five landmarks that give them and places on the lines between them."""
+_CENTRAL_STEPS: Final = np.linspace(0.25, 0.75, 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A rendered surrogate in the kveil crop.
+
+    Attributes:
+        pixels: S×S×3 float32 BGR, 0…255.
+        alpha: S×S float32, 1 on all of the identity outline, falling to 0 outside it.
+        crop_from_frame: (2, 3) float32 similarity that aligned the crop.
+        identity: (K, 2) float32, points whose convex hull must be opaque, shares of the crop's
+            side: brows, eyes, nose, mouth, cheeks and chin of this face. None for the identity
+            oval of an average face.
+        occlusion: what is in front of the face and is drawn again, see
+            `engines.blending.foreground`.
+        normals: float32[M, M, 3], where the skin faces over all of the crop, see
+            `engines.blending.shading`; None where it is not known.
+    """
+
+    pixels: NDArray[np.float32]
+    alpha: NDArray[np.float32]
+    crop_from_frame: Similarity
+    identity: NDArray[np.float32] | None = None
+    occlusion: Occlusion | None = None
+    normals: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A patch warped into a window of the frame, ready to blend.
+
+    Attributes:
+        top: first row, on the picture's grid.
+        left: first column, on the picture's grid.
+        layer: h×w×4 float32: BGR, 0…255, and alpha, which is exactly 1 on every pixel that touches
+            the identity outline.
+    """
+
+    top: int
+    left: int
+    layer: NDArray[np.float32]
+
+    @property
+    def pixels(self) -> NDArray[np.float32]:
+        """BGR, h×w×3; a view."""
+        return self.layer[:, :, :3]
+
+    @property
+    def alpha(self) -> NDArray[np.float32]:
+        """Alpha, h×w; a view."""
+        return self.layer[:, :, 3]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPlanes:
+    """As `Placed`, in the picture's planes.
+
+    Attributes:
+        top: first row, on the picture's grid.
+        left: first column, on the picture's grid.
+        layer: values and weights by plane.
+    """
+
+    top: int
+    left: int
+    layer: PlaneLayer
+
+
+def defect_of(patch: Patch) -> str:
+    """What is wrong with a patch, or an empty string.
+
+    >>> flat = Patch(np.full((8, 8, 3), 9, np.float32), np.ones((8, 8), np.float32),
+    ...              np.eye(2, 3, dtype=np.float32))
+    >>> defect_of(flat)
+    'patch is blank'
+    """
+    pixels, alpha, crop_from_frame = patch.pixels, patch.alpha, patch.crop_from_frame
+    size = pixels.shape[0] if pixels.ndim == 3 else 0
+    if size < 2 or pixels.shape != (size, size, 3) or alpha.shape != (size, size):
+        return "patch has the wrong shape"
+    if crop_from_frame.shape != (2, 3):
+        return "patch has the wrong shape"
+    # OpenCV says so in a third of the time.
+    if not (cv2.checkRange(pixels)[0] and cv2.checkRange(alpha)[0]):
+        return "patch is not finite"
+    if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
+        return "patch is not placed by a similarity"
+    if patch.identity is not None and not _is_outline(patch.identity):
+        return "patch has no proper identity outline"
+    inside = identity_mask_of(patch, size)
+    varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside.astype(np.uint8))[1]
+    if float(varies.max()) < _LEAST_VARIATION:
+        return "patch is blank"
+    if float(alpha[inside].min()) < _OPAQUE:
+        return "patch is not opaque over the face"
+    return ""
+
+
+def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:
+    """Warps a sound patch into the frame, or says why it does not hide this face.
+
+    Every pixel that touches the identity outline gets alpha 1 exactly, computed from the outline
+    itself and not from the interpolated mask, so no original pixel shines through its rim.
+
+    Args:
+        picture: the frame's pixels; not changed.
+        face: the face to hide, in frame pixels.
+        patch: without defect, see `defect_of`.
+
+    Returns:
+        The warped patch, or the reason in words.
+    """
+    if not hides(face, patch):
+        return "patch does not lie over the face"
+    placed = warped_patch(picture, patch)
+    if placed is None:
+        return "face is outside the frame"
+    placed.alpha[_identity_in(placed, patch)] = 1
+    return placed
+
+
+def identity_mask_of(patch: Patch, size: int) -> NDArray[np.bool_]:
+    """Where a patch must be opaque, bool[size, size], at any size of its crop.
+
+    >>> flat = Patch(np.full((8, 8, 3), 9, np.float32), np.ones((8, 8), np.float32),
+    ...              np.eye(2, 3, dtype=np.float32), np.float32([[0, 0], [1, 0], [0.5, 1]]))
+    >>> mask = identity_mask_of(flat, 8)
+    >>> bool(mask[1, 4]), bool(mask[7, 0])
+    (True, False)
+    """
+    if patch.identity is None:
+        return identity_mask(size)
+    return filled_hull(patch.identity * size, (size, size)) > 0
+
+
+def _identity_in(placed: Placed, patch: Patch) -> NDArray[np.bool_]:
+    """Which pixels of the window touch the patch's identity outline."""
+    size, (height, width) = patch.alpha.shape[0], placed.alpha.shape
+    local = shifted(patch.crop_from_frame, placed.left, placed.top)
+    if patch.identity is None:
+        # Half a pixel's diagonal, in the oval's units: a pixel the rim only touches counts.
+        reach = 0.71 * scale_of(local) / (size * min(IDENTITY_AXES))
+        return near_identity(local, size, height, width, 1 + reach)
+    drawn = filled_hull(moved(inverse_of(local), patch.identity * size), (height, width))
+    return np.asarray(cv2.dilate(drawn, np.ones((3, 3), np.uint8)) > 0, np.bool_)
+
+
+def warped_patch(picture: Picture, patch: Patch) -> Placed | None:
+    """The patch in the window of the frame that it falls on; None where that is outside.
+
+    Args:
+        picture: gives size and grid; not changed.
+        patch: of any alpha, placed by a similarity.
+    """
+    size = patch.alpha.shape[0]
+    corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
+    seen = moved(inverse_of(patch.crop_from_frame), corners)
+    region = sized_region(np.concatenate([seen.min(0), seen.max(0)]), picture)
+    if region is None:
+        return None
+    top, left, height, width = region
+    local = shifted(patch.crop_from_frame, left, top)
+    return Placed(top, left, _warped(patch, local, height, width))
+
+
+def patch_in_crop(patch: Patch, crop_from_frame: Similarity, size: int) -> NDArray[np.float32]:
+    """A patch in another crop of its frame, float32[S, S, 4]: BGR, 0…255, and alpha.
+
+    Args:
+        patch: of any alpha, placed by a similarity.
+        crop_from_frame: map to that crop.
+        size: its side S, px.
+    """
+    frame_from_crop, linear = inverse_of(crop_from_frame), patch.crop_from_frame[:, :2]
+    local = linear @ frame_from_crop
+    local[:, 2] += patch.crop_from_frame[:, 2]
+    return _warped(patch, np.asarray(local, np.float32), size, size)
+
+
+def _warped(patch: Patch, local: Similarity, height: int, width: int) -> NDArray[np.float32]:
+    """BGR and alpha in the window; fine patches are averaged down before warping.
+
+    Alpha is 0 in a rim around the patch, beyond which the rim is repeated.
+    """
+    pixels, alpha = np.clip(patch.pixels, 0, 255), np.clip(patch.alpha, 0, 1)
+    scale, size = scale_of(local), patch.alpha.shape[0]
+    if scale > 1.4:
+        small = max(8, round(size / scale))
+        pixels = _averaged(pixels, small)
+        alpha = _averaged(alpha, small)
+        local = local * np.float32(small / size)
+    both = cv2.copyMakeBorder(cv2.merge([pixels, alpha]), 1, 1, 1, 1, cv2.BORDER_REPLICATE)
+    for rim in (both[0], both[-1], both[:, 0], both[:, -1]):
+        rim[:, 3] = 0
+    source = to_integer_centres(local)
+    source[:, 2] += 1
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    layer = cv2.warpAffine(
+        both, source, (width, height), flags=flags, borderMode=cv2.BORDER_REPLICATE
+    )
+    return np.asarray(layer, np.float32)
+
+
+def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    reduced = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
+    return np.asarray(reduced, np.float32)
+
+
+def reaching(face: Face, patch: Patch) -> Patch:
+    """The patch, drawn out to landmarks of the tracker that lie a little beside it.
+
+    On a turned head the far corner of the mouth is seen before its background, and may be found
+    beyond the outline. Landmarks farther off stay outside, and the face is covered.
+
+    Args:
+        face: in frame pixels.
+        patch: with an identity outline, placed by a similarity.
+    """
+    if patch.identity is None or not _is_outline(patch.identity):
+        return patch
+    if not np.isfinite(face.landmarks_px).all():
+        return patch
+    size = patch.alpha.shape[0]
+    points = moved(patch.crop_from_frame, face.landmarks_px)
+    hull = cv2.convexHull(np.ascontiguousarray(patch.identity * size, np.float32))
+    outside = [-cv2.pointPolygonTest(hull, (float(x), float(y)), True) / size for x, y in points]
+    if not -_ROOM < max(outside) <= _MOST_BESIDE:
+        return patch
+    middle = hull.mean(axis=(0, 1))
+    away = points - middle
+    length = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-6)
+    reached = (points + away / length * np.float32(_ROOM * size)) / np.float32(size)
+    identity = np.concatenate([patch.identity, reached.astype(np.float32)])
+    drawn = filled_hull(identity * size, (size, size)).astype(np.float32)
+    soft = cv2.GaussianBlur(drawn, (0, 0), _ROOM * size)
+    alpha = np.maximum(patch.alpha, np.where(drawn > 0, np.float32(1), soft))
+    return replace(patch, alpha=alpha.astype(np.float32), identity=identity)
+
+
+def hides(face: Face, patch: Patch) -> bool:
+    """Whether the patch lies over this face and is opaque where it must be.
+
+    Args:
+        face: in frame pixels.
+        patch: without defect, see `defect_of`.
+
+    All five landmarks, all that lies between them, and at least `_LEAST_HIDDEN` of the central
+    half of the box are under full alpha. The rest of that half may be hair or background: on a
+    turned head the box is not centred on the face.
+    """
+    if not (np.isfinite(face.box_px).all() and np.isfinite(face.landmarks_px).all()):
+        return False
+    x0, y0, x1, y1 = face.box_px.tolist()
+    if x1 <= x0 or y1 <= y0:
+        return False
+    x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)
+    centre = np.stack([x, y], -1).reshape(-1, 2)
+    between = _BETWEEN @ face.landmarks_px.astype(np.float64)
+    is_on_landmarks = bool(_is_opaque_at(between, patch).all())
+    return is_on_landmarks and float(_is_opaque_at(centre, patch).mean()) >= _LEAST_HIDDEN
+
+
+def _is_opaque_at(points_px: NDArray[np.floating], patch: Patch) -> NDArray[np.bool_]:
+    """For each of (N, 2) points of the frame, whether the patch hides it wholly."""
+    size = patch.alpha.shape[0]
+    columns, rows = np.floor(moved(patch.crop_from_frame, points_px)).astype(np.int64).T
+    inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
+    rows, columns = rows.clip(0, size - 1), columns.clip(0, size - 1)
+    return np.asarray(inside & (patch.alpha[rows, columns] >= _OPAQUE), np.bool_)
+
+
+def _is_outline(outline: NDArray[np.float32]) -> bool:
+    if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < _LEAST_CORNERS:
+        return False
+    return bool(np.isfinite(outline).all())
+
+
+def _not_similar(similarity: Similarity) -> bool:
+    linear = similarity[:, :2].astype(np.float64)
+    scale = scale_of(similarity)
+    if not 1e-4 < scale < 1e4:
+        return True
+    turned = np.array([[linear[0, 0], -linear[1, 0]], [linear[1, 0], linear[0, 0]]])
+    return bool(np.abs(linear - turned).max() > 1e-3 * scale)

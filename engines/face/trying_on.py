@@ -1,0 +1,148 @@
+"""Surrogates tried on: what a face would look like, as small as the embedder sees it.
+
+The face is cut out of its frame at that size, and surrogates are painted over the cut as they will
+be over frames: the same control, rim, focus and grain. It outlives the frame, whose pixels change
+when its faces are covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.blending.patches import Patch, hides, warped_patch
+from engines.face.alignment import (
+    Similarity,
+    crop_from_picture,
+    inverse_of,
+    kveil_from_landmarks,
+    moved,
+    scale_of,
+    sized_region,
+)
+from engines.face.control_reading import Painter
+from engines.face.face_look import Look, painted_points, painting_place
+from engines.face.painted_looks import control_from_looks, matched_to_picture, patch_from_look
+from engines.face.swapper import DOUBT_LIMIT, Rendered
+from engines.pictures import BgrImage, Picture, picture_from_bgr
+from engines.types import Face
+
+__all__ = ["TRIED_SIZE", "Subject", "subject_from_frame", "tried_on"]
+
+TRIED_SIZE: Final = 128
+"""Side of the crops that are compared, px: what the embedder takes."""
+_ROOM: Final = 0.1
+"""Of the crop's side, around the crops that are cut out; filters look beyond their rims."""
+_CORNERS: Final = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.float64) * TRIED_SIZE
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A face that surrogates are tried on.
+
+    Attributes:
+        picture: what is around it, at most as large as the embedder sees it; owned.
+        face: where it is, px of the picture.
+        look: its control, in px of the picture.
+    """
+
+    picture: Picture
+    face: Face
+    look: Look
+
+    @property
+    def crop_from_picture(self) -> Similarity:
+        """Map from the picture to the kveil crop that is compared."""
+        return kveil_from_landmarks(self.face.landmarks_px, TRIED_SIZE)
+
+
+def subject_from_frame(picture: Picture, face: Face, look: Look) -> Subject | None:
+    """Cuts a face out of a frame; None where it cannot be followed or lies outside.
+
+    Args:
+        picture: the frame's pixels; not changed.
+        face: where it is.
+        look: what was read of it there.
+
+    Raises:
+        EngineFault: its eyes coincide or are not finite.
+    """
+    if not look.doubt <= DOUBT_LIMIT:
+        return None
+    compared = kveil_from_landmarks(face.landmarks_px, TRIED_SIZE)
+    painted = painting_place(look.motion, painted_points(look.shape), TRIED_SIZE)
+    seen = np.concatenate([moved(inverse_of(one), _CORNERS) for one in (compared, painted)])
+    room = _ROOM * TRIED_SIZE / scale_of(compared)
+    region = sized_region(np.concatenate([seen.min(0) - room, seen.max(0) + room]), picture)
+    if region is None:
+        return None
+    top, left, height, width = region
+    share = min(1.0, scale_of(compared))
+    small = (max(1, round(height * share)), max(1, round(width * share)))
+    pixels = picture.region_bgr(*region, scaled=small)
+    share, corner = small[1] / width, np.array([left, top], np.float32)
+    own = Face(
+        ((face.box_px - np.tile(corner, 2)) * share).astype(np.float32),
+        ((face.landmarks_px - corner) * share).astype(np.float32),
+        face.score,
+    )
+    away = np.concatenate([corner, np.zeros(2, np.float32)])
+    motion = ((look.motion - away) * share).astype(np.float32)
+    return Subject(picture_from_bgr(pixels), own, replace(look, motion=motion))
+
+
+def tried_on(
+    painter: Painter, subjects: Sequence[Subject], latents: Float32
+) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Faces with surrogates on.
+
+    Args:
+        painter: paints as it does for frames, at its least size.
+        subjects: N faces.
+        latents: float32[N, L, 512], one surrogate each.
+
+    Returns:
+        uint8[M, S, S, 3] BGR kveil crops of side `TRIED_SIZE`, of those that could be painted so
+        that the face is hidden, and their M rows.
+
+    Raises:
+        EngineFault: a network failed.
+    """
+    control = control_from_looks([one.look for one in subjects])
+    rendered = painter.paint(control, latents, painter.sizes[0])
+    made = {
+        row: crop
+        for row, subject in enumerate(subjects)
+        if (crop := _crop_of(subject, rendered, row)) is not None
+    }
+    shape = (0, TRIED_SIZE, TRIED_SIZE, 3)
+    crops = np.stack(list(made.values())) if made else np.empty(shape, np.uint8)
+    return crops, np.array(list(made), np.intp)
+
+
+def _crop_of(subject: Subject, rendered: Rendered, row: int) -> BgrImage | None:
+    """The crop that the embedder gets of one face; None where it could not be painted."""
+    patch = patch_from_look(rendered, row, subject.look, subject.face)
+    is_sound = bool(rendered.is_usable[row]) and bool(np.isfinite(patch.pixels).all())
+    if not is_sound or not hides(subject.face, patch):
+        return None
+    return _laid(subject, matched_to_picture(subject.picture, patch, (row, subject.look.index)))
+
+
+def _laid(subject: Subject, patch: Patch) -> BgrImage:
+    """A patch in the crop that is compared, over what is seen there."""
+    there = subject.crop_from_picture
+    crop = crop_from_picture(subject.picture, there, TRIED_SIZE)
+    picture_from_crop = np.vstack([inverse_of(there), [0, 0, 1]])
+    place = (patch.crop_from_frame.astype(np.float64) @ picture_from_crop).astype(np.float32)
+    laid = picture_from_bgr(crop)
+    placed = warped_patch(laid, replace(patch, crop_from_frame=place))
+    if placed is not None:
+        laid.lay(placed.top, placed.left, placed.layer)
+    return laid.bgr()

@@ -1,0 +1,1 @@
+"""Networks as files: which there are, imported, tried, verified, built."""

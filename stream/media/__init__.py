@@ -1,0 +1,1 @@
+"""Pictures and sound of recordings: what is kept, what is changed, and through which door."""

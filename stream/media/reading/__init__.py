@@ -1,0 +1,1 @@
+"""From a file to frames: what it holds, its clock, its damage."""

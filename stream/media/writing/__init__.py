@@ -1,0 +1,1 @@
+"""From composites to a file: encoders, tracks, containers, and names that appear when complete."""

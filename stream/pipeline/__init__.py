@@ -1,0 +1,1 @@
+"""One stream from frames to composites: workers, mailboxes, networks, counts."""

@@ -1,0 +1,255 @@
+"""Tries surrogates on: a donor that happens to resemble the subject is found before it is shown.
+
+A surrogate is painted over the subject's own pictures as it will be shown, and the embedder
+compares the results with the subject: in one frame, and in a few more those draws that may be
+chosen, since the least alike of many in one frame is often least alike there alone. Nothing of the
+comparison reaches what is painted: it only passes over draws, which keyed randomness had dealt. A
+file waits until the choice is known; a live stream, whose frames ahead show little else, compares a
+draw or a few in each frame and covers the person meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.face.control_reading import ControlReader, Painter
+from engines.face.embedder import PersonThresholds
+from engines.face.trying_on import Subject, subject_from_frame, tried_on
+from engines.face.visible_doubt import softness
+from engines.types import Embedding, Face, Frame, Latent
+from stream.swap.control_track import UNFIT
+from stream.swap.track_embedding import Embedder
+
+__all__ = ["NEAREST", "TRYING_ON", "Fit", "Fitting", "Trial", "choice_of", "first_unlike"]
+
+TRYING_ON: Final = "trying_on"
+"""Why a person is covered whose surrogate is not chosen yet."""
+_NEXT: Final = 4
+"""Draws that are painted at once where the first one resembles and all may be painted in one
+frame; all others follow together."""
+
+NEAREST: Final = 4
+"""The least alike draws, which are tried on in further frames where all resemble in the first."""
+_SOFT: Final = 0.06
+"""Softness from which a face counts as out of focus, or as seen at few pixels."""
+_USUAL: Final = 0.25
+"""Cosine in the middle of the draws of a face in focus."""
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What trying on found.
+
+    Attributes:
+        choice: place of the first draw that does not resemble the subject; None where all do,
+            or none could be painted.
+        cause: why none could be painted; "" where they were.
+    """
+
+    choice: int | None
+    cause: str = ""
+
+
+@dataclass(slots=True)
+class Trial:
+    """One person on whom draws are tried.
+
+    Attributes:
+        subjects: the person's face in a few frames, at least one.
+        embedding: (D,) float32 unit vector of the person.
+        offered: latents of the draws, as far as they were asked for.
+        softness: of the face in the first of them, see `engines.face.visible_doubt`.
+        likeness: cosines of those that were tried on, in their order; infinite where one could not
+            be painted.
+        is_mean: which of them are means over all frames, and not of the first alone.
+    """
+
+    subjects: Sequence[Subject]
+    embedding: Embedding
+    offered: Sequence[Latent]
+    softness: float = 0.0
+    likeness: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
+    is_mean: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+
+
+class Fitting:
+    """Compares people with surrogates painted over them.
+
+    Args:
+        painter: control and generator, as they draw what is shown.
+        embedder: tells people apart.
+        thresholds: cosines from which a surrogate resembles its subject, and too much.
+        step_s: time of a step after which no further draw is begun; at least one is tried on.
+            When it grows, people are shown sooner and frames are later. By default all draws are
+            tried on in one step.
+        clock: seconds, never going back.
+    """
+
+    def __init__(
+        self,
+        painter: Painter,
+        embedder: Embedder,
+        thresholds: PersonThresholds,
+        step_s: float = math.inf,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._painter = painter
+        self._reader = ControlReader(painter)
+        self._embedder = embedder
+        self._thresholds = thresholds
+        self._step_s = step_s
+        self._clock = clock
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether people are tried on over several frames."""
+        return math.isfinite(self._step_s)
+
+    def begin(
+        self, places: Sequence[tuple[Frame, Face]], embedding: Embedding, first: Latent
+    ) -> Trial | Fit:
+        """Reads a face that surrogates shall be tried on.
+
+        Args:
+            places: frames that show the subject, and where; not needed any more afterwards.
+            embedding: (D,) float32 unit vector of the subject.
+            first: latent of the first draw.
+
+        Returns:
+            The trial, in those of the frames in which the face can be painted, of a live stream in
+            the first of them; a fit without choice where it can be in none.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        together = [[one] for one in places] if self.is_spread else [places]
+        seen = next(filter(None, map(self._seen, together)), [])
+        if not seen:
+            return Fit(None, UNFIT)
+        return Trial([subject for subject, _ in seen], embedding, [first], seen[0][1])
+
+    def _seen(self, places: Sequence[tuple[Frame, Face]]) -> list[tuple[Subject, float]]:
+        """The face in those of the frames in which it can be painted, and how soft it is there."""
+        looks = self._reader.looks(places)
+        return [
+            (subject, softness(look, frame.picture))
+            for (frame, face), look in zip(places, looks, strict=True)
+            if (subject := subject_from_frame(frame.picture, face, look)) is not None
+        ]
+
+    def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
+        """Tries further draws on, in their order; None while it is open which one is chosen.
+
+        It is the first draw that does not resemble the subject; else the one that does least.
+
+        Args:
+            trial: of `begin`; goes on.
+            draws: gives the latents of all draws, the first one's included; called once, where
+                the first one resembles.
+
+        Raises:
+            EngineFault: a network failed.
+        """
+        end_s = self._clock() + self._step_s
+        while (fit := self._compared(trial, draws)) is None and self._clock() < end_s:
+            pass
+        return fit
+
+    def _compared(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
+        """Tries the next draws on that are painted together."""
+        before = len(trial.likeness)
+        part = trial.offered[before:][: self._most_at_once(trial)]
+        found = self._likeness(trial, part, trial.subjects[0])
+        if not before and np.isinf(found).all():
+            return Fit(None, UNFIT)
+        trial.likeness = np.concatenate([trial.likeness, found])
+        trial.is_mean = np.concatenate([trial.is_mean, np.zeros(len(found), np.bool_)])
+        self._look_further(trial, np.flatnonzero(trial.likeness < self._thresholds.alike))
+        place = first_unlike(trial.likeness, self._thresholds.alike)
+        if place is not None:
+            return Fit(place)
+        if len(trial.likeness) == 1:
+            trial.offered = draws()
+            if not trial.offered:
+                return Fit(None, "no_surrogate")
+        if len(trial.likeness) < len(trial.offered):
+            return None
+        shared = _shared_likeness(trial)
+        nearest = np.argsort(trial.likeness, kind="stable")[:NEAREST]
+        self._look_further(trial, nearest)
+        likeness = np.full_like(trial.likeness, np.inf)
+        likeness[nearest] = trial.likeness[nearest]
+        return Fit(choice_of(likeness, self._thresholds, shared))
+
+    def _look_further(self, trial: Trial, places: NDArray[np.intp]) -> None:
+        """Takes the draws at these places by their mean over all frames from now on."""
+        places = places[~trial.is_mean[places] & np.isfinite(trial.likeness[places])]
+        trial.is_mean[places] = True
+        if len(trial.subjects) == 1 or not len(places):
+            return
+        latents = [trial.offered[place] for place in places]
+        seen = [trial.likeness[places]]
+        seen += [self._likeness(trial, latents, one) for one in trial.subjects[1:]]
+        known = np.ma.masked_invalid(np.stack(seen))
+        trial.likeness[places] = known.mean(axis=0).filled(np.inf)
+
+    def _most_at_once(self, trial: Trial) -> int:
+        if self.is_spread:
+            return 1
+        return _NEXT if len(trial.likeness) == 1 else len(trial.offered)
+
+    def _likeness(self, trial: Trial, latents: Sequence[Latent], subject: Subject) -> Float32:
+        """Cosines (N,) float32 in one frame, infinite where a face could not be painted in it."""
+        crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
+        found = np.full(len(latents), np.inf, np.float32)
+        if len(rows):
+            found[rows] = self._embedder.embed(crops) @ trial.embedding
+        return found
+
+
+def choice_of(likeness: Float32, limits: PersonThresholds, shared: float = 0.0) -> int | None:
+    """Place of the draw that is chosen where all are known; None for a cover.
+
+    Args:
+        likeness: cosines of the draws, in their order; infinite where one could not be painted.
+        limits: from which a draw resembles, and too much.
+        shared: how much of it is no likeness of the draws themselves.
+
+    >>> choice_of(np.float32([0.3, 0.25]), PersonThresholds(0.9, 0.8, alike=0.2, too_alike=0.3))
+    1
+    """
+    place = first_unlike(likeness, limits.alike)
+    if place is not None:
+        return place
+    least = int(likeness.argmin())
+    return least if float(likeness[least]) < limits.too_alike + shared else None
+
+
+def _shared_likeness(trial: Trial) -> float:
+    """How much more all draws resemble a face out of focus than they would one in focus.
+
+    Blur makes everybody alike to an embedder: what all draws share is then no likeness of theirs.
+    """
+    seen = trial.likeness[np.isfinite(trial.likeness)]
+    if trial.softness < _SOFT or not len(seen):
+        return 0.0
+    return max(0.0, float(np.median(seen)) - _USUAL)
+
+
+def first_unlike(likeness: Float32, alike: float) -> int | None:
+    """Place of the first number below the threshold; None where there is none.
+
+    >>> first_unlike(np.float32([0.4, np.inf, 0.1, 0.0]), 0.2)
+    2
+    """
+    places = np.flatnonzero(likeness < alike)
+    return int(places[0]) if len(places) else None

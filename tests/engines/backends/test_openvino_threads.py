@@ -1,0 +1,43 @@
+"""Threads that meet in OpenVINO's binding must not wait for each other for ever."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+_STARTS = 4
+"""Programs started; without the filled table every second one stands still."""
+_PROGRAM = """
+import faulthandler, sys, threading
+faulthandler.dump_traceback_later(30, exit=True)
+import openvino
+from engines.backends.openvino import OpenVino
+OpenVino()
+start = threading.Barrier(4)
+def convert():
+    start.wait()
+    openvino.Type.f32.to_dtype()
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=convert) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_first_conversions_of_several_threads_end() -> None:
+    root = Path(__file__).resolve().parents[3]
+    for _ in range(_STARTS):
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,60 @@
+"""Bins off an embedding: always both where surrogates match, only the sure ones elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engines.face.attribute_bins import AttributeReader
+from engines.face.embedding_attributes import EmbeddingAttributes, attributes_from_pack
+
+pytestmark = pytest.mark.unit
+
+
+def model() -> EmbeddingAttributes:
+    """The first number is evidence for female, the next three for child, old and young."""
+    either_sign = np.zeros((5, 8), np.float32)
+    either_sign[:4] = np.concatenate([np.eye(4), -np.eye(4)], axis=1)
+    weights = {"age": np.zeros((9, 3), np.float32), "gender": np.zeros((9, 2), np.float32)}
+    weights["gender"][[0, 4]] = (1.0, -1.0), (-1.0, 1.0)
+    weights["age"][1:4], weights["age"][5:8] = np.eye(3), -np.eye(3)
+    values = {"age": ("child", "old", "young"), "gender": ("female", "male")}
+    return EmbeddingAttributes(either_sign, weights, values)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "matched", "coarse"),
+    [
+        ((5, 0, 5, 0), "gender=female|age=old", "gender=female|age=old"),
+        ((-5, 0, 0, 5), "gender=male|age=young", "gender=male|age=young"),
+        ((0.1, 0, 5, 0), "gender=female|age=old", "age=old"),
+        ((-0.1, -9, 0.1, 0), "gender=male|age=old", None),
+    ],
+)
+def test_bin_is_always_decided_where_matched_and_only_when_sure_where_coarse(
+    evidence: tuple[float, ...], matched: str, coarse: str | None
+) -> None:
+    embedding = np.array(evidence, np.float32)
+    assert AttributeReader(model(), "matched").bin_of(embedding) == matched
+    assert AttributeReader(model(), "coarse").bin_of(embedding) == coarse
+
+
+@pytest.mark.parametrize("age", [(5, 0, 0), (0.8, 0.9, 0.7)])
+def test_child_counts_as_young(age: tuple[float, float, float]) -> None:
+    embedding = np.array([5, *age], np.float32)
+    assert AttributeReader(model()).bin_of(embedding) == "gender=female|age=young"
+
+
+def test_bundled_model_names_bins_that_donors_have() -> None:
+    reader = AttributeReader(attributes_from_pack())
+    dice = np.random.default_rng(0)
+    rows = dice.normal(size=(200, 128)).astype(np.float32)
+    found = {reader.bin_of(row / np.linalg.norm(row)) for row in rows}
+    kinds = {
+        f"gender={gender}|tone={tone}|age={age}"
+        for gender in ("female", "male")
+        for tone in ("dark", "light")
+        for age in ("young", "adult", "old")
+    }
+    assert found <= kinds
+    assert len(found) >= 4
