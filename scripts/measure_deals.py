@@ -38,7 +38,7 @@ from evaluation.recognisers import Recogniser, models_folder, recognisers_from_n
 from gallery.draws import DRAWS
 from stream.pipeline.engine_set import SwapEngines, open_engines
 from stream.pipeline.methods import SWAP
-from stream.swap.fitting import NEAREST, choice_of
+from stream.swap.fitting import choice_of, nearest
 
 Float32 = NDArray[np.float32]
 
@@ -63,10 +63,12 @@ class Person:
 
     Attributes:
         own: cosines by the embedder, float32[frames, draws]; NaN where one could not be painted.
+        misfits: how badly they go with the person's hair, float32[draws].
         others: of each recogniser, of means over all frames, less its threshold: float32[draws].
     """
 
     own: Float32
+    misfits: Float32
     others: dict[str, Float32]
 
 
@@ -160,6 +162,7 @@ def tried(
     pool = swap.donors.matching(swap.attributes.values_of(who) if swap.attributes else {}, draws)
     rows = np.random.default_rng(len(pool)).choice(pool, min(draws, len(pool)), replace=False)
     own = np.full((len(subjects), len(rows)), np.nan, np.float32)
+    misfits = np.zeros(len(rows), np.float32)
     means = [_means(subjects, _bare(subjects), judges)]
     for draw, row in enumerate(rows):
         latents = np.repeat(swap.donors.latents[[row]], len(subjects), axis=0)
@@ -167,6 +170,7 @@ def tried(
         if not len(painted):
             return None
         own[painted, draw] = swap.embedder.embed(crops) @ who
+        misfits[draw] = subjects[painted[0]].misfits(crops[:1])[0]
         means.append(_means([subjects[one] for one in painted], crops, judges))
     others = {
         judge.name: np.array(
@@ -175,7 +179,7 @@ def tried(
         )
         for judge in judges
     }
-    return Person(own, others)
+    return Person(own, misfits, others)
 
 
 def _bare(subjects: Sequence[Subject]) -> NDArray[np.uint8]:
@@ -206,9 +210,10 @@ def outcome(
     for _ in range(deals):
         drawn = rng.choice(len(likeness), min(DRAWS, len(likeness)), replace=False)
         told = np.full(len(drawn), np.inf, np.float32)
-        nearest = np.argsort(likeness[drawn])[:NEAREST]
-        told[nearest] = mean[drawn[nearest]]
-        choice = choice_of(told, limits) if frames else 0
+        misfits = person.misfits[drawn]
+        best = nearest(likeness[drawn].astype(np.float32), misfits, limits)
+        told[best] = mean[drawn[best]]
+        choice = choice_of(told, misfits, limits) if frames else 0
         if choice is None:
             covered += 1
             continue

@@ -54,12 +54,14 @@ class Measured:
     Attributes:
         small: cosines as tried on, float32[DRAWS].
         full: cosines as painted in full.
+        misfits: how badly they go with the person's hair, float32[DRAWS].
         small_s: thread's seconds for the former.
         full_s: for the latter.
     """
 
     small: Float32
     full: Float32
+    misfits: Float32
     small_s: float
     full_s: float
 
@@ -115,7 +117,7 @@ def measured(
     if subject is None:
         return None
     place = kveil_from_landmarks(face.landmarks_px, TRIED_SIZE)
-    own = swap.embedder.embed(crop_from_picture(picture, place, TRIED_SIZE)[None])[0]
+    own = swap.embedder.embed(subject.crop()[None])[0]
     bin_values = swap.attributes.values_of(own) if swap.attributes else {}
     pool = swap.donors.matching(bin_values, DRAWS)
     latents = swap.donors.latents[rng.choice(pool, DRAWS, replace=False)]
@@ -137,14 +139,17 @@ def measured(
             return None
         shown.append(crop_from_picture(whole.picture, place, TRIED_SIZE))
     small, full = (swap.embedder.embed(one) @ own for one in (crops, np.stack(shown)))
-    return Measured(small, full, middle_s - start_s, end_s - middle_s)
+    return Measured(small, full, subject.misfits(crops), middle_s - start_s, end_s - middle_s)
 
 
 def told(found: list[Measured], limits: PersonThresholds) -> list[str]:
     """The figures, a line each."""
     small, full = (np.stack([getattr(one, name) for one in found]) for name in ("small", "full"))
     away = small - full
-    chosen = [(choice_of(one.small, limits), choice_of(one.full, limits)) for one in found]
+    chosen = [
+        (choice_of(one.small, one.misfits, limits), choice_of(one.full, one.misfits, limits))
+        for one in found
+    ]
     seen = [
         np.array(
             [

@@ -26,6 +26,7 @@ from engines.face.alignment import (
 )
 from engines.face.control_reading import Painter
 from engines.face.face_look import Look, painted_points, painting_place
+from engines.face.hair_fit import misfits, shades
 from engines.face.painted_looks import control_from_looks, matched_to_picture, patch_from_look
 from engines.face.swapper import DOUBT_LIMIT, Rendered
 from engines.pictures import BgrImage, Picture, picture_from_bgr
@@ -60,6 +61,19 @@ class Subject:
     def crop_from_picture(self) -> Similarity:
         """Map from the picture to the kveil crop that is compared."""
         return kveil_from_landmarks(self.face.landmarks_px, TRIED_SIZE)
+
+    def crop(self) -> BgrImage:
+        """The face itself as it is compared, uint8[S, S, 3] BGR of side `TRIED_SIZE`."""
+        return crop_from_picture(self.picture, self.crop_from_picture, TRIED_SIZE)
+
+    def misfits(self, crops: NDArray[np.uint8]) -> Float32:
+        """How badly surrogates go with its hair, float32[N]; see `engines.face.hair_fit`.
+
+        Args:
+            crops: uint8[N, S, S, 3] of `tried_on`.
+        """
+        marks = moved(self.crop_from_picture, self.face.landmarks_px).astype(np.float32)
+        return misfits(shades(crops, marks), shades(self.crop()[None], marks))
 
 
 def subject_from_frame(picture: Picture, face: Face, look: Look) -> Subject | None:
@@ -137,8 +151,7 @@ def _crop_of(subject: Subject, rendered: Rendered, row: int) -> BgrImage | None:
 
 def _laid(subject: Subject, patch: Patch) -> BgrImage:
     """A patch in the crop that is compared, over what is seen there."""
-    there = subject.crop_from_picture
-    crop = crop_from_picture(subject.picture, there, TRIED_SIZE)
+    there, crop = subject.crop_from_picture, subject.crop()
     picture_from_crop = np.vstack([inverse_of(there), [0, 0, 1]])
     place = (patch.crop_from_frame.astype(np.float64) @ picture_from_crop).astype(np.float32)
     laid = picture_from_bgr(crop)

@@ -3,9 +3,9 @@
 A texture is a mean of many mouths, most of them shut, so an open one shows lips stretched over the
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
 which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
-surrogate's own bare the upper teeth, a mouth that only opens shows their edge. Nothing else of the
-subject has a part in it. Teeth are white wherever they are: half seen ones would be grey. A mouth
-that only opens shows less of their height. Everybody has the same teeth; drawn so, 0.04 % more
+surrogate's own bare the upper teeth, a mouth that only opens shows less of their height, and
+behind lips that hold off the light they are about as bright as skin. Nothing else of the subject
+has a part in it. Everybody has the same teeth; drawn so, 0.04 % more
 pairs of surrogates pass for one person (`training.measure`).
 """
 
@@ -55,8 +55,10 @@ _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
 _CORNER: Final = np.array([0.50, 0.50, 0.62], np.float32)
 _CHEEK: Final = np.array([0.30, 0.29, 0.52], np.float32)
 """Colours, BGR, as a share of the skin's."""
-_WHITENESS, _WHITEST = 1.2, 236.0
-"""How much brighter than the skin teeth are, and how bright at most."""
+_WHITENESS: Final = (0.95, 1.18)
+_WHITEST: Final = 236.0
+"""How bright teeth are, a share of the skin's brightness, in a mouth that only opens and in a
+smile, as in footage of people who speak and who laugh; and how bright at most."""
 _WARMTH: Final = 0.5
 """How much of the skin's hue the teeth have."""
 _SEAM_SHARE: Final = 0.75
@@ -215,7 +217,8 @@ def _cavity(mouth: _Mouth) -> Float32:
 def _teeth(mouth: _Mouth) -> Float32:
     """The upper teeth, in shade below the lip and towards the corners, float32[H, W, 3]."""
     light = float(mouth.skin.mean()) + 1
-    white = warmed(mouth.skin, _WARMTH) * np.float32(_WHITENESS * (180 / light) ** 0.25)
+    whiteness = between(_WHITENESS, mouth.smile) * (180 / light) ** 0.25
+    white = warmed(mouth.skin, _WARMTH) * np.float32(whiteness)
     lines = np.clip(1 - 2.4 * _beside_gaps(mouth.side), 0, 1) ** 1.5
     below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
     shade = (1 - _LINES * lines) * (0.6 + 0.4 * _arch(mouth.side)) * (0.6 + 0.4 * below_lip)

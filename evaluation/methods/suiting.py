@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engines.face.attribute_bins import AttributeReader
 from engines.face.control_reading import ControlReader
 from engines.face.embedder import FaceEmbedder, PersonThresholds
+from engines.face.hair_fit import suitability_costs
 from engines.face.swapper import Swapper
 from engines.face.trying_on import Subject, subject_from_frame, tried_on
 from engines.pictures import picture_from_bgr
@@ -90,7 +91,7 @@ class Suiting:
         pools = [self._pool(one) for one in own]
         places = _places_within(pools)
         chosen = np.full(len(faces), COVERED, np.int64)
-        least = np.full(len(faces), self.thresholds.too_alike, np.float32)
+        least = np.full(len(faces), np.inf, np.float32)
         left = np.arange(len(faces))
         for draw in range(DRAWS):
             decks = self._decks(pools, draw, secret)
@@ -99,10 +100,12 @@ class Suiting:
                 [subjects[one] for one in left],
                 [self.latent(int(row)) for row in rows],
             )
-            likeness = self._likeness(tried, own[left], np.stack(latents))
-            better = likeness < least[left]
-            chosen[left[better]], least[left[better]] = rows[better], likeness[better]
-            left = left[likeness >= self.thresholds.alike]
+            likeness, unfit = self._compared(tried, own[left], np.stack(latents))
+            is_unlike = likeness < self.thresholds.alike
+            costs = np.where(is_unlike, -np.inf, suitability_costs(likeness, unfit))
+            better = (costs < least[left]) & (likeness < self.thresholds.too_alike)
+            chosen[left[better]], least[left[better]] = rows[better], costs[better]
+            left = left[~is_unlike]
             if not len(left):
                 break
         return chosen
@@ -122,14 +125,18 @@ class Suiting:
             ]
         return found
 
-    def _likeness(
+    def _compared(
         self,
         subjects: Sequence[Subject | None],
         own: NDArray[np.float32],
         latents: NDArray[np.float32],
-    ) -> NDArray[np.float32]:
-        """Cosines float32[N] of people with surrogates on; -inf of those who cannot be painted."""
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """How alike people are to surrogates on them, and how badly those go with their hair.
+
+        Both are float32[N]; the former is -inf of those who cannot be painted.
+        """
         likeness = np.full(len(subjects), -np.inf, np.float32)
+        unfit = np.zeros(len(subjects), np.float32)
         able = [row for row, one in enumerate(subjects) if one is not None]
         for start in range(0, len(able), _BATCH):
             rows = np.array(able[start : start + _BATCH])
@@ -138,7 +145,11 @@ class Suiting:
             if len(painted):
                 rows = rows[painted]
                 likeness[rows] = (self.embedder.embed(crops) * own[rows]).sum(axis=1)
-        return likeness
+                unfit[rows] = [
+                    tried[one].misfits(crop[None])[0]
+                    for one, crop in zip(painted, crops, strict=True)
+                ]
+        return likeness, unfit
 
     def _told(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         rows, columns = crop_window()

@@ -2,8 +2,10 @@
 
 A surrogate is painted over the subject's own pictures as it will be shown, and the embedder
 compares the results with the subject: in one frame, and in a few more those draws that may be
-chosen, since the least alike of many in one frame is often least alike there alone. Nothing of the
-comparison reaches what is painted: it only passes over draws, which keyed randomness had dealt. A
+chosen, since the least alike of many in one frame is often least alike there alone. Of draws that
+are unlike enough those come first that go with the subject's hair, which is in view anyway. Nothing
+of the comparison reaches what is painted: it only passes over draws, which keyed randomness had
+dealt. A
 file waits until the choice is known; a live stream, whose frames ahead show little else, compares a
 draw or a few in each frame and covers the person meanwhile.
 """
@@ -21,13 +23,23 @@ from numpy.typing import NDArray
 
 from engines.face.control_reading import ControlReader, Painter
 from engines.face.embedder import PersonThresholds
+from engines.face.hair_fit import suitability_costs
 from engines.face.trying_on import Subject, subject_from_frame, tried_on
 from engines.face.visible_doubt import softness
 from engines.types import Embedding, Face, Frame, Latent
 from stream.swap.control_track import UNFIT
 from stream.swap.track_embedding import Embedder
 
-__all__ = ["NEAREST", "TRYING_ON", "Fit", "Fitting", "Trial", "choice_of", "first_unlike"]
+__all__ = [
+    "NEAREST",
+    "TRYING_ON",
+    "Fit",
+    "Fitting",
+    "Trial",
+    "choice_of",
+    "first_unlike",
+    "nearest",
+]
 
 TRYING_ON: Final = "trying_on"
 """Why a person is covered whose surrogate is not chosen yet."""
@@ -36,7 +48,9 @@ _NEXT: Final = 4
 frame; all others follow together."""
 
 NEAREST: Final = 4
-"""The least alike draws, which are tried on in further frames where all resemble in the first."""
+"""The best draws, which are tried on in further frames where all resemble in the first."""
+_LAST: Final = 1e3
+"""Added to what draws are chosen by that resemble too much."""
 _SOFT: Final = 0.06
 """Softness from which a face counts as out of focus, or as seen at few pixels."""
 _USUAL: Final = 0.25
@@ -70,6 +84,7 @@ class Trial:
         softness: of the face in the first of them, see `engines.face.visible_doubt`.
         likeness: cosines of those that were tried on, in their order; infinite where one could not
             be painted.
+        misfits: how badly those go with the subject's hair in the first frame.
         is_mean: which of them are means over all frames, and not of the first alone.
     """
 
@@ -78,6 +93,7 @@ class Trial:
     offered: Sequence[Latent]
     softness: float = 0.0
     likeness: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
+    misfits: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     is_mean: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
 
@@ -149,7 +165,8 @@ class Fitting:
     def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
         """Tries further draws on, in their order; None while it is open which one is chosen.
 
-        It is the first draw that does not resemble the subject; else the one that does least.
+        It is the first draw that does not resemble the subject; else, of those that do not resemble
+        too much, the one that resembles little and goes with the subject's hair.
 
         Args:
             trial: of `begin`; goes on.
@@ -168,10 +185,11 @@ class Fitting:
         """Tries the next draws on that are painted together."""
         before = len(trial.likeness)
         part = trial.offered[before:][: self._most_at_once(trial)]
-        found = self._likeness(trial, part, trial.subjects[0])
+        found, misfits = self._compare(trial, part, trial.subjects[0])
         if not before and np.isinf(found).all():
             return Fit(None, UNFIT)
         trial.likeness = np.concatenate([trial.likeness, found])
+        trial.misfits = np.concatenate([trial.misfits, misfits])
         trial.is_mean = np.concatenate([trial.is_mean, np.zeros(len(found), np.bool_)])
         self._look_further(trial, np.flatnonzero(trial.likeness < self._thresholds.alike))
         place = first_unlike(trial.likeness, self._thresholds.alike)
@@ -184,11 +202,11 @@ class Fitting:
         if len(trial.likeness) < len(trial.offered):
             return None
         shared = _shared_likeness(trial)
-        nearest = np.argsort(trial.likeness, kind="stable")[:NEAREST]
-        self._look_further(trial, nearest)
+        best = nearest(trial.likeness, trial.misfits, self._thresholds, shared)
+        self._look_further(trial, best)
         likeness = np.full_like(trial.likeness, np.inf)
-        likeness[nearest] = trial.likeness[nearest]
-        return Fit(choice_of(likeness, self._thresholds, shared))
+        likeness[best] = trial.likeness[best]
+        return Fit(choice_of(likeness, trial.misfits, self._thresholds, shared))
 
     def _look_further(self, trial: Trial, places: NDArray[np.intp]) -> None:
         """Takes the draws at these places by their mean over all frames from now on."""
@@ -198,7 +216,7 @@ class Fitting:
             return
         latents = [trial.offered[place] for place in places]
         seen = [trial.likeness[places]]
-        seen += [self._likeness(trial, latents, one) for one in trial.subjects[1:]]
+        seen += [self._compare(trial, latents, one)[0] for one in trial.subjects[1:]]
         known = np.ma.masked_invalid(np.stack(seen))
         trial.likeness[places] = known.mean(axis=0).filled(np.inf)
 
@@ -207,31 +225,52 @@ class Fitting:
             return 1
         return _NEXT if len(trial.likeness) == 1 else len(trial.offered)
 
-    def _likeness(self, trial: Trial, latents: Sequence[Latent], subject: Subject) -> Float32:
-        """Cosines (N,) float32 in one frame, infinite where a face could not be painted in it."""
+    def _compare(
+        self, trial: Trial, latents: Sequence[Latent], subject: Subject
+    ) -> tuple[Float32, Float32]:
+        """Cosines and misfits, (N,) float32, in one frame; infinite where one was not painted."""
         crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
-        found = np.full(len(latents), np.inf, np.float32)
+        found = np.full((2, len(latents)), np.inf, np.float32)
         if len(rows):
-            found[rows] = self._embedder.embed(crops) @ trial.embedding
-        return found
+            found[0, rows] = self._embedder.embed(crops) @ trial.embedding
+            found[1, rows] = subject.misfits(crops)
+        return found[0], found[1]
 
 
-def choice_of(likeness: Float32, limits: PersonThresholds, shared: float = 0.0) -> int | None:
+def nearest(
+    likeness: Float32, misfits: Float32, limits: PersonThresholds, shared: float = 0.0
+) -> NDArray[np.intp]:
+    """Places of the `NEAREST` draws that `choice_of` would choose first; see there."""
+    return np.argsort(_costs(likeness, misfits, limits, shared), kind="stable")[:NEAREST]
+
+
+def choice_of(
+    likeness: Float32, misfits: Float32, limits: PersonThresholds, shared: float = 0.0
+) -> int | None:
     """Place of the draw that is chosen where all are known; None for a cover.
 
     Args:
         likeness: cosines of the draws, in their order; infinite where one could not be painted.
+        misfits: how badly they go with the subject's hair.
         limits: from which a draw resembles, and too much.
         shared: how much of it is no likeness of the draws themselves.
 
-    >>> choice_of(np.float32([0.3, 0.25]), PersonThresholds(0.9, 0.8, alike=0.2, too_alike=0.3))
-    1
+    >>> limits = PersonThresholds(0.9, 0.8, alike=0.2, too_alike=0.3)
+    >>> choice_of(np.float32([0.3, 0.25, 0.27]), np.float32([0.1, 0.4, 0.1]), limits)
+    2
     """
     place = first_unlike(likeness, limits.alike)
     if place is not None:
         return place
-    least = int(likeness.argmin())
+    least = int(_costs(likeness, misfits, limits, shared).argmin())
     return least if float(likeness[least]) < limits.too_alike + shared else None
+
+
+def _costs(likeness: Float32, misfits: Float32, limits: PersonThresholds, shared: float) -> Float32:
+    """What the draws are chosen by, the least first; those that resemble too much come last."""
+    too_alike = likeness >= limits.too_alike + shared
+    costs = suitability_costs(likeness, misfits)
+    return np.asarray(np.where(too_alike, _LAST + likeness, costs), np.float32)
 
 
 def _shared_likeness(trial: Trial) -> float:

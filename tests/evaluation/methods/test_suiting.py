@@ -54,6 +54,11 @@ class Looks:
         }
 
 
+def grey_hair(crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """The lighter a face, the less it goes with anybody's hair."""
+    return np.asarray(crops[:, 0, 0, 0] / 10, np.float32)
+
+
 def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting:
     """A chooser whose painted faces are of the grey that `shown` has at the donor's number."""
 
@@ -66,7 +71,9 @@ def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting
         return crops[rows], rows
 
     monkeypatch.setattr(suiting, "ControlReader", lambda _: SimpleNamespace(looks=list))
-    monkeypatch.setattr(suiting, "subject_from_frame", lambda _, face, look: (face, look))
+    monkeypatch.setattr(
+        suiting, "subject_from_frame", lambda *_: SimpleNamespace(misfits=grey_hair)
+    )
     monkeypatch.setattr(suiting, "tried_on", painted)
     return Suiting(
         cast(Swapper, SimpleNamespace()),
@@ -106,6 +113,17 @@ def test_a_donor_that_resembles_the_person_is_passed_over(monkeypatch: pytest.Mo
     rows = suited(monkeypatch, shown).choices(people(*[10] * 8), SECRET)
     assert all(row == COVERED or shown[row] == 180 for row in rows)
     assert sum(row != COVERED for row in rows) >= 6
+
+
+def test_of_donors_who_resemble_a_little_one_that_goes_with_the_hair_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted fault: the least alike of all, whatever the head's hair."""
+    shown = np.full(COUNT, 66, np.uint8)
+    shown[::2] = 65
+    shown[1:COUNT:4] = 64
+    rows = suited(monkeypatch, shown).choices(people(10), SECRET)
+    assert shown[rows[0]] == 64
 
 
 def test_a_person_who_cannot_be_painted_gets_a_donor_under_the_cover(

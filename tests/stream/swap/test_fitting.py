@@ -21,7 +21,7 @@ from engines.face.alignment import crop_from_picture, kveil_from_landmarks
 from engines.face.control_reading import ControlReader
 from engines.face.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.face.swapper import Control, Swapper
-from engines.face.trying_on import subject_from_frame, tried_on
+from engines.face.trying_on import Subject, subject_from_frame, tried_on
 from engines.pictures import picture_from_bgr
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
@@ -146,6 +146,15 @@ class CountingEmbedder:
         return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
 
 
+@pytest.fixture
+def _hair_of_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The likeness alone decides."""
+    monkeypatch.setattr(Subject, "misfits", lambda _, crops: np.zeros(len(crops), np.float32))
+
+
+likeness_decides = pytest.mark.usefixtures("_hair_of_all_fits")
+
+
 @lru_cache(maxsize=1)
 def stranger() -> Frame:
     return subject(read_donors(read_pack(bundled_pack()).path("donors.npz")).latents[99])
@@ -197,6 +206,7 @@ def test_a_draw_that_resembles_in_frames_ahead_alone_is_passed_over() -> None:
     assert lender.counts().redrawn == 2, "the third draw is the first that is unlike in both"
 
 
+@likeness_decides
 def test_of_draws_that_resemble_a_little_the_least_alike_over_all_frames_is_taken() -> None:
     """The planted fault: the least alike in the first frame, which resembles most in the next."""
     first = [0.49, 0.41, 0.42, 0.43, 0.44, *[0.49] * (DRAWS - 5)]
@@ -232,11 +242,37 @@ def test_other_draws_are_painted_in_batches_and_the_first_unlike_one_is_taken(
     assert lender.counts().redrawn == redrawn
 
 
+@likeness_decides
 def test_where_all_draws_resemble_a_little_the_least_alike_is_taken() -> None:
     given, embedder, lender = lent([0.48, 0.45, 0.41, *[0.49] * (DRAWS - 3)])
     assert isinstance(given, Surrogate)
     assert embedder.calls == [1, 4, DRAWS - 5]
     assert lender.counts().redrawn == 2
+
+
+def test_of_draws_that_resemble_a_little_one_that_goes_with_the_hair_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted fault: the moustache of the least alike draw, on a shaved man."""
+    left = [0.5, 0.5, 0.6, 0.1, *[0.5] * (DRAWS - 4)]
+    monkeypatch.setattr(
+        Subject, "misfits", lambda _, crops: np.array([left.pop(0) for _ in crops], np.float32)
+    )
+    given, _, lender = lent([0.48, 0.45, 0.41, 0.44, *[0.49] * (DRAWS - 4)])
+    assert isinstance(given, Surrogate)
+    assert lender.counts().redrawn == 3
+
+
+def test_a_draw_that_resembles_too_much_is_not_taken_for_its_hair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = [0.0, 2.0, *[0.0] * (DRAWS - 2)]
+    monkeypatch.setattr(
+        Subject, "misfits", lambda _, crops: np.array([left.pop(0) for _ in crops], np.float32)
+    )
+    given, _, lender = lent([0.6, 0.49, *[0.6] * (DRAWS - 2)])
+    assert isinstance(given, Surrogate)
+    assert lender.counts().redrawn == 1
 
 
 def test_subject_whom_all_draws_resemble_is_covered() -> None:
@@ -333,6 +369,7 @@ SITUATIONS = (
 )
 
 
+@likeness_decides
 @pytest.mark.parametrize("likeness", SITUATIONS)
 def test_live_no_frame_waits_for_more_than_one_step_and_the_choice_is_a_files(
     likeness: list[float],

@@ -1,0 +1,92 @@
+"""How well a surrogate's brows and beard go with the hair of the head that wears it.
+
+Hair, and the beard below a jaw, stay as they are: black brows under fair hair, and a moustache on
+a shaved man, look put on. How dark the places of brows and beards are beside cheeks tells both.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.face.alignment import EYES
+from engines.stylegan.drawing import brightness
+from engines.types import Landmarks
+
+__all__ = ["misfits", "shades", "suitability_costs"]
+
+_BROWS: Final = ((-0.75, -0.42, -0.22, -0.12), (0.22, -0.42, 0.75, -0.12))
+_CHEEKS: Final = ((-0.62, 0.4, -0.38, 0.62), (0.38, 0.4, 0.62, 0.62))
+"""Left, top, right and bottom from between the eyes."""
+_LIP: Final = ((-0.3, -0.3, 0.3, -0.14),)
+_CHIN: Final = ((-0.3, 0.16, 0.3, 0.38),)
+"""The same from between the corners of the mouth. In distances of the eyes, as all of them."""
+_DARK: Final = 0.3
+"""Quantile of the brightness that tells a place: brows fill less than half of theirs."""
+_WEIGHTS: Final = np.array([1.0, 1.0, 0.7], np.float32)
+"""Of brows, upper lip and chin; a chin has a shadow, too."""
+_FAINT: Final = 8.0
+"""Grey levels that are added, so that all faces in the dark are much alike."""
+
+_FOR_HAIR: Final = 0.5
+"""How much more alike, as a cosine, one surrogate may be than another for a misfit that is less by
+one. Larger: brows and beards that go with the head; surrogates more alike."""
+
+Float32 = NDArray[np.float32]
+Boxes = tuple[tuple[float, float, float, float], ...]
+
+
+def shades(crops: NDArray[np.uint8], landmarks: Landmarks) -> Float32:
+    """How dark brows, upper lip and chin are beside the cheeks, as logarithms: float32[N, 3].
+
+    Args:
+        crops: uint8[N, S, S, 3] BGR kveil crops.
+        landmarks: float32[5, 2] of a face in all of them, px.
+    """
+    middle = EYES.mean(axis=0) * crops.shape[1]
+    mouth = landmarks[3:].astype(np.float64).mean(axis=0)
+    grey = np.stack([brightness(one) for one in crops])
+    places = ((_BROWS, middle), (_LIP, mouth), (_CHIN, mouth))
+    cheeks = _level(grey, _CHEEKS, middle, 0.5)
+    levels = [_level(grey, boxes, origin, _DARK) for boxes, origin in places]
+    return np.stack([np.log(level / cheeks) for level in levels], axis=1).astype(np.float32)
+
+
+def misfits(worn: Float32, own: Float32) -> Float32:
+    """How much the shades float32[N, 3] of surrogates differ from the subject's own: float32[N].
+
+    >>> float(misfits(np.float32([[-0.5, 0.0, 0.0]]), np.float32([[-0.25, 0.0, 0.0]]))[0])
+    0.25
+    """
+    return np.asarray(np.abs(worn - own) @ _WEIGHTS, np.float32)
+
+
+def suitability_costs(likeness: Float32, unfit: Float32) -> Float32:
+    """What surrogates are chosen by that do not resemble too much, the least first: float32[N].
+
+    Args:
+        likeness: cosines with the subject, float32[N]; infinite where one could not be painted.
+        unfit: their misfits, float32[N], or infinite.
+
+    >>> suitability_costs(np.float32([0.25, 0.2]), np.float32([0.1, 0.4])).round(2).tolist()
+    [0.30000001192092896, 0.4000000059604645]
+    """
+    return np.asarray(likeness + _FOR_HAIR * np.where(np.isfinite(unfit), unfit, 0), np.float32)
+
+
+def _level(
+    grey: Float32, boxes: Boxes, origin: NDArray[np.float64], share: float
+) -> NDArray[np.float64]:
+    """The mean over boxes of a quantile of what lies in each, grey levels float64[N]."""
+    side = grey.shape[1]
+    apart = float(EYES[1, 0] - EYES[0, 0]) * side
+    found = []
+    for box in boxes:
+        place = np.tile(origin, 2) + np.array(box) * apart
+        left, top, right, bottom = np.clip(np.rint(place), 0, side).astype(int)
+        part = grey[:, top : max(bottom, top + 1), left : max(right, left + 1)]
+        if part.size:
+            found.append(np.quantile(part.reshape(len(grey), -1), share, axis=1))
+    return np.mean(found, axis=0) + _FAINT if found else np.ones(len(grey))
