@@ -1,10 +1,10 @@
 """Fit the attribute model of the bundled embedder.
 
 ``python -m training.attributes --data DIR --out engines/weights/embedder/attributes.npz`` reads
-labelled crops, embeds them as they are, mirrored, and twice as a detector that is off by a little
-and a camera that is out of focus show them, and fits gender presentation, skin tone and age band by
-a small network (`training.reader_fitting`). A held-out fifth tells the balanced accuracy on crops
-as they are and on the others. The manifest beside the file is brought up to date.
+labelled crops, embeds them as they are, mirrored, and twice as footage shows them: off by a little,
+out of focus, in warm or dim light, behind a hand. It fits gender presentation, skin tone and age
+band by a small network (`training.reader_fitting`). A held-out fifth tells the balanced accuracy on
+crops as they are and on the others. The manifest beside the file is brought up to date.
 """
 
 import csv
@@ -57,6 +57,13 @@ _ZOOM: Final = 0.05
 roll, and of the logarithm of size."""
 _SOFTEST_PX: Final = 48
 """Smallest side that a crop is reduced to, and enlarged again."""
+_TINT: Final = 0.18
+_GAMMA: Final = 0.3
+"""Standard deviations of the logarithms of each colour's gain, and of an exponent for all."""
+_HAND: Final = 0.35
+"""How often something of the colour of skin lies before a face, in its lower two thirds."""
+_HAND_SIDES: Final = (0.12, 0.3)
+"""Semi-axes of it, shares of the crop's side."""
 
 Float32 = npt.NDArray[np.float32]
 Words = npt.NDArray[np.str_]
@@ -199,20 +206,43 @@ def crops_of(data: Path, wanted: set[str]) -> Iterator[tuple[str, npt.NDArray[np
 
 
 def moved(crop: npt.NDArray[np.uint8], random: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """A crop as landmarks that are off by a little would cut it, and softer by chance.
+    """A crop as footage may show it: off by a little, softer, in other light, behind a hand.
 
     Args:
         crop: uint8[S, S, 3] BGR.
-        random: draws place, roll, size and softness.
+        random: draws all of it.
     """
     side = crop.shape[0]
     turn, zoom = random.normal(0, _TURN_DEG), np.exp(random.normal(0, _ZOOM))
     place = np.asarray(cv2.getRotationMatrix2D((side / 2, side / 2), turn, zoom), np.float64)
     place[:, 2] += random.normal(0, _SHIFT * side, 2)
     cut = cv2.warpAffine(crop, place, (side, side), borderMode=cv2.BORDER_REFLECT_101)
+    shown = _in_light(_behind_hand(np.asarray(cut, np.uint8), random), random)
     small = int(random.integers(_SOFTEST_PX, side + 1))
-    soft = cv2.resize(cut, (small, small), interpolation=cv2.INTER_AREA)
+    soft = cv2.resize(shown, (small, small), interpolation=cv2.INTER_AREA)
     return np.asarray(cv2.resize(soft, (side, side), interpolation=cv2.INTER_LINEAR), np.uint8)
+
+
+def _in_light(crop: npt.NDArray[np.uint8], random: np.random.Generator) -> npt.NDArray[np.uint8]:
+    gain, power = np.exp(random.normal(0, _TINT, 3)), np.exp(random.normal(0, _GAMMA))
+    levels = np.arange(256)[:, None] / 255
+    table = np.clip(255 * gain * levels**power, 0, 255).astype(np.uint8)
+    return np.asarray(cv2.LUT(crop, table[None]), np.uint8)
+
+
+def _behind_hand(crop: npt.NDArray[np.uint8], random: np.random.Generator) -> npt.NDArray[np.uint8]:
+    if random.random() > _HAND:
+        return crop
+    side = crop.shape[0]
+    x, y = random.uniform((0.2, 0.45), (0.8, 1.0)) * side
+    axes = (random.uniform(*_HAND_SIDES, 2) * side).astype(int)
+    skin = crop[side // 2 : side * 5 // 8, side // 4 : side * 3 // 4].mean(axis=(0, 1))
+    turned = (int(x), int(y)), tuple(axes.tolist()), random.uniform(0, 180)
+    mask = cv2.ellipse(np.zeros((side, side), np.uint8), *turned, 0, 360, 255, -1)
+    shade = skin * random.uniform(0.8, 1.25)
+    hidden = crop.copy()
+    hidden[mask > 0] = np.clip(shade + random.normal(0, 6, (int((mask > 0).sum()), 3)), 0, 255)
+    return hidden
 
 
 def _embedded(data: Path, embedder_folder: Path, count: int, seed: int) -> Labelled:

@@ -55,7 +55,7 @@ _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
 _CORNER: Final = np.array([0.50, 0.50, 0.62], np.float32)
 _CHEEK: Final = np.array([0.30, 0.29, 0.52], np.float32)
 """Colours, BGR, as a share of the skin's."""
-_WHITENESS: Final = (0.95, 1.18)
+_WHITENESS: Final = (0.85, 1.1)
 _WHITEST: Final = 236.0
 """How bright teeth are, a share of the skin's brightness, in a mouth that only opens and in a
 smile, as in footage of people who speak and who laugh; and how bright at most."""

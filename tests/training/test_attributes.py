@@ -59,5 +59,19 @@ def test_a_moved_crop_is_the_crop_nearly_and_never_the_same_twice() -> None:
     crop = np.repeat(np.tile(ramp[:, None], (1, 128))[..., None], 3, axis=2).astype(np.uint8)
     one, other = moved(crop, random), moved(crop, random)
     assert one.shape == crop.shape
-    assert 0 < np.abs(one.astype(int) - crop).mean() < 30
+    assert 0 < np.abs(one.astype(int) - crop).mean() < 80
     assert (one != other).any()
+
+
+def test_footage_shows_crops_in_other_light_and_some_behind_a_hand() -> None:
+    """The planted fault: a crop that is moved alone teaches nothing of hands and lamps."""
+    random = np.random.default_rng(0)
+    crop = np.full((128, 128, 3), (90, 120, 160), np.uint8)
+    crop[::8] = 0
+    shown = [moved(crop, random) for _ in range(40)]
+    hue = [one[:, :, 0].mean() / one[:, :, 2].mean() for one in shown]
+    assert np.std(hue) > 0.05
+    lines = [float(one.mean(axis=1).std(axis=0).mean()) for one in shown]
+    striped = [float(one[40:, 40:90].astype(float).std()) for one in shown]
+    assert min(striped) < 0.75 * float(np.median(striped)), "something hides the stripes"
+    assert len(lines) == 40
