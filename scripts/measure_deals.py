@@ -128,7 +128,8 @@ def visits(
             yield seen
             seen = []
         seen.append((frame, face, own))
-    yield seen
+    if seen:
+        yield seen
 
 
 def frames(clip: Path) -> Iterator[Frame]:

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.blending.beside_hair import with_hair_over
 from engines.blending.head_skin import COARSE, RIM, lit_skin_of, ruddy_parts, skin_of
 from engines.blending.occlusion import along_edges
 from engines.blending.patches import Patch, identity_mask_of
@@ -96,7 +97,10 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     pixels = np.asarray(cv2.resize(gain, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
     pixels *= patch.pixels
     np.clip(pixels, 0, 255, out=pixels)
-    return replace(patch, pixels=pixels, alpha=_behind_hair(patch, skin, head))
+    lit = replace(patch, pixels=pixels)
+    return replace(
+        patch, pixels=with_hair_over(lit, head, skin), alpha=_behind_hair(patch, skin, head)
+    )
 
 
 def _both_skin(painted: Float32, sure: Float32, alpha: Float32, must: Float32) -> Float32:
