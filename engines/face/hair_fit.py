@@ -1,13 +1,15 @@
-"""How well a surrogate's brows and beard go with the hair of the head that wears it.
+"""How well a surrogate goes with the head that wears it: its brows, its beard, its furrows.
 
-Hair, and the beard below a jaw, stay as they are: black brows under fair hair, and a moustache on
-a shaved man, look put on. How dark the places of brows and beards are beside cheeks tells both.
+Hair, neck and the beard below a jaw stay as they are: black brows under fair hair, a moustache on
+a shaved man, and a face that is modelled harder than its head look put on. How dark the places of
+brows and beards are beside cheeks tells the first two, how strong its details are the last.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,12 +25,20 @@ _CHEEKS: Final = ((-0.62, 0.4, -0.38, 0.62), (0.38, 0.4, 0.62, 0.62))
 _LIP: Final = ((-0.3, -0.3, 0.3, -0.14),)
 _CHIN: Final = ((-0.3, 0.16, 0.3, 0.38),)
 """The same from between the corners of the mouth. In distances of the eyes, as all of them."""
+_FACE: Final = ((-0.8, -0.25, 0.8, 1.1),)
+"""The part whose details count: from between the eyes, too, below the brows and above the chin."""
+_DETAILS: Final = (0.012, 0.05)
+"""Deviations of the blurs between which they lie, shares of the side: folds, shadows, marks."""
 _DARK: Final = 0.3
 """Quantile of the brightness that tells a place: brows fill less than half of theirs."""
-_WEIGHTS: Final = np.array([1.0, 1.0, 0.7], np.float32)
-"""Of brows, upper lip and chin; a chin has a shadow, too."""
+_STRONG: Final = 0.7
+"""Quantile of the strength that tells details: eyes and mouth are fewer than the rest."""
+_WEIGHTS: Final = np.array([1.0, 1.0, 0.7, 0.8], np.float32)
+"""Of brows, upper lip, chin, which has a shadow, too, and details."""
 _FAINT: Final = 8.0
-"""Grey levels that are added, so that all faces in the dark are much alike."""
+_FAINTLY: Final = 0.05
+"""Grey levels that are added, so that all faces in the dark are much alike, and how many of them
+to details."""
 
 _FOR_HAIR: Final = 0.5
 """How much more alike, as a cosine, one surrogate may be than another for a misfit that is less by
@@ -39,28 +49,39 @@ Boxes = tuple[tuple[float, float, float, float], ...]
 
 
 def shades(crops: NDArray[np.uint8], landmarks: Landmarks) -> Float32:
-    """How dark brows, upper lip and chin are beside the cheeks, as logarithms: float32[N, 3].
+    """How dark brows, upper lip and chin are beside cheeks, and how strong details are.
 
     Args:
         crops: uint8[N, S, S, 3] BGR kveil crops.
         landmarks: float32[5, 2] of a face in all of them, px.
+
+    Returns:
+        float32[N, 4] logarithms.
     """
-    middle = EYES.mean(axis=0) * crops.shape[1]
+    side = crops.shape[1]
+    middle = EYES.mean(axis=0) * side
     mouth = landmarks[3:].astype(np.float64).mean(axis=0)
     grey = np.stack([brightness(one) for one in crops])
+    fine = np.abs(np.stack([_details(one) for one in grey]))
     places = ((_BROWS, middle), (_LIP, mouth), (_CHIN, mouth))
-    cheeks = _level(grey, _CHEEKS, middle, 0.5)
-    levels = [_level(grey, boxes, origin, _DARK) for boxes, origin in places]
+    cheeks = _level(grey, _CHEEKS, middle, 0.5) + _FAINT
+    levels = [_level(grey, boxes, origin, _DARK) + _FAINT for boxes, origin in places]
+    levels.append(_level(fine, _FACE, middle, _STRONG) + _FAINTLY * _FAINT)
     return np.stack([np.log(level / cheeks) for level in levels], axis=1).astype(np.float32)
 
 
 def misfits(worn: Float32, own: Float32) -> Float32:
-    """How much the shades float32[N, 3] of surrogates differ from the subject's own: float32[N].
+    """How much the shades float32[N, 4] of surrogates differ from the subject's own: float32[N].
 
-    >>> float(misfits(np.float32([[-0.5, 0.0, 0.0]]), np.float32([[-0.25, 0.0, 0.0]]))[0])
-    0.25
+    Details that are fainter than the subject's do not count.
+
+    >>> worn = np.float32([[-0.5, 0, 0, -4], [-0.25, 0, 0, -2]])
+    >>> misfits(worn, np.float32([[-0.25, 0, 0, -3]])).round(2).tolist()
+    [0.25, 0.800000011920929]
     """
-    return np.asarray(np.abs(worn - own) @ _WEIGHTS, np.float32)
+    apart = np.abs(worn - own)
+    apart[:, 3] = np.maximum(worn - own, 0)[:, 3]
+    return np.asarray(apart @ _WEIGHTS, np.float32)
 
 
 def suitability_costs(likeness: Float32, unfit: Float32) -> Float32:
@@ -76,6 +97,12 @@ def suitability_costs(likeness: Float32, unfit: Float32) -> Float32:
     return np.asarray(likeness + _FOR_HAIR * np.where(np.isfinite(unfit), unfit, 0), np.float32)
 
 
+def _details(grey: Float32) -> Float32:
+    """What lies between two blurs of a picture float32[S, S]."""
+    small, large = (cv2.GaussianBlur(grey, (0, 0), share * len(grey)) for share in _DETAILS)
+    return np.asarray(small - large, np.float32)
+
+
 def _level(
     grey: Float32, boxes: Boxes, origin: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
@@ -89,4 +116,4 @@ def _level(
         part = grey[:, top : max(bottom, top + 1), left : max(right, left + 1)]
         if part.size:
             found.append(np.quantile(part.reshape(len(grey), -1), share, axis=1))
-    return np.mean(found, axis=0) + _FAINT if found else np.ones(len(grey))
+    return np.mean(found, axis=0) if found else np.zeros(len(grey))

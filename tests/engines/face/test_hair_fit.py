@@ -49,3 +49,10 @@ def test_a_face_whose_mouth_lies_outside_is_told_by_the_rest() -> None:
     outside[3:] += 3 * SIDE
     found = shades(face(60)[None], outside)
     assert np.isfinite(found).all()
+
+
+def test_a_face_modelled_harder_than_its_head_does_not_go_with_it_and_a_softer_one_does() -> None:
+    stripes = np.where(np.arange(SIDE) // 6 % 2, 1, -1)[:, None, None]
+    soft, hard = (np.clip(face(60) + stripes * depth, 0, 255).astype(np.uint8) for depth in (3, 25))
+    shallow, deep = told(soft, hard)
+    assert misfits(deep[None], shallow)[0] > misfits(shallow[None], deep)[0] + 0.5
