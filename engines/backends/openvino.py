@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engines.backends.answers import checked, faults_told
 from engines.backends.backend import Precision, Tensors, TensorSpec
+from engines.backends.mapped_files import page_out
 from engines.backends.networks import port_names, stripped
 from engines.cache_folder import cache_folder
 from engines.errors import BackendMissing, EngineFault, ModelRejected, import_failure
@@ -35,6 +36,8 @@ threads at once, the second would set back what the first had set."""
 _LARGE_ROW: Final = 1 << 16
 """Numbers in a row of an output from which on rows are run one by one. Larger: a little less time
 for each of several pictures that are painted at once, and the memory of the largest batch kept."""
+_MOST_ROWS: Final = 4
+"""Rows of other networks that are run at once, for the same reason: more take no less time each."""
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
 
@@ -136,7 +139,7 @@ class OpenVino:
         except Exception as fault:  # OpenVINO raises RuntimeError and its own kinds
             message = "OpenVINO cannot read this network; export it with a common ONNX opset"
             raise ModelRejected(message) from fault
-        return OpenVinoSession(compiled, port_names(content), used, self._requests)
+        return OpenVinoSession(compiled, port_names(content), used, self._requests, self._cache)
 
     def _settings(self, precision: Precision) -> dict[str, str | int | bool]:
         settings: dict[str, str | int | bool] = {
@@ -155,7 +158,16 @@ class OpenVino:
 
 
 class OpenVinoSession:
-    """One compiled network with a few requests that threads take in turn."""
+    """One compiled network with a few requests that threads take in turn.
+
+    Args:
+        compiled: the network.
+        names: of its inputs and of its outputs, as in the file.
+        precision: its arithmetic.
+        requests: runs that may be prepared at once.
+        cache: folder of compiled networks. OpenVINO maps them, and by the end of the first run has
+            a copy of the weights in the order in which the processor wants them.
+    """
 
     def __init__(
         self,
@@ -163,11 +175,14 @@ class OpenVinoSession:
         names: tuple[Sequence[str], Sequence[str]],
         precision: Precision,
         requests: int,
+        cache: Path,
     ) -> None:
         self.precision = precision
         self.inputs = tuple(map(_spec, compiled.inputs, names[0]))
         self.outputs = tuple(map(_spec, compiled.outputs, names[1]))
-        self._runs_rows_apart = any(map(_has_large_rows, self.outputs))
+        self._most_rows = _most_rows(self.inputs, self.outputs)
+        self._cache = cache
+        self._has_run = False
         self._is_closed = False
         self._free: LifoQueue[openvino.InferRequest | None] = LifoQueue()
         for _ in range(requests):
@@ -184,33 +199,35 @@ class OpenVinoSession:
                 # A request keeps its last inputs: a missing one would be a stale face.
                 raise EngineFault("a run needs every input of the network, by name")
             with faults_told("OpenVINO"):
-                if self._runs_rows_apart:
-                    return self._run_rows(request, tensors)
-                return self._run_once(request, tensors)
+                return self._run_rows(request, tensors)
         finally:
             self._free.put(None if self._is_closed else request)
+
+    def _run_rows(
+        self, request: openvino.InferRequest, tensors: Tensors
+    ) -> dict[str, NDArray[np.float32]]:
+        """Runs a few rows at once: OpenVINO keeps the memory of the largest batch for good."""
+        step = self._most_rows
+        rows = {len(one) for one in tensors.values()} if step else set()
+        if len(rows) != 1 or max(rows) <= step:
+            return self._run_once(request, tensors)
+        parts = [
+            self._run_once(request, {name: one[row : row + step] for name, one in tensors.items()})
+            for row in range(0, max(rows), step)
+        ]
+        return {
+            spec.name: np.concatenate([part[spec.name] for part in parts]) for spec in self.outputs
+        }
 
     def _run_once(
         self, request: openvino.InferRequest, tensors: Tensors
     ) -> dict[str, NDArray[np.float32]]:
         contiguous = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
         answer = request.infer(contiguous, share_inputs=True, share_outputs=True)
+        if not self._has_run:
+            self._has_run = True
+            page_out(self._cache)
         return checked({spec.name: answer[i] for i, spec in enumerate(self.outputs)})
-
-    def _run_rows(
-        self, request: openvino.InferRequest, tensors: Tensors
-    ) -> dict[str, NDArray[np.float32]]:
-        """Runs rows one by one: OpenVINO keeps the memory of the largest batch for good."""
-        rows = max(map(len, tensors.values()))
-        parts = [
-            self._run_once(request, {name: one[row : row + 1] for name, one in tensors.items()})
-            for row in range(rows)
-        ]
-        if rows == 1:
-            return parts[0]
-        return {
-            spec.name: np.concatenate([part[spec.name] for part in parts]) for spec in self.outputs
-        }
 
     def close(self) -> None:
         """Frees the requests that no thread is using, and refuses further runs."""
@@ -249,15 +266,16 @@ def _prune(folder: Path) -> None:
             blob.unlink(missing_ok=True)
 
 
-def _has_large_rows(output: TensorSpec) -> bool:
-    """Whether an output of any number of rows has pictures for rows.
+def _most_rows(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:
+    """Rows that a network is to be run on at once; 0 where it takes no rows of any number.
 
-    >>> _has_large_rows(TensorSpec("texture", (None, 3, 256, 256), np.dtype(np.float32)))
-    True
+    >>> _most_rows([], [TensorSpec("texture", (None, 3, 256, 256), np.dtype(np.float32))])
+    1
     """
-    if not output.shape or output.shape[0] is not None:
-        return False
-    return math.prod(size or 1 for size in output.shape[1:]) >= _LARGE_ROW
+    if any(spec.shape[:1] != (None,) for spec in (*inputs, *outputs)):
+        return 0
+    is_large = any(math.prod(size or 1 for size in one.shape[1:]) >= _LARGE_ROW for one in outputs)
+    return 1 if is_large else _MOST_ROWS
 
 
 def _spec(port: openvino.ConstOutput, name: str) -> TensorSpec:

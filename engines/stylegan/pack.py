@@ -224,7 +224,9 @@ def _painting(backend: Backend, pack: Pack, precision: Precision) -> Painting:
 
 
 def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float32]:
-    """Latents float32[<= count, L, 512] of the pack's first donors, or of all.
+    """Latents float32[<= count, L, 512] of the pack's first donors, or of all; not to be written.
+
+    Where all layers of a donor are the same, they are views of one.
 
     Raises:
         ModelMissing: the pack has none.
@@ -233,9 +235,7 @@ def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float3
     with np.load(pack.path(DONORS), allow_pickle=False) as file:
         latents = np.asarray(file["latents"][:count], np.float32)
         layers = len(file["mean"])
-    if latents.shape[1] == layers:
-        return latents
-    return np.repeat(latents, layers, axis=1)
+    return np.broadcast_to(latents, (len(latents), layers, latents.shape[2]))
 
 
 def load_role(backend: Backend, pack: Pack, role: str, precision: Precision = "fp32") -> Session:

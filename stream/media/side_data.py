@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 import av
-from av.sidedata.sidedata import SideData
+from av.sidedata.sidedata import SideData, SideDataContainer
 
 __all__ = ["integers_beside", "lost_beside"]
 
@@ -42,15 +42,24 @@ def lost_beside(image: av.VideoFrame) -> set[str]:
     """Names of what a decoded frame carries beside its pixels and no output will."""
     return {
         _NAMES.get(data.type.name, data.type.name.lower().replace("_", " "))
-        for data in image.side_data
+        for data in _beside(image)
         if isinstance(data, SideData) and data.type.name not in _KEPT
     }
 
 
 def integers_beside(image: av.VideoFrame, kind: str) -> list[int]:
     """The 32-bit numbers that a decoded frame carries under a name of the library's; or none."""
-    data: object = image.side_data.get(kind)
+    data: object = _beside(image).get(kind)
     if not isinstance(data, SideData):
         return []
     content = bytes(data)
     return memoryview(content[: len(content) // 4 * 4]).cast("i").tolist()
+
+
+def _beside(image: av.VideoFrame) -> SideDataContainer:
+    """What lies beside a frame, without the frame's knowledge.
+
+    A frame that is asked for it keeps the container, and the container keeps the frame: the pixels
+    of such a pair stay in memory until the collector of cycles finds them, dozens of frames later.
+    """
+    return SideDataContainer(image)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -33,9 +34,9 @@ class Compiled:
 
 
 @pytest.mark.parametrize("requests", [1, 3])
-def test_session_closed_during_a_run_refuses_the_next(requests: int) -> None:
+def test_session_closed_during_a_run_refuses_the_next(requests: int, tmp_path: Path) -> None:
     compiled = Compiled()
-    session = OpenVinoSession(cast(Any, compiled), ([], []), "fp32", requests)
+    session = OpenVinoSession(cast(Any, compiled), ([], []), "fp32", requests, tmp_path)
     worker = threading.Thread(target=session.run, args=({},))
     worker.start()
     compiled.has_begun.wait()
