@@ -82,15 +82,20 @@ def is_covered(
     return trajectory.best_score >= settings.early_score or trajectory.hits >= _EARLY_FINDS
 
 
-def is_face(face: Face) -> bool:
-    """Whether one detection alone is evidence of a face.
+def is_face(face: Face, finds: int = 1) -> bool:
+    """Whether some detections, in as many frames, are evidence of a face.
+
+    Args:
+        face: the best of them.
+        finds: how many there are.
 
     >>> import numpy as np
-    >>> is_face(Face(np.array([0, 0, 40, 40], np.float32), np.ones((5, 2), np.float32), 0.45))
-    False
+    >>> weak = Face(np.array([0, 0, 40, 40], np.float32), np.ones((5, 2), np.float32), 0.45)
+    >>> is_face(weak), is_face(weak, 2)
+    (False, True)
     """
     is_small = size_px(pose_from_face(face)) < _SMALL_PX
-    return _is_proved(1, face.score, _SMALL_PROOFS if is_small else _PROOFS)
+    return _is_proved(finds, face.score, _SMALL_PROOFS if is_small else _PROOFS)
 
 
 def _was_small_face(trajectory: Trajectory) -> bool:

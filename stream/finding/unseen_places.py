@@ -6,13 +6,15 @@ that; where it finds none in the place, nothing is to be covered; where it is in
 taken, the cover stays, but for what was never clearly found, or was not for a while. A large face
 at the picture's rim is none to any detector once half of it is outside, and a profile at a glance
 to everybody: there the cover stays whatever is found, a part of it inside. A face that is found
-beyond doubt beside the place, under no other cover, gets this one.
+beside the place beyond doubt, or half-surely but again and again, under no other cover, gets this
+one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from engines.detectors.detector import overlaps_of, shares_inside
 from engines.types import Box, Face, Track, TrackState
-from tracker.evidence import is_face
+from stream.finding.repeated_finds import RepeatedFinds
 
 __all__ = ["Looks", "UnseenPlaces"]
 
@@ -65,6 +67,7 @@ class UnseenPlaces:
         self._clear_score = clear_score
         self._left: set[int] = set()
         self._unseen_s: dict[int, float] = {}
+        self._repeated = RepeatedFinds(clear_score)
 
     def settled(
         self, tracks: Sequence[Track], look: Looks, time_s: float, size: tuple[int, int]
@@ -95,8 +98,9 @@ class UnseenPlaces:
             for one, faces in zip(unseen, own, strict=True)
         }
         covers = seen + [one.face.box_px for one in after.values() if one]
+        sure = {id(face) for face in self._repeated.faces([*chain(*own)], time_s)}
         for one, faces in zip(unseen, own, strict=True):
-            bare = [face for face in faces if is_face(face) and not _is_covered(face, covers)]
+            bare = [face for face in faces if id(face) in sure and not _is_covered(face, covers)]
             if bare:
                 after[one.id] = _around(one, bare, after[one.id])
                 covers += [face.box_px for face in bare]

@@ -149,6 +149,26 @@ def test_no_cover_lies_where_a_face_is_hardly_seen_beside_the_place(score: float
     assert after([track(1, TrackState.EXTENDED)], [(face(66, score=score),)]) == ()
 
 
+def test_a_head_found_half_surely_beside_the_place_again_and_again_is_covered() -> None:
+    """The planted fault: a profile in focus turned away in front of somebody who was looked for;
+    it was found in every look, never beyond doubt, and was bare."""
+    gone, places = track(1, TrackState.EXTENDED), UnseenPlaces(CLEAR)
+    beside = face(66, score=0.37)
+    shown = [after([gone], [(beside,)], places, time_s=index / 25) for index in range(4)]
+    assert [bool(one) for one in shown] == [False, False, True, True]
+    assert shown[-1][0].face.box_px.tolist() == beside.box_px.tolist()
+    assert shown[-1][0].state is TrackState.EXTENDED
+
+
+def test_finds_under_another_cover_are_evidence_for_when_it_ends() -> None:
+    gone, own = track(1, TrackState.EXTENDED), track(2, TrackState.EXTENDED, 66)
+    places, beside = UnseenPlaces(CLEAR), face(66, score=0.37)
+    for index in range(3):
+        after([gone, own], [(beside,), (beside,)], places, time_s=index / 25)
+    (one,) = after([gone], [(beside,)], places, time_s=0.12)
+    assert one.face.box_px.tolist() == beside.box_px.tolist()
+
+
 def test_a_place_that_grew_shrinks_to_what_may_be_faces_in_it() -> None:
     grown = replace(track(1, TrackState.EXTENDED), face=face(0, width=120))
     (one,) = after([grown], [(face(50), face(70, score=0.1))])
