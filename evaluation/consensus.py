@@ -142,7 +142,8 @@ def bridged(frames: Sequence[Consensus]) -> list[Consensus]:
 def _seen_again(box: Box, later: Sequence[Sequence[Box]]) -> tuple[int, Box]:
     """After how many frames a face is seen again at its place, and where; 0 where it is not."""
     for step, boxes in enumerate(later, 1):
-        shared = overlaps_of(box[None].astype(np.float64), np.array(boxes).reshape(-1, 4))[0]
+        others = np.array(boxes, np.float64).reshape(-1, 4)
+        shared = overlaps_of(box[None].astype(np.float64), others)[0]
         if shared.max(initial=0.0) >= _SAME_FACE:
             return step, boxes[int(shared.argmax())]
     return 0, box
