@@ -2,13 +2,14 @@
 
 What both find is a face, and so is what one of them finds where both find a face just before or
 just after. What else one of them finds is disputed: it counts neither for nor against anybody,
-and is shown to whoever reads the figures.
+and is shown to whoever reads the figures. Nor does a place count where a face was known just
+before and is again just after: it is there, hardly seen, or somebody is before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from engines.pictures import BgrImage, picture_from_bgr
 from engines.types import Box, Face
 from evaluation.finders import without_cut_copies
 
-__all__ = ["Consensus", "ScaledFinder", "consensus", "steadied"]
+__all__ = ["Consensus", "ScaledFinder", "bridged", "consensus", "steadied"]
 
 _SAME_FACE: Final = 0.35
 """Intersection over union from which two finds are one face."""
@@ -39,11 +40,19 @@ class Consensus:
         faces: those that both detectors found.
         disputed: those that one found with a good score and the other did not.
         by_eye: boxes of those that a person took for faces, which detectors do not agree on.
+        between: boxes where a face was known just before and is again just after.
     """
 
     faces: tuple[Face, ...]
     disputed: tuple[Face, ...]
     by_eye: tuple[Box, ...] = ()
+    between: tuple[Box, ...] = ()
+
+    @property
+    def boxes(self) -> list[Box]:
+        """Where faces are, or may be."""
+        found = (face.box_px for face in self.faces + self.disputed)
+        return [*found, *self.by_eye, *self.between]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,39 @@ def steadied(frames: Sequence[Consensus]) -> list[Consensus]:
         faces = frame.faces + tuple(face for face, known in pairs if known)
         settled.append(Consensus(faces, tuple(face for face, known in pairs if not known)))
     return settled
+
+
+def bridged(frames: Sequence[Consensus]) -> list[Consensus]:
+    """Fills in the places between two sights of a face that lie close together.
+
+    Args:
+        frames: of one clip, in order.
+
+    >>> box = np.array([0, 0, 40, 40], np.float32)
+    >>> seen, unseen = Consensus((), (), (box,)), Consensus((), ())
+    >>> [len(one.between) for one in bridged([unseen, seen, unseen, seen, unseen])]
+    [0, 0, 1, 0, 0]
+    """
+    between: list[list[Box]] = [[] for _ in frames]
+    known = [frame.boxes for frame in frames]
+    for first, boxes in enumerate(known):
+        for box in boxes:
+            steps, end = _seen_again(box, known[first + 1 : first + 1 + _STEADY_FRAMES])
+            for step in range(1, steps):
+                between[first + step].append(box + np.float32(step / steps) * (end - box))
+    return [
+        replace(frame, between=tuple(some)) for frame, some in zip(frames, between, strict=True)
+    ]
+
+
+def _seen_again(box: Box, later: Sequence[Sequence[Box]]) -> tuple[int, Box]:
+    """After how many frames a face is seen again at its place, and where; 0 where it is not."""
+    for step, boxes in enumerate(later, 1):
+        others = np.array(boxes, np.float64).reshape(-1, 4)
+        shared = overlaps_of(box[None].astype(np.float64), others)[0]
+        if shared.max(initial=0.0) >= _SAME_FACE:
+            return step, boxes[int(shared.argmax())]
+    return 0, box
 
 
 def _marked(faces: Sequence[Face], others: Sequence[Face]) -> list[tuple[Face, bool]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engines.detectors.detector import overlaps_of
 from engines.types import Box
 
-__all__ = ["FalseKind", "FalseTracks", "resized"]
+__all__ = ["FalseKind", "FalseTracks", "joined", "resized"]
 
 FalseKind = Literal["beside", "before or after", "nothing"]
 """Where a false track lies: beside a face, where one was or will be within a second, elsewhere."""
@@ -31,6 +31,9 @@ _REMEMBERED_LOOKS: Final = 1.5
 """The same in times between two looks at the clip, of which the longer counts."""
 _BESIDE: Final = 2.0
 """Size of what is beside a face, over that of its box."""
+_REACH: Final = 1.5
+"""Size of what a changed place reaches to, over that of its box: where two reach each other, they
+are parts of one cover, which changes nothing where it is as plain as what it lies on."""
 _SOON_S: Final = 1.0
 """Time before and after a false track in which a face at its place belongs to it."""
 
@@ -108,6 +111,31 @@ class FalseTracks:
         track.spot, track.last_s = spot, time_s
         track.looks += 1
         track.beside += _is_at(spot, faces, _BESIDE)
+
+
+def joined(spots: Iterable[Spot]) -> list[Spot]:
+    """The changed places of a frame, with those that are parts of one cover as one.
+
+    >>> upper, lower, far = ([0, 0, 30, 20], [0, 26, 30, 50], [90, 0, 120, 30])
+    >>> [one.tolist() for one in joined(np.array([upper, lower, far], np.float64))]
+    [[0.0, 0.0, 30.0, 50.0], [90.0, 0.0, 120.0, 30.0]]
+    """
+    whole: list[Spot] = []
+    for spot in spots:
+        one, parted = spot, whole
+        while parted:
+            parted = [other for other in whole if _reach_each_other(one, other)]
+            whole = [other for other in whole if not any(other is part for part in parted)]
+            corners = np.array([one, *parted])
+            one = np.concatenate([corners[:, :2].min(axis=0), corners[:, 2:].max(axis=0)])
+        whole.append(one)
+    return whole
+
+
+def _reach_each_other(one: Spot, other: Spot) -> bool:
+    boxes = [resized(spot, _REACH) for spot in (one, other)]
+    first, last = np.maximum(boxes[0][:2], boxes[1][:2]), np.minimum(boxes[0][2:], boxes[1][2:])
+    return bool((first < last).all())
 
 
 def resized(box: NDArray[np.float64], factor: float) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from engines.pictures import BgrImage
 from engines.types import Box, Face
 from evaluation.bare import is_bare
 from evaluation.consensus import Consensus
-from evaluation.false_tracks import FalseKind, FalseTracks, resized
+from evaluation.false_tracks import FalseKind, FalseTracks, joined, resized
 from evaluation.under_cover import is_under_cover
 
 __all__ = ["Fate", "Touch", "TouchMeter", "changed_pixels"]
@@ -126,7 +126,7 @@ class TouchMeter:
             time_s: its time.
         """
         changed = changed_pixels(original, anonymized)
-        faces = [*(face.box_px for face in true.faces + true.disputed), *true.by_eye]
+        faces = true.boxes
         near = _near(faces, changed.shape)
         self.touch.pixels += changed.size
         self.touch.needless += int((changed & ~near).sum())
@@ -134,7 +134,7 @@ class TouchMeter:
         self.touch.disputed += len(true.disputed)
         spots = _spots(changed, near)
         own = [spot for spot in spots if not any(_is_speck(spot, face) for face in faces)]
-        self._false.add(own, faces, time_s)
+        self._false.add(joined(own), faces, time_s)
         self.touch.false_kinds = self._false.kinds()
         for face in true.faces:
             self._judge(face, original, anonymized, found_again)

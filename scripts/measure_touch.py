@@ -6,7 +6,8 @@
 CLIPS holds original clips. WORK gets the anonymized ones and what two detectors that the product
 does not use found in the originals; whatever is there is not made again. True faces are those
 on which both agree. Finds of one alone are kept as pictures in WORK, for somebody to look at,
-and count neither way; nor do the faces of `docs/settled_faces.toml`, at which somebody has looked.
+and count neither way; nor do the faces of `docs/settled_faces.toml`, at which somebody has looked,
+nor a place where a face of any kind was known just before and is just after.
 A second table says where false tracks lie and why faces change between surrogate and cover.
 """
 
@@ -30,7 +31,7 @@ from engines.detectors.yunet import YuNet
 from engines.pictures import BgrImage
 from engines.types import Face
 from evaluation.clips import decoded, paired
-from evaluation.consensus import Consensus, ScaledFinder, consensus, steadied
+from evaluation.consensus import Consensus, ScaledFinder, bridged, consensus, steadied
 from evaluation.exposure import FaceFinder
 from evaluation.false_tracks import FalseKind
 from evaluation.finding_cache import CachedFinder
@@ -142,14 +143,12 @@ def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namesp
         CachedFinder(finder, chosen.work / f"{clip.name}.{number}.found.json")
         for number, finder in enumerate(scaled)
     )
-    judges = Judges((first, second), [])
-    true = judges.true_faces(clip, chosen.every)
-    meter, settled = TouchMeter(), read_settled_faces(SETTLED)
+    judges, meter = Judges((first, second), []), TouchMeter()
+    true = with_settled(judges.true_faces(clip, chosen.every), clip.name, chosen.every)
     for pair in paired(clip, target):
         if pair.index % chosen.every == 0:
             again = judges.found_again(pair.anonymized)
-            by_eye = tuple(boxes_at(settled, clip.name, pair.index))
-            faces = replace(true[pair.index // chosen.every], by_eye=by_eye)
+            faces = true[pair.index // chosen.every]
             time_s = pair.time_s if pair.time_s is not None else pair.index / 25
             meter.add(pair.original, pair.anonymized, faces, again, time_s)
     for cached in (first, second):
@@ -157,6 +156,17 @@ def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namesp
     if judges.crops:
         cv2.imwrite(str(chosen.work / f"{clip.name}.disputed.png"), np.hstack(judges.crops))
     return meter.touch
+
+
+def with_settled(frames: Sequence[Consensus], name: str, every: int) -> list[Consensus]:
+    """The faces of looks at a clip, with those that were settled by eye and what lies between."""
+    settled = read_settled_faces(SETTLED)
+    return bridged(
+        [
+            replace(frame, by_eye=tuple(boxes_at(settled, name, look * every)))
+            for look, frame in enumerate(frames)
+        ]
+    )
 
 
 def run_of(clip: Path, chosen: argparse.Namespace) -> Path:

@@ -7,12 +7,13 @@ taken, the cover stays, but for what was never clearly found, or was not for a w
 at the picture's rim is none to any detector once half of it is outside, and a profile at a glance
 to everybody: there the cover stays whatever is found, a part of it inside. A face that is found
 beside the place beyond doubt, or half-surely but again and again, under no other cover, gets this
-one.
+one. Between two finds a place is looked at only where it shows neither, see
+`stream.finding.weak_gaps`, and stays covered wherever anything is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
@@ -70,7 +71,12 @@ class UnseenPlaces:
         self._repeated = RepeatedFinds(clear_score)
 
     def settled(
-        self, tracks: Sequence[Track], look: Looks, time_s: float, size: tuple[int, int]
+        self,
+        tracks: Sequence[Track],
+        look: Looks,
+        time_s: float,
+        size: tuple[int, int],
+        doubted: Set[int] = frozenset(),
     ) -> tuple[Track, ...]:
         """The tracks of a frame after a closer look at those that no search found.
 
@@ -79,11 +85,12 @@ class UnseenPlaces:
             look: takes the closer look.
             time_s: time of the frame.
             size: height and width of the picture, px.
+            doubted: ids of tracks between two finds at whose places nobody may be.
 
         Returns:
             The tracks in their order, without those whose face is certainly not there.
         """
-        unseen = [one for one in tracks if one.state in _UNSEEN]
+        unseen = [one for one in tracks if one.state in _UNSEEN or one.id in doubted]
         gone = [
             one.id for one in unseen if one.age_frames >= 0 and one.state is TrackState.EXTENDED
         ]
@@ -91,7 +98,8 @@ class UnseenPlaces:
         found = look([one.face.box_px for one in unseen]) if unseen else None
         if found is None:
             return tuple(tracks)
-        seen = [one.face.box_px for one in tracks if one.state not in _UNSEEN]
+        looked_at = {one.id for one in unseen}
+        seen = [one.face.box_px for one in tracks if one.id not in looked_at]
         own = [_own(one.face.box_px, faces, seen) for one, faces in zip(unseen, found, strict=True)]
         after = {
             one.id: self._after(one, faces, time_s) or _at_rim(one, size)
@@ -104,13 +112,19 @@ class UnseenPlaces:
             if bare:
                 after[one.id] = _around(one, bare, after[one.id])
                 covers += [face.box_px for face in bare]
-        self._left = {one.id for one in unseen if one.age_frames >= 0 and after[one.id] is None}
+        self._left = {
+            one.id
+            for one in unseen
+            if one.age_frames >= 0 and one.state in _UNSEEN and after[one.id] is None
+        }
         kept = (after.get(one.id, one) for one in tracks)
         return tuple(one for one in kept if one is not None)
 
     def _after(self, track: Track, faces: Sequence[Face], time_s: float) -> Track | None:
         """The track with what was found at its place; None where nothing was."""
         there = [face for face in faces if _share_in(track.face.box_px, face) >= _THERE]
+        if track.state not in _UNSEEN:
+            return track if there else None
         best = max((face.score for face in there), default=0.0)
         if best >= self._clear_score:
             return _found(track, there)

@@ -24,6 +24,7 @@ from stream.finding.finding import FaceFinder
 from stream.finding.frame_search import FrameSearch, Searched, SearchInTurn
 from stream.finding.span_search import SpanSearch
 from stream.finding.unseen_places import UnseenPlaces
+from stream.finding.weak_gaps import WeakGaps
 from stream.pipeline.replacement import AheadReplacer, FaceReplacer, Replacement
 from stream.pipeline.stage_clock import StageClock
 from stream.pipeline.tally import Tally
@@ -82,6 +83,7 @@ class Anonymizer:
     ) -> None:
         self._finder = finder
         self._unseen = UnseenPlaces(tracker.settings.low_score)
+        self._gaps = WeakGaps()
         self._search = _search(finder, schedule, tracker)
         self._tracker = tracker
         self._replacer = replacer
@@ -173,7 +175,9 @@ class Anonymizer:
             return found
         look = partial(self._finder.look_closer, frame)
         size = (frame.picture.height, frame.picture.width)
-        return replace(found, tracks=self._unseen.settled(found.tracks, look, frame.time_s, size))
+        doubted = self._gaps.doubted(frame, found.tracks, self._faces_ahead)
+        tracks = self._unseen.settled(found.tracks, look, frame.time_s, size, doubted)
+        return replace(found, tracks=tracks)
 
     @property
     def _ahead(self) -> int:

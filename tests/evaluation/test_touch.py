@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.types import Face
-from evaluation.consensus import Consensus, consensus, steadied
+from evaluation.consensus import Consensus, bridged, consensus, steadied
 from evaluation.settled_faces import boxes_at, read_settled_faces
 from evaluation.touch import Touch, TouchMeter
 
@@ -186,3 +186,37 @@ def test_a_settled_face_with_more_frames_than_boxes_is_refused(tmp_path: Path) -
 
 def test_settled_faces_of_the_shared_clips_are_read() -> None:
     assert read_settled_faces(Path(__file__).parents[2] / "docs" / "settled_faces.toml")
+
+
+def test_a_cover_in_pieces_is_one_track() -> None:
+    """The planted fault: a cover on a dark coat counted once for each of its lighter ends."""
+    upper, lower = face(200, 40, 20), face(200, 66, 20)
+    assert measured(painted(HERE, upper, lower)).false_tracks == 1
+    assert measured(painted(HERE, upper, face(200, 140, 20))).false_tracks == 2
+
+
+def test_between_two_sights_of_a_face_nothing_counts() -> None:
+    """The planted fault: labels flickered on a blurred face, and its one cover was three tracks."""
+    seen, unseen = Consensus((), (THERE,)), Consensus((), ())
+    looks = bridged([seen, unseen, unseen, seen, unseen])
+    meter = TouchMeter()
+    for index, look in enumerate(looks):
+        meter.add(grey(), painted(THERE) if index < 4 else grey(), look, (), 0.2 * index)
+    assert meter.touch.needless == meter.touch.false_tracks == meter.touch.faces == 0
+
+
+@pytest.mark.parametrize("sights", [(0, 6), (0,), (3,)], ids=["long ago", "before", "after"])
+def test_before_and_after_its_sights_a_face_is_not_there(sights: tuple[int, ...]) -> None:
+    looks = [Consensus((THERE,) if at in sights else (), ()) for at in range(7)]
+    assert not any(one.between for one in bridged(looks))
+
+
+def test_a_face_seen_elsewhere_later_is_another() -> None:
+    looks = [Consensus((HERE,), ()), Consensus((), ()), Consensus((THERE,), ())]
+    assert not any(one.between for one in bridged(looks))
+
+
+def test_a_face_that_moves_on_is_between_on_its_way() -> None:
+    looks = [Consensus((face(40),), ()), Consensus((), ()), Consensus((face(60),), ())]
+    ((between,),) = [one.between for one in bridged(looks) if one.between]
+    assert between.tolist() == [50, 60, 110, 120]

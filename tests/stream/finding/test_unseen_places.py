@@ -231,6 +231,44 @@ def test_faces_that_were_found_are_not_looked_at() -> None:
     assert after(tracks, []) == tracks
 
 
+DOUBTED = track(1, TrackState.FILLED, is_confirmed=False)
+
+
+def between(found: Sequence[Face] | None, others: Sequence[Track] = ()) -> tuple[Track, ...]:
+    """What is left of the tracks where a place between two finds is doubted."""
+
+    def look(boxes: Sequence[Box]) -> list[tuple[Face, ...]] | None:
+        assert len(boxes) == 1
+        return None if found is None else [tuple(found)]
+
+    return UnseenPlaces(CLEAR).settled((DOUBTED, *others), look, 0.0, SIZE, frozenset({1}))
+
+
+def test_a_doubted_place_keeps_its_cover_wherever_anything_is_found() -> None:
+    """The planted fault: a blurred face that looked otherwise for a moment was bare."""
+    for score in (0.08, 0.16, 0.9):
+        assert between([face(score=score)]) == (DOUBTED,)
+    assert between(None) == (DOUBTED,)
+    assert between([]) == ()
+
+
+def test_a_clear_face_beside_a_doubted_place_gets_its_cover() -> None:
+    beside = face(66)
+    (one,) = between([beside])
+    assert one.face.box_px.tolist() == beside.box_px.tolist()
+
+
+def test_another_tracks_face_keeps_no_doubted_cover() -> None:
+    other = track(2, TrackState.DETECTED, 42)
+    assert between([face(42)], [other]) == (other,)
+
+
+def test_a_doubted_place_that_was_empty_says_nothing_of_what_comes_after() -> None:
+    places, gone = UnseenPlaces(CLEAR), track(1, TrackState.EXTENDED)
+    assert places.settled((DOUBTED,), lambda boxes: [()], 0.0, SIZE, frozenset({1})) == ()
+    assert after([gone], [(face(score=0.1),)], places, time_s=0.04)
+
+
 class Raising:
     def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
         raise EngineFault("planted: the network returned NaN")

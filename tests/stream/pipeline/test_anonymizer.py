@@ -53,10 +53,10 @@ class ScriptedDetector:
         return answer()
 
 
-def frames(count: int, damaged: Sequence[int] = ()) -> Iterator[Frame]:
+def frames(count: int, damaged: Sequence[int] = (), step: int = 1) -> Iterator[Frame]:
     scene = np.random.default_rng(5).integers(60, 200, (HEIGHT, WIDTH)).astype(np.uint8)
     for index in range(count):
-        luma = np.roll(scene, index, axis=1)
+        luma = np.roll(scene, step * index, axis=1)
         chroma = tuple(np.full((HEIGHT // 2, WIDTH // 2), 128, np.uint8) for _ in range(2))
         picture = Picture((luma, *chroma), "yuv420")
         yield Frame(picture, index, Fraction(1, 25), index, "test", index in damaged)
@@ -343,3 +343,26 @@ def test_what_is_covered_beside_detections_is_looked_at_closely(
     is_covered = [bool(one.outcomes) for one in made]
     assert is_covered[3:5] == [True, True]
     assert sum(is_covered) == covered
+
+
+@pytest.mark.parametrize(
+    ("score", "closer", "bare"),
+    [
+        (0.35, ScriptedDetector(nothing), [4]),
+        (0.35, ScriptedDetector(raising), []),
+        (0.35, None, []),
+        (0.9, ScriptedDetector(nothing), []),
+    ],
+    ids=["finds nobody", "raising", "none", "clearly found before"],
+)
+def test_between_weak_finds_a_place_that_shows_neither_is_looked_at_closely(
+    score: float, closer: ScriptedDetector | None, bare: list[int]
+) -> None:
+    """The picture moves on, so that the place shows something else a few frames later."""
+
+    def weak() -> tuple[Face, ...]:
+        return (face(score),)
+
+    detector = ScriptedDetector(weak, weak, weak, nothing, nothing, nothing, weak)
+    made = run(anonymizer(detector, closer=closer), frames(12, step=9))
+    assert [one.index for one in made if not one.outcomes] == bare
