@@ -82,8 +82,8 @@ def shading_between(
     """
     terms = harmonics(normals).reshape(-1, 9)
     known = np.flatnonzero(weight > _FAINT)
-    above, below = (np.maximum(one, 0) + _DARK for one in (head, painted))
-    quotient = np.log(above / below).reshape(-1, 3)[known]
+    quotient = (np.maximum(head, 0) + _DARK) / (np.maximum(painted, 0) + _DARK)
+    quotient = np.asarray(np.log(quotient).reshape(-1, 3)[known], np.float32)
     luma = quotient @ LUMA
     stiff, stiff_hue = _STIFF, _STIFF_HUE
     if parts is not None:
@@ -96,7 +96,8 @@ def shading_between(
     held = counts
     for outlying in _OUTLYING:
         away = np.square((luma - shown @ bright) / np.float32(outlying))
-        held = counts * np.square(np.maximum(1 - away, 0)) + np.float32(_FAINT)
+        close = np.square(np.maximum(1 - away, 0))
+        held = np.asarray(counts * close + np.float32(_FAINT), np.float32)
         bright = _fitted(shown, luma, held, stiff)
     tint = _fitted(shown, quotient - luma[:, None], held, stiff_hue)
     gain = (terms @ bright)[:, None] + terms @ tint
