@@ -84,7 +84,7 @@ def shading_between(
     known = np.flatnonzero(weight > _FAINT)
     quotient = (np.maximum(head, 0) + _DARK) / (np.maximum(painted, 0) + _DARK)
     quotient = np.asarray(np.log(quotient).reshape(-1, 3)[known], np.float32)
-    luma = quotient @ LUMA
+    luma = np.asarray(quotient @ LUMA, np.float32)
     stiff, stiff_hue = _STIFF, _STIFF_HUE
     if parts is not None:
         terms = np.concatenate([terms, parts.reshape(len(terms), -1)], axis=1)
@@ -99,7 +99,8 @@ def shading_between(
         close = np.square(np.maximum(1 - away, 0))
         held = np.asarray(counts * close + np.float32(_FAINT), np.float32)
         bright = _fitted(shown, luma, held, stiff)
-    tint = _fitted(shown, quotient - luma[:, None], held, stiff_hue)
+    hue = np.asarray(quotient - luma[:, None], np.float32)
+    tint = _fitted(shown, hue, held, stiff_hue)
     gain = (terms @ bright)[:, None] + terms @ tint
     return np.asarray(np.exp(np.clip(gain, *_MOST)).reshape(head.shape), np.float32)
 
