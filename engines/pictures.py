@@ -131,9 +131,10 @@ class Picture:
             width: columns of the window.
             scaled: height and width of the result; planes are scaled before they are converted.
         """
-        planes = self._windows(top, left, height, width)
-        if scaled is not None or self.grid != (1, 1):
-            planes = [_resized(part, *(scaled or (height, width))) for part in planes]
+        planes, size = self._windows(top, left, height, width), scaled or (height, width)
+        for place, part in enumerate(planes):
+            if part.shape[:2] != size:
+                planes[place] = _resized(part, *size)
         return self._bgr_from_full_planes(planes)
 
     def blend(

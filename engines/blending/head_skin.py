@@ -142,9 +142,9 @@ def _likeness(
     # A largest along a last axis of three would take several times as long.
     blue, green, red = cv2.split(np.abs(head - typical * ratio[..., None]))
     hue = np.maximum(np.maximum(blue, green), red)
-    differences = (1 - ratio, ratio - 1, hue)
-    unlike = [
-        rise(np.asarray(one, np.float32), *ends)
-        for one, ends in zip(differences, limits, strict=True)
-    ]
-    return np.asarray(1 - np.maximum.reduce(unlike), np.float32)
+    # The curve rises with the share of the way between the limits: the largest has the largest.
+    unlike = np.full(hue.shape, 0, np.float32)
+    for difference, (start, end) in zip((1 - ratio, ratio - 1, hue), limits, strict=True):
+        share = (difference - np.float32(start)) * np.float32(1 / (end - start))
+        np.maximum(unlike, share, out=unlike)
+    return np.asarray(1 - rise(unlike, 0.0, 1.0), np.float32)

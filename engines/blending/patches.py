@@ -319,8 +319,10 @@ def hides(face: Face, patch: Patch) -> bool:
     x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)
     centre = np.stack([x, y], -1).reshape(-1, 2)
     between = _BETWEEN @ face.landmarks_px.astype(np.float64)
-    is_on_landmarks = bool(_is_opaque_at(between, patch).all())
-    return is_on_landmarks and float(_is_opaque_at(centre, patch).mean()) >= _LEAST_HIDDEN
+    is_hidden = _is_opaque_at(np.concatenate([between, centre]), patch)
+    if not is_hidden[: len(between)].all():
+        return False
+    return float(is_hidden[len(between) :].mean()) >= _LEAST_HIDDEN
 
 
 def _is_opaque_at(points_px: NDArray[np.floating], patch: Patch) -> NDArray[np.bool_]:

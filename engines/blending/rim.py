@@ -80,9 +80,8 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     """
     size = patch.alpha.shape[0]
     inside = inside_of(picture, patch.crop_from_frame, size).astype(np.float32)
-    original, painted, alpha, seen = (
-        _reduced(one) for one in (head.astype(np.float32), patch.pixels, patch.alpha, inside)
-    )
+    pictures = head.astype(np.float32), patch.pixels, patch.alpha, inside
+    original, painted, alpha, seen = map(_reduced, pictures)
     must = _reduced(identity_mask_of(patch, size).astype(np.float32))
     skin = skin_of(original, alpha, must)
     rim = ((alpha > RIM[0]) & (alpha < RIM[1])).astype(np.float32)

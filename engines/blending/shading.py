@@ -82,9 +82,9 @@ def shading_between(
     """
     terms = harmonics(normals).reshape(-1, 9)
     known = np.flatnonzero(weight > _FAINT)
-    above, below = (np.maximum(one, 0) + _DARK for one in (head, painted))
-    quotient = np.log(above / below).reshape(-1, 3)[known]
-    luma = quotient @ LUMA
+    quotient = (np.maximum(head, 0) + _DARK) / (np.maximum(painted, 0) + _DARK)
+    quotient = np.asarray(np.log(quotient).reshape(-1, 3)[known], np.float32)
+    luma = np.asarray(quotient @ LUMA, np.float32)
     stiff, stiff_hue = _STIFF, _STIFF_HUE
     if parts is not None:
         terms = np.concatenate([terms, parts.reshape(len(terms), -1)], axis=1)
@@ -96,9 +96,11 @@ def shading_between(
     held = counts
     for outlying in _OUTLYING:
         away = np.square((luma - shown @ bright) / np.float32(outlying))
-        held = counts * np.square(np.maximum(1 - away, 0)) + np.float32(_FAINT)
+        close = np.square(np.maximum(1 - away, 0))
+        held = np.asarray(counts * close + np.float32(_FAINT), np.float32)
         bright = _fitted(shown, luma, held, stiff)
-    tint = _fitted(shown, quotient - luma[:, None], held, stiff_hue)
+    hue = np.asarray(quotient - luma[:, None], np.float32)
+    tint = _fitted(shown, hue, held, stiff_hue)
     gain = (terms @ bright)[:, None] + terms @ tint
     return np.asarray(np.exp(np.clip(gain, *_MOST)).reshape(head.shape), np.float32)
 

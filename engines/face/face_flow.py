@@ -109,7 +109,9 @@ class FaceFlow:
         """
         if not self._views.keys() >= {*sources, target}:
             return None
-        points, known = points.copy(), sorted(self._views)
+        maps = np.stack([self._views[source].crop_from_frame for source in sources])
+        points = np.asarray(points @ maps[:, :, :2].transpose(0, 2, 1) + maps[:, None, :, 2])
+        known = sorted(self._views)
         before = [index for index in known if min(sources) <= index <= target]
         after = [index for index in known if target <= index <= max(sources)]
         rows: dict[int, list[int]] = {}
@@ -119,8 +121,11 @@ class FaceFlow:
             on_the_way: list[int] = []
             for here, there in pairwise(way):
                 on_the_way += rows.get(here, ())
-                points[on_the_way] = self._stepped(points[on_the_way], here, there)
-        return points
+                if (here, there) not in self._flows:
+                    start, end = self._views[here], self._views[there]
+                    self._flows[here, there] = flow_between(start.grey, end.grey)
+                points[on_the_way] += _sampled(self._flows[here, there], points[on_the_way])
+        return moved(self._views[target].frame_from_crop, points)
 
     def changed(self, here: Float32, index: int, there: Float32, other: int) -> Float32:
         """How much brighter places of one frame are than the same places in another.
@@ -159,15 +164,6 @@ class FaceFlow:
     def _grey_at(self, points: Float32, index: int) -> Float32:
         view = self._views[index]
         return np.asarray(_sampled(view.grey, moved(view.crop_from_frame, points[None]))[0])
-
-    def _stepped(self, points: Float32, before: int, after: int) -> Float32:
-        """Points float32[K, N, 2] of one frame in the next that was looked at."""
-        pair, start, end = (before, after), self._views[before], self._views[after]
-        if pair not in self._flows:
-            self._flows[pair] = flow_between(start.grey, end.grey)
-        here = moved(start.crop_from_frame, points)
-        away = _sampled(self._flows[pair], here)
-        return moved(end.frame_from_crop, here + away)
 
 
 def _sampled(crop: Grey | Float32, places: Float32) -> Float32:

@@ -6,6 +6,7 @@ to frame, they are carried as pixels of the frame.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +29,7 @@ __all__ = [
     "painted_points",
     "painting_place",
     "points_in_frame",
+    "points_in_frames",
 ]
 
 PAINTED_EYES: Final = np.array([[0.335, 0.37], [0.665, 0.37]], np.float32)
@@ -184,10 +186,17 @@ def apart(points: Float32) -> tuple[Float32, Float32]:
 
 def points_in_frame(look: Look) -> Float32:
     """Landmarks of a look, float32[POINTS, 3] px of its frame; the inverse of `apart`."""
-    x, y, a, b = look.motion
-    turn = np.array([[a, b], [-b, a]], np.float32)
-    placed = look.shape[:, :2] @ turn + np.array([x, y], np.float32)
-    return np.concatenate([placed, look.shape[:, 2:] * np.hypot(a, b)], axis=1)
+    return np.asarray(points_in_frames([look])[0], np.float32)
+
+
+def points_in_frames(looks: Sequence[Look]) -> Float32:
+    """Landmarks of looks, float32[N, POINTS, 3] px, each of its frame."""
+    motion = np.stack([look.motion for look in looks])
+    shape = np.stack([look.shape for look in looks])
+    a, b = motion[:, 2], motion[:, 3]
+    turn = np.stack([a, b, -b, a], axis=1).reshape(-1, 2, 2)
+    placed = shape[:, :, :2] @ turn + motion[:, None, :2]
+    return np.concatenate([placed, shape[:, :, 2:] * np.hypot(a, b)[:, None, None]], axis=2)
 
 
 def eyes_of(points: Float32) -> Float32:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from engines.backends.backend import Session
 from engines.errors import EngineFault, ModelRejected
-from engines.stylegan.lids import EYES
+from engines.stylegan.lids import BOTH_EYES
 
 __all__ = [
     "CORNERS_PX",
@@ -90,19 +90,24 @@ def eye_pictures(crop: UInt8, points: Float32) -> UInt8:
     return np.asarray(np.stack(made), np.uint8)
 
 
-def maps_of_eyes(places: Float32) -> list[Float32]:
-    """Affine maps float32[2, 3] from a crop to the pictures of both eyes.
+def maps_of_eyes(places: Float32) -> Float32:
+    """Affine maps float32[2, 2, 3] from a crop to the pictures of both eyes.
+
+    They put an eye's corners on one level, the outer one to the left.
 
     Args:
         places: float32[>= MESH_POINTS, 2] landmarks, pixels of the crop.
     """
-    corners = [places[lids][[0, 8]] for lids in EYES]
-    widths = [float(np.linalg.norm(inner - outer)) for outer, inner in corners]
-    least = _NARROWEST * max(widths)
-    return [
-        _picture_from_crop(outer, inner, max(width, least, 1.0))
-        for (outer, inner), width in zip(corners, widths, strict=True)
-    ]
+    outer, inner = places[BOTH_EYES[:, 0]], places[BOTH_EYES[:, 8]]
+    widths = np.linalg.norm(inner - outer, axis=1, keepdims=True)
+    across = (inner - outer) / np.maximum(widths, np.float32(_FAINT))
+    down = np.stack([-across[:, 1], across[:, 0]], axis=1)
+    down *= np.where(down[:, 1:] < 0, np.float32(-1), np.float32(1))
+    scale = CORNERS_PX / np.maximum(widths, max(_NARROWEST * float(widths.max()), 1.0))
+    linear = np.stack([across, down], axis=1) * scale[:, :, None]
+    middle = (outer + inner)[:, :, None] / 2
+    centre = np.array([[(WIDTH - 1) / 2], [(HEIGHT - 1) / 2]], np.float32)
+    return np.concatenate([linear, centre - linear @ middle], axis=2).astype(np.float32)
 
 
 def normalised(eyes: Float32) -> Float32:
@@ -111,14 +116,3 @@ def normalised(eyes: Float32) -> Float32:
     apart = eyes - mean
     deviation = np.sqrt(np.square(apart).mean(axis=(-2, -1), keepdims=True))
     return np.asarray(apart / (deviation + np.float32(_EVEN)), np.float32)
-
-
-def _picture_from_crop(outer: Float32, inner: Float32, width: float) -> Float32:
-    """Affine map that puts an eye's corners on one level, the outer one to the left."""
-    across = (inner - outer) / max(float(np.linalg.norm(inner - outer)), _FAINT)
-    down = np.array([-across[1], across[0]], np.float32)
-    down *= np.float32(np.sign(down[1]) or 1.0)
-    linear = np.stack([across, down]) * np.float32(CORNERS_PX / width)
-    middle = (outer + inner) / 2
-    centre = np.array([(WIDTH - 1) / 2, (HEIGHT - 1) / 2], np.float32)
-    return np.hstack([linear, (centre - linear @ middle)[:, None]]).astype(np.float32)

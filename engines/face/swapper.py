@@ -218,7 +218,7 @@ class Swapper:
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))
-        shut = np.maximum(1 - np.stack(open_shares(points), axis=1), 0)
+        shut = np.maximum(1 - open_shares(points), 0)
         image = self._seen(latents, size, uv, offsets_of_pupils(points), shut)
         insides = [softened(oval, min(size, SOFT_SIZE)) for oval in ovals]
         pixels = _pixels(image, light, insides)

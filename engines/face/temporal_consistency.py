@@ -130,8 +130,8 @@ class TemporalConsistency:
 
 def _eyes_of(points: Float32) -> Float32:
     """Where both eyes look, and how far they are open: float32[2, 3]."""
-    gaps = [gap_of(points[None, lids]) for lids in EYES]
-    return np.concatenate([offsets_of_pupils(points[None])[0], np.stack(gaps)], axis=1)
+    gaps = gap_of(np.stack([points[lids] for lids in EYES]))
+    return np.concatenate([offsets_of_pupils(points[None])[0], gaps[:, None]], axis=1)
 
 
 def _distrust_eyes(trust: Float32, points: Float32, change: Float32) -> None:

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.lids import EYES
+from engines.stylegan.lids import BOTH_EYES, EYES
 from engines.stylegan.topology import MESH_POINTS, PUPIL_IMAGE_LEFT, PUPIL_IMAGE_RIGHT
 
 __all__ = ["IRIS", "looking_at", "offsets_of_pupils", "with_pupils_at"]
@@ -42,23 +42,19 @@ def offsets_of_pupils(points: Float32) -> Float32:
     Args:
         points: float32[N, POINTS, 3].
     """
-    made = []
-    for lids, pupil in zip(EYES, _PUPILS, strict=True):
-        middle, across, down = _axes(points[:, lids])
-        away = points[:, pupil, :2] - middle[:, :2]
-        width = np.square(across).sum(axis=1)
-        right, below = (away * across).sum(axis=1) / width, (away * down).sum(axis=1) / width
-        made.append(np.stack([right, below], axis=1))
-    return np.asarray(np.stack(made, axis=1), np.float32)
+    middle, across, down = _axes(points[:, BOTH_EYES])
+    away = points[:, _PUPILS, :2] - middle[..., :2]
+    width = np.square(across).sum(axis=-1)
+    right, below = (away * across).sum(axis=-1) / width, (away * down).sum(axis=-1) / width
+    return np.asarray(np.stack([right, below], axis=-1), np.float32)
 
 
 def with_pupils_at(points: Float32, offsets: Float32) -> Float32:
     """The points with pupils at these offsets, a new array; see `offsets_of_pupils`."""
     made = points.copy()
-    for side, (lids, pupil) in enumerate(zip(EYES, _PUPILS, strict=True)):
-        middle, across, down = _axes(points[:, lids])
-        made[:, pupil] = middle
-        made[:, pupil, :2] += offsets[:, side, :1] * across + offsets[:, side, 1:] * down
+    middle, across, down = _axes(points[:, BOTH_EYES])
+    made[:, _PUPILS] = middle
+    made[:, _PUPILS, :2] += offsets[..., :1] * across + offsets[..., 1:] * down
     return made
 
 
@@ -95,7 +91,7 @@ def _moved(
     places: Float32, outline: Float32, own: Float32, wanted: Float32, shut: float
 ) -> Float32:
     """Places float32[M, 2] in and around one eye of outline float32[16, 2]; see `looking_at`."""
-    middle, across, down = [one[0] for one in _axes(outline[None])]
+    middle, across, down = _axes(outline)
     to_eye = np.stack([across, down]) / np.square(across).sum()
     lids = (outline - middle) @ to_eye.T
     at = np.clip(wanted, -_FARTHEST, _FARTHEST)
@@ -137,9 +133,9 @@ def _lids_at(x: Float32, lids: Float32) -> tuple[Float32, Float32]:
 
 
 def _axes(lids: Float32) -> tuple[Float32, Float32, Float32]:
-    """Middle of the corners of eyes [N, 16, D], the way from the left one, and down: [N, 2]."""
-    first, last = lids[:, 0], lids[:, 8]
-    way = np.where(first[:, :1] <= last[:, :1], np.float32(1), np.float32(-1))
-    across = np.asarray((last - first)[:, :2] * way, np.float32)
-    down = np.stack([-across[:, 1], across[:, 0]], axis=1)
+    """Middle of the corners of eyes [..., 16, D], the way from the left one, and down: [..., 2]."""
+    first, last = lids[..., 0, :], lids[..., 8, :]
+    way = np.where(first[..., :1] <= last[..., :1], np.float32(1), np.float32(-1))
+    across = np.asarray((last - first)[..., :2] * way, np.float32)
+    down = np.stack([-across[..., 1], across[..., 0]], axis=-1)
     return np.asarray((first + last) / 2, np.float32), across, down

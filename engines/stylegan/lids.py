@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 
-__all__ = ["EYES", "drawn_together", "gap_of", "lids_as_read", "narrowed", "open_shares"]
+__all__ = [
+    "BOTH_EYES",
+    "EYES",
+    "drawn_together",
+    "gap_of",
+    "lids_as_read",
+    "narrowed",
+    "open_shares",
+]
 __all__ += ["openings"]
 
 _SHUT, _OPEN = 0.2, 0.95
@@ -36,6 +44,8 @@ _FAINT: Final = 1e-6
 
 EYES: Final = (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)
 """Lids float32[16, 3] of both: from the outer corner along the lower lid, 8 the inner corner."""
+BOTH_EYES: Final = np.array([np.arange(EYE_RIGHT_SLICE.stop)[lids] for lids in EYES])
+"""The same as rows (2, 16) of landmarks."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -74,13 +84,13 @@ def lids_as_read(smooth: Float32, read: Float32) -> Float32:
     Returns:
         The same as `smooth` where eyes are open; else a new array.
     """
-    made = smooth
-    for lids in EYES:
-        wanted, found = float(gap_of(read[None, lids])[0]), float(gap_of(made[None, lids])[0])
-        if wanted < min(_SHUTTING, found):
-            made = made.copy()
-            share = np.array([wanted / max(found, _FAINT)], np.float32)
-            made[lids] = narrowed(made[None, lids], share)[0]
+    wanted, found = gap_of(read[BOTH_EYES]), gap_of(smooth[BOTH_EYES])
+    is_shut = wanted < np.minimum(found, np.float32(_SHUTTING))
+    if not is_shut.any():
+        return smooth
+    made, lids = smooth.copy(), BOTH_EYES[is_shut]
+    share = np.asarray(wanted / np.maximum(found, _FAINT), np.float32)
+    made[lids] = narrowed(made[lids], share[is_shut])
     return made
 
 
@@ -89,12 +99,11 @@ def openings(points: Float32) -> Float32:
 
     Gaps as shares of the eyes' width; an eye that is about to shut counts as one that just is not.
     """
-    gaps = np.stack([gap_of(points[:, lids]) for lids in EYES], axis=1)
-    return np.asarray(np.maximum(gaps, np.float32(_SHUTTING)), np.float32)
+    return np.asarray(np.maximum(gap_of(points[:, BOTH_EYES]), np.float32(_SHUTTING)), np.float32)
 
 
-def open_shares(points: Float32, usual: Float32 | None = None) -> list[Float32]:
-    """How far open the eyes of landmarks are, 1 for open as usual: float32[N] each.
+def open_shares(points: Float32, usual: Float32 | None = None) -> Float32:
+    """How far open both eyes of landmarks are, 1 for open as usual: float32[N, 2].
 
     Args:
         points: float32[N, >=MESH_POINTS, 3], lids of shutting eyes drawn together.
@@ -102,16 +111,14 @@ def open_shares(points: Float32, usual: Float32 | None = None) -> list[Float32]:
             are open as usual but for those that shut.
     """
     usual = openings(points) if usual is None else usual
-    return [
-        np.minimum(gap_of(points[:, lids]) / usual[:, side], np.float32(_WIDEST))
-        for side, lids in enumerate(EYES)
-    ]
+    shares = gap_of(points[:, BOTH_EYES]) / usual
+    return np.asarray(np.minimum(shares, np.float32(_WIDEST)), np.float32)
 
 
 def gap_of(lids: Float32) -> Float32:
-    """How far lids float32[N, 16, 3] are apart, as a share of the eye's width: float32[N]."""
-    apart = np.linalg.norm(lids[:, 9:] - lids[:, 7:0:-1], axis=2).max(axis=1)
-    width = np.linalg.norm(lids[:, 8] - lids[:, 0], axis=1)
+    """How far lids float32[..., 16, 3] are apart, as a share of the eye's width: float32[...]."""
+    apart = np.linalg.norm(lids[..., 9:, :] - lids[..., 7:0:-1, :], axis=-1).max(axis=-1)
+    width = np.linalg.norm(lids[..., 8, :] - lids[..., 0, :], axis=-1)
     return np.asarray(apart / np.maximum(width, _FAINT), np.float32)
 
 

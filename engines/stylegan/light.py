@@ -232,8 +232,8 @@ def contrast_from_field(field: Float32) -> Float32:
 
 
 def _cells(picture: Float32, weight: Float32) -> Float32:
-    total = _pooled(picture * weight[:, :, None])
-    share = _pooled(weight)[:, :, None]
+    pooled = _pooled(np.dstack([picture * weight[:, :, None], weight]))
+    total, share = pooled[:, :, :-1], pooled[:, :, -1:]
     mean = total.sum(axis=(0, 1)) / (share.sum() + 1e-6)
     return np.asarray((total + LIGHT_SPREAD * mean) / (share + LIGHT_SPREAD), np.float32)
 

@@ -218,7 +218,7 @@ class ShapeModel:
         opened = self._opened(rest + moved, gap)
         laid = _laid_over(opened, self._opened(theirs, gap), _OVER_SUBJECT)
         canonical = self._opened(laid + unread_movement((shown - usual)[:, :-2]), gap)
-        for lids, share in zip(EYES, open_shares(theirs, usual[:, -2:]), strict=True):
+        for lids, share in zip(EYES, open_shares(theirs, usual[:, -2:]).T, strict=True):
             canonical[:, lids] = narrowed(canonical[:, lids], share)
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)

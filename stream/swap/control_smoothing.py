@@ -26,6 +26,7 @@ from engines.face.face_look import (
     painted_points,
     painting_place,
     points_in_frame,
+    points_in_frames,
 )
 from engines.face.motion_grid import grid_in_frame
 from engines.face.swapper import LANDMARK_SIZE
@@ -217,7 +218,7 @@ def carried_looks(flow: FaceFlow, index: int, near: Sequence[Look]) -> Float32 |
 
     None where the pixels of one of them are not known.
     """
-    points = np.stack([points_in_frame(look) for look in near])
+    points = points_in_frames(near)
     sources = [look.index for look in near]
     carried = flow.gathered(points[..., :2], sources, index)
     if carried is None:

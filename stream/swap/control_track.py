@@ -156,8 +156,6 @@ class ControlTrack:
         """Whether the gap between two looks is bridged: nothing passed before the face in it."""
         if after.time_s - before.time_s > FOLLOWING.bridged_s + SLACK_S:
             return False
-        if after.index - before.index == 1:
-            return True
         between = [look for look in self._looks if before.index < look.index < after.index]
         if any(is_behind(self._looks, look.index) for look in between):
             return False

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 from typing import Final
 
@@ -115,7 +116,8 @@ def run_around(
     Args:
         read: looks in which the face was read, in order.
         index: of the frame.
-        is_joined: whether the gap between two of them, one after the other, is bridged.
+        is_joined: whether the gap between two of them, one after the other, is bridged; not asked
+            where there is none.
     """
     first = last = bisect_right(read, index, key=attrgetter("index")) - 1
     gap = gap_around(read, index)
@@ -123,9 +125,14 @@ def run_around(
         return None
     if gap is not None and not is_joined(*gap):
         return None
-    while first > 0 and is_joined(read[first - 1], read[first]):
+    longest_s = FOLLOWING.bridged_s + SLACK_S
+    is_next = [
+        after.index - before.index == 1 and after.time_s - before.time_s <= longest_s
+        for before, after in pairwise(read)
+    ]
+    while first > 0 and (is_next[first - 1] or is_joined(read[first - 1], read[first])):
         first -= 1
-    while last + 1 < len(read) and is_joined(read[last], read[last + 1]):
+    while last + 1 < len(read) and (is_next[last] or is_joined(read[last], read[last + 1])):
         last += 1
     return Run(read[first], read[last])
 
