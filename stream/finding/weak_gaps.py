@@ -3,7 +3,8 @@
 What was never clearly found may be a face out of focus, or now a lamp and then some hair. Between
 two of its finds a track shows what they do if it follows one thing. Where a place looks like
 neither, a closer look settles whether anybody is there; large faces keep their covers whatever
-they look like, and so does the next frame beside a find.
+they look like, and so do those at the picture's rim, which no detector finds once half of them is
+outside, and the next frame beside a find.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _SIDES_PX: Final = (24.0, 48.0)
 recognised though half of them be seen."""
 _BESIDE_FRAMES: Final = 1
 """Frames beside a find in which its cover stays."""
+_RIM: Final = 0.25
+"""Share of a place's side within which the picture's rim is near. Larger: more covers at the rim
+where nobody is; fewer faces that are half outside are bare."""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,7 @@ class WeakGaps:
             for one in weak
             if one.state is TrackState.FILLED
             and _SIDES_PX[0] <= _side_px(one.face) < _SIDES_PX[1]
+            and not _is_at_rim(one.face, frame)
             and self._is_unlike(frame, one, ahead)
         )
 
@@ -88,6 +93,13 @@ class WeakGaps:
         if here is None or there is None or before.glance is None:
             return False
         return bool(likeness([here], [before.glance, there]).max() < _UNLIKE)
+
+
+def _is_at_rim(face: Face, frame: Frame) -> bool:
+    box = face.box_px
+    margin = _RIM * (box[2:] - box[:2])
+    ends = np.array([frame.picture.width, frame.picture.height], np.float32)
+    return bool(((box[:2] < margin) | (box[2:] > ends - margin)).any())
 
 
 def _side_px(face: Face) -> float:
