@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.face.glance import Glance
 from engines.types import Face
+from tracker.carried import carried_to
 from tracker.doubt import AppearanceDistance
-from tracker.evidence import has_evidence
+from tracker.evidence import has_evidence, is_face
 from tracker.links import Link, Links, link
 from tracker.motion import (
     Motion,
@@ -264,8 +266,22 @@ class Lifecycle:
     def _begin(
         self, frame: int, time_s: float, scene: int, face: Face, glance: Glance | None
     ) -> None:
-        """Begin a track for a detection linked to none, however low its score."""
-        self._add(Trajectory(scene, self._take_id(), frame), frame, time_s, face, glance)
+        """Begin a track for a detection linked to none, however low its score.
+
+        What a moving camera carries to it is no link, but evidence for both.
+        """
+        new = Trajectory(scene, self._take_id(), frame)
+        for old in self._carried_to(face, frame, time_s, scene):
+            best = max(face, old.last.face, key=attrgetter("score"))
+            if is_face(best, old.hits + 1):
+                new.is_vouched = old.is_vouched = True
+        self._add(new, frame, time_s, face, glance)
+
+    def _carried_to(self, face: Face, frame: int, time_s: float, scene: int) -> list[Trajectory]:
+        if not any(self._flow):
+            return []
+        found = carried_to(face, self.trajectories, self.motion, frame, time_s)
+        return [one for one in found if one.scene == scene]
 
     def _add(
         self,

@@ -58,7 +58,8 @@ class Trajectory:
         is_suspect: may have jumped to where another track began; over once it is seen where
             it was expected.
         is_bridge: only covers the way between two tracks that may be one; never linked.
-        is_vouched: may be the continuation of a track that had enough evidence for a face.
+        is_vouched: may be the continuation of a track that had enough evidence for a face, or has
+            it together with a track that the camera carried to it.
         unseen_since_s: time of the last search before the first detection that would have
             found a face of this size.
         unseen_until_s: the same, the first search after the last detection; infinite before one.

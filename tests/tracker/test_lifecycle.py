@@ -8,6 +8,7 @@ import pytest
 from engines.face.glance import Glance
 from engines.types import Face
 from tests.tracker.scenes import face_at
+from tracker.evidence import has_evidence
 from tracker.lifecycle import Lifecycle
 from tracker.settings import TrackerSettings
 
@@ -41,6 +42,39 @@ def test_an_id_that_a_track_took_lately_is_confirmed_by_its_own_detections() -> 
         seen.observe(frame, frame / 25, 0, clear)
         assert track.is_confirmed(7, SETTINGS) == is_confirmed
     assert track.is_confirmed(1, SETTINGS)
+
+
+def carried(size: float, x: float, moved_px: float = -17.0, weak_step: float = -28.0) -> Lifecycle:
+    """A turning camera carries two people; the second is found weakly in the last two frames."""
+    lifecycle = Lifecycle(SETTINGS)
+    for f in range(7):
+        lifecycle.advance(0.04, moved_px=(moved_px, 0.0))
+        known = face_at(300 - 28 * f, 50, size=12, score=0.6)
+        weak = (face_at(x + weak_step * f, 52, size=size, score=0.25),) if f >= 5 else ()
+        lifecycle.observe(f, f * 0.04, 0, (known, *weak))
+    return lifecycle
+
+
+def test_a_weak_face_that_a_turning_camera_carries_along_is_covered_in_every_frame() -> None:
+    """The planted fault: near people move faster than what is behind them, by which the camera's
+    turn is told; a small face began a track in every frame, none with evidence, and was bare."""
+    weak = [one for one in carried(size=11, x=250).trajectories if one.best_score < 0.3]
+    assert [one.last.frame for one in weak] == [5, 6]
+    assert all(has_evidence(one) for one in weak)
+
+
+@pytest.mark.parametrize(
+    ("size", "x", "moved_px", "weak_step"),
+    [(11, 250, 0.0, -28.0), (11, 600, -17.0, -28.0), (11, 250, -17.0, -40.0)],
+    ids=["still camera", "nobody near", "elsewhere"],
+)
+def test_two_weak_finds_that_nobody_beside_explains_are_no_evidence(
+    size: float, x: float, moved_px: float, weak_step: float
+) -> None:
+    tracks = carried(size, x, moved_px, weak_step).trajectories
+    weak = [one for one in tracks if one.best_score < 0.3]
+    assert len(weak) == 2
+    assert not any(has_evidence(one) for one in weak)
 
 
 def test_motion_keeps_one_row_for_each_track() -> None:
