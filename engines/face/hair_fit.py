@@ -40,7 +40,7 @@ _FAINTLY: Final = 0.05
 """Grey levels that are added, so that all faces in the dark are much alike, and how many of them
 to details."""
 
-_FOR_HAIR: Final = 0.4
+_FOR_HAIR: Final = 0.2
 """How much more alike, as a cosine, one surrogate may be than another for a misfit that is less by
 one. Larger: brows and beards that go with the head; surrogates more alike."""
 
@@ -92,7 +92,7 @@ def suitability_costs(likeness: Float32, unfit: Float32) -> Float32:
         unfit: their misfits, float32[N], or infinite.
 
     >>> suitability_costs(np.float32([0.25, 0.2]), np.float32([0.1, 0.4])).round(2).tolist()
-    [0.28999999165534973, 0.36000001430511475]
+    [0.27000001072883606, 0.2800000011920929]
     """
     return np.asarray(likeness + _FOR_HAIR * np.where(np.isfinite(unfit), unfit, 0), np.float32)
 
