@@ -36,6 +36,8 @@ __all__ = ["TRIED_SIZE", "Subject", "subject_from_frame", "tried_on"]
 
 TRIED_SIZE: Final = 128
 """Side of the crops that are compared, px: what the embedder takes."""
+_FEW_PIXELS: Final = 1.25
+"""Pixels of the compared crop per pixel of the picture from which a face is seen at few of them."""
 _ROOM: Final = 0.1
 """Of the crop's side, around the crops that are cut out; filters look beyond their rims."""
 _CORNERS: Final = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.float64) * TRIED_SIZE
@@ -69,9 +71,14 @@ class Subject:
     def misfits(self, crops: NDArray[np.uint8]) -> Float32:
         """How badly surrogates go with its hair, float32[N]; see `engines.face.hair_fit`.
 
+        At few pixels nobody sees hair, and faces with brows and beards as dark look the same: there
+        all go equally well.
+
         Args:
             crops: uint8[N, S, S, 3] of `tried_on`.
         """
+        if scale_of(self.crop_from_picture) > _FEW_PIXELS:
+            return np.zeros(len(crops), np.float32)
         marks = moved(self.crop_from_picture, self.face.landmarks_px).astype(np.float32)
         return misfits(shades(crops, marks), shades(self.crop()[None], marks))
 

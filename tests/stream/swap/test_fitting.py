@@ -275,6 +275,22 @@ def test_a_draw_that_resembles_too_much_is_not_taken_for_its_hair(
     assert lender.counts().redrawn == 1
 
 
+@pytest.mark.parametrize(("enlarged", "is_told"), [(0.25, False), (1.0, True)])
+def test_hair_is_told_of_faces_at_enough_pixels(enlarged: float, *, is_told: bool) -> None:
+    """The planted fault: a blurred face in a crowd gets the surrogate that looks most like it."""
+    swapper, _, _ = bundled()
+    bgr = cv2.resize(stranger().picture.bgr(), None, fx=enlarged, fy=enlarged)
+    picture, face = (
+        coded_picture(np.asarray(bgr, np.uint8)),
+        moved_face(FACE, enlarged, np.zeros(2)),
+    )
+    (look,) = ControlReader(swapper).looks([(Frame(picture, 0, Fraction(1, 25), 0), face)])
+    seen = subject_from_frame(picture, face, look)
+    assert seen is not None
+    dark = np.full((1, 128, 128, 3), 20, np.uint8)
+    assert (seen.misfits(dark)[0] > 0) == is_told
+
+
 def test_subject_whom_all_draws_resemble_is_covered() -> None:
     given, embedder, lender = lent([0.7] * DRAWS)
     assert given == "too_alike"
