@@ -7,6 +7,7 @@ x to the right, y down, the centre of the first pixel at (0.5, 0.5).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -71,6 +72,12 @@ class Face:
     box_px: Box
     landmarks_px: Landmarks
     score: float
+
+    @property
+    def size_px(self) -> float:
+        """Side of a square as large as the box."""
+        x0, y0, x1, y1 = self.box_px.tolist()
+        return math.sqrt(max(0.0, x1 - x0) * max(0.0, y1 - y0))
 
 
 class TrackState(Enum):

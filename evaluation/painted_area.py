@@ -93,7 +93,7 @@ def painted_area(original: BgrImage, anonymized: BgrImage, face: Face) -> Mask:
         H×W; nothing where the box holds no change.
     """
     changed = changed_pixels(original, anonymized).astype(np.uint8)
-    size = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
+    size = face.size_px
     clean = cv2.morphologyEx(changed, cv2.MORPH_OPEN, _disc(_NOISE_PX))
     closed = cv2.morphologyEx(clean, cv2.MORPH_CLOSE, _disc(round(_CLOSED * size) | 1))
     count, marks = cv2.connectedComponents(closed)

@@ -101,7 +101,7 @@ class PictureMeter:
             faces: found in the original.
         """
         for face in faces:
-            if float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2]))) < _LEAST_PX:
+            if face.size_px < _LEAST_PX:
                 continue
             self.faces += 1
             if not is_swapped(original, anonymized, face):

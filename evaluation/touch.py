@@ -142,7 +142,7 @@ class TouchMeter:
     def _judge(
         self, face: Face, original: BgrImage, anonymized: BgrImage, found_again: Sequence[Face]
     ) -> None:
-        size = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
+        size = face.size_px
         if size < self._least_px:
             return
         self.touch.faces += 1

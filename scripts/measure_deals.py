@@ -184,9 +184,7 @@ def tried(
 
 
 def _bare(subjects: Sequence[Subject]) -> NDArray[np.uint8]:
-    return np.stack(
-        [crop_from_picture(one.picture, one.crop_from_picture, TRIED_SIZE) for one in subjects]
-    )
+    return np.stack([one.crop() for one in subjects])
 
 
 def _means(

@@ -55,16 +55,17 @@ class OneEuro:
             self._value, self._speed = value, np.zeros_like(value)
             return value
         speed = (value - self._value) / np.float32(step_s)
-        turn = math.tau * step_s
-        steadied = np.float32(1 / (1 + 1 / (turn * self.speed_cutoff_hz)))
-        self._speed = self._speed + steadied * (speed - self._speed)
+        self._speed = self._speed + _gain(self.speed_cutoff_hz, step_s) * (speed - self._speed)
         pace = np.abs(self._speed).mean(axis=-1, keepdims=True)
-        gain = np.asarray(
-            1 / (1 + 1 / (turn * (self.min_cutoff_hz + self.beta * pace))), np.float32
-        )
+        gain = _gain(self.min_cutoff_hz + self.beta * pace, step_s)
         self._value = np.asarray(self._value + gain * (value - self._value), np.float32)
         return self._value
 
     def forget(self) -> None:
         """Begins anew: the next value passes as it is."""
         self._value = self._speed = None
+
+
+def _gain(cutoff_hz: float | Array, step_s: float) -> Array:
+    """Smoothing factor of a first-order low-pass, 0…1."""
+    return np.asarray(1 / (1 + 1 / (math.tau * cutoff_hz * step_s)), np.float32)

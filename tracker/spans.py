@@ -218,7 +218,7 @@ def agreement(
     if before is None or after is None:
         return "changed"
     alone = _alone(before, after, settings)
-    scores = [face.score for face in alone if _size_px(face) >= least_px]
+    scores = [face.score for face in alone if face.size_px >= least_px]
     best = max(scores, default=0.0)
     if best >= settings.clear_score:
         return "changed"
@@ -243,8 +243,3 @@ def _alone(before: Sequence[Face], after: Sequence[Face], settings: SpanSettings
     return [face for face, met in zip(before, paired, strict=True) if not met] + [
         face for face, met in zip(after, is_met, strict=True) if not met
     ]
-
-
-def _size_px(face: Face) -> float:
-    x0, y0, x1, y1 = face.box_px.tolist()
-    return math.sqrt(max(0.0, x1 - x0) * max(0.0, y1 - y0))

@@ -19,7 +19,7 @@ from engines.blending.head_skin import skin_of
 from engines.blending.patches import Patch, identity_mask_of
 from engines.face.crop_regions import disc
 from engines.pictures import BgrImage
-from engines.stylegan.drawing import LUMA, ramp, rise
+from engines.stylegan.drawing import LUMA, ramp, rise, spread_near
 
 __all__ = ["beard_below", "with_beard"]
 
@@ -66,10 +66,7 @@ def beard_below(patch: Patch, head: BgrImage, inside: NDArray[np.bool_]) -> Floa
     )
     must = identity_mask_of(patch, _SIDE).astype(np.float32)
     jaw = _beside_jaw(must) * seen
-    weight = cv2.GaussianBlur(must, (0, 0), _WITHIN * _SIDE)[..., None]
-    within = cv2.GaussianBlur(original * must[..., None], (0, 0), _WITHIN * _SIDE) / np.maximum(
-        weight, np.float32(1e-6)
-    )
+    within = spread_near(original, must, _WITHIN * _SIDE)
     apart = np.asarray(np.abs(original - within).max(axis=2), np.float32)
     dark = jaw * (1 - skin_of(original, alpha, must)) * (1 - rise(apart, *_GOES_ON))
     share = float(dark.sum() / max(float(jaw.sum()), 1.0))

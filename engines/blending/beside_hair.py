@@ -19,7 +19,7 @@ from engines.blending.occlusion import along_edges
 from engines.blending.patches import Patch, identity_mask_of
 from engines.face.crop_regions import disc
 from engines.pictures import BgrImage
-from engines.stylegan.drawing import brightness, laid_over, rise
+from engines.stylegan.drawing import brightness, laid_over, rise, spread_near
 
 __all__ = ["with_hair_over"]
 
@@ -33,40 +33,34 @@ _SURELY: Final = (0.6, 0.95)
 _HEIGHTS: Final = (0.55, 0.75)
 """Shares of the outline's height between which it ceases: jaws have beards and collars, see
 `engines.blending.beards`."""
-_SPOTS: Final = 0.02
 _COLOUR: Final = 0.025
-"""Radius of what is too small for hair, and deviation of the blur of its colour, shares of the
-side."""
+"""Deviation of the blur of its colour, a share of the side."""
 _SHARP: Final = 160
 _REACH: Final = 0.02
 """Side at which its rim is drawn along the edges of the head, px at most, and how far it may move,
 a share of the side."""
 _SHARPLY: Final = (0.15, 0.95)
 """Shares between which what was drawn along edges counts; it is spread a little beyond them."""
-_FAINT: Final = 1e-4
 
 Float32 = NDArray[np.float32]
 
 
-def with_hair_over(patch: Patch, head: BgrImage, skin: Float32) -> Float32:
+def with_hair_over(patch: Patch, head: BgrImage, bare: Float32) -> Float32:
     """The patch's pixels with the hair that hangs over its sides, float32[S, S, 3].
 
     Args:
         patch: in the tone of its head, at any size.
         head: uint8[S, S, 3] what its crop shows of the picture.
-        skin: float32[s, s] of the same crop, how surely places are skin.
+        bare: float32[s, s] of the same crop, how surely places are skin, without spots.
     """
-    side, size = len(skin), patch.alpha.shape[0]
+    side, size = len(bare), patch.alpha.shape[0]
     must = identity_mask_of(patch, side)
-    closed = cv2.morphologyEx(skin, cv2.MORPH_CLOSE, disc(_SPOTS * side))
-    no_skin = np.asarray(1 - closed, np.float32)
+    no_skin = np.asarray(1 - bare, np.float32)
     strip = _strip(must, no_skin)
     if float(strip.max(initial=0)) < _SURELY[0]:
         return patch.pixels
     small = cv2.resize(head, (side, side), interpolation=cv2.INTER_AREA).astype(np.float32)
-    weight = cv2.GaussianBlur(no_skin, (0, 0), _COLOUR * side)
-    sums = cv2.GaussianBlur(small * no_skin[..., None], (0, 0), _COLOUR * side)
-    colour = sums / np.maximum(weight, np.float32(_FAINT))[..., None]
+    colour = spread_near(np.asarray(small, np.float32), no_skin, _COLOUR * side)
     sharp = min(size, _SHARP)
     marks = cv2.resize(strip, (sharp, sharp), interpolation=cv2.INTER_LINEAR)
     over = along_edges(np.asarray(marks, np.float32), brightness(head), _REACH * sharp)
@@ -88,10 +82,8 @@ def _strip(must: NDArray[np.bool_], no_skin: Float32) -> Float32:
     deep = np.asarray(cv2.distanceTransform(inner, cv2.DIST_L2, 3) / side, np.float32)
     near = cv2.dilate(inner, disc(_AROUND * side))
     ring = np.asarray(near - inner, np.float32)
-    blur = _AROUND * side
-    known = cv2.GaussianBlur(ring, (0, 0), blur)
-    around = cv2.GaussianBlur(ring * no_skin, (0, 0), blur) / np.maximum(known, np.float32(_FAINT))
+    around = spread_near(no_skin, ring, _AROUND * side)
     steps = np.arange(side, dtype=np.float32)
     high = 1 - rise(steps, *np.quantile(rows, _HEIGHTS).tolist())
-    both = rise(no_skin, *_SURELY) * rise(np.asarray(around, np.float32), *_SURELY)
+    both = rise(no_skin, *_SURELY) * rise(around, *_SURELY)
     return np.asarray(both * near * (1 - rise(deep, *_STRIP)) * high[:, None], np.float32)

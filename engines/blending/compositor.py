@@ -296,12 +296,7 @@ def _is_before(track: Track, other: Track, margin: float) -> bool:
     """Whether a face is clearly larger than another, which its cover may reach."""
     own, box = (_widened(one.face.box_px, 2 * margin - 1) for one in (track, other))
     is_near = bool((own[:2] < box[2:]).all() and (box[:2] < own[2:]).all())
-    return is_near and _size(track) > _NEARER * _size(other)
-
-
-def _size(track: Track) -> float:
-    """Side of a square as large as the face's box, px."""
-    return float(np.sqrt(np.prod(np.maximum(track.face.box_px[2:] - track.face.box_px[:2], 0))))
+    return is_near and track.face.size_px > _NEARER * other.face.size_px
 
 
 def _lay_fronts(

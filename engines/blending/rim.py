@@ -22,7 +22,7 @@ from engines.blending.patches import Patch, identity_mask_of
 from engines.blending.shading import egg_normals, shading_between
 from engines.face.crop_regions import disc, inside_of
 from engines.pictures import BgrImage, Picture
-from engines.stylegan.drawing import brightness, rise
+from engines.stylegan.drawing import brightness, rise, spread_near
 
 __all__ = ["matched_at_rim"]
 
@@ -85,11 +85,12 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     must = _reduced(identity_mask_of(patch, size).astype(np.float32))
     skin = skin_of(original, alpha, must)
     rim = ((alpha > RIM[0]) & (alpha < RIM[1])).astype(np.float32)
+    bare = np.asarray(cv2.morphologyEx(skin, cv2.MORPH_CLOSE, disc(_SPOTS * _WORKED)), np.float32)
     sure = rise(skin, *_SURELY) * seen
     both = _both_skin(painted, sure, alpha, must)
     either = np.maximum(both, _in_any_light(original, painted, alpha, must * seen))
     if either.sum() < _LEAST_RIM:
-        return replace(patch, alpha=_behind_hair(patch, skin, head))
+        return replace(patch, alpha=_behind_hair(patch, bare, head))
     parts = ruddy_parts(must[COARSE])
     gain = shading_between(painted[COARSE], original[COARSE], _normals_of(patch), either, parts)
     gain *= _left_at_rim(original[COARSE], painted[COARSE] * gain, (rim * sure)[COARSE])
@@ -98,7 +99,7 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     np.clip(pixels, 0, 255, out=pixels)
     lit = replace(patch, pixels=pixels)
     return replace(
-        patch, pixels=with_hair_over(lit, head, skin), alpha=_behind_hair(patch, skin, head)
+        patch, pixels=with_hair_over(lit, head, bare), alpha=_behind_hair(patch, bare, head)
     )
 
 
@@ -136,7 +137,7 @@ def _left_at_rim(original: Float32, lit: Float32, rim: Float32) -> Float32:
     """
     if rim.sum() < _LEAST_RIM:
         return np.ones_like(lit)
-    tone = _spread(_uneven(original - lit), rim) * _nearness(rim)
+    tone = spread_near(_uneven(original - lit), rim, _SPREAD * len(rim)) * _nearness(rim)
     return np.asarray(1 + tone / np.maximum(lit, _LEAST_LEVEL), np.float32)
 
 
@@ -145,13 +146,6 @@ def _uneven(left: Float32) -> Float32:
     grey = brightness(left)[..., None]
     hue = np.clip(left - grey, -_UNEVEN_HUE, _UNEVEN_HUE)
     return np.asarray(np.clip(grey, -_UNEVEN, _UNEVEN) + hue, np.float32)
-
-
-def _spread(values: Float32, weight: Float32) -> Float32:
-    """Values float32[S, S, 3] at all places near where they are known."""
-    both = cv2.merge([*cv2.split(values * weight[..., None]), weight])
-    soft = cv2.GaussianBlur(both, (0, 0), _SPREAD * len(weight))
-    return np.asarray(soft[..., :3] / np.maximum(soft[..., 3:], np.float32(1e-6)), np.float32)
 
 
 def _nearness(weight: Float32) -> Float32:
@@ -171,22 +165,21 @@ def _above_brows(must: NDArray[np.bool_]) -> Float32:
     return np.outer(1 - rise(steps, *_EYES), rise(inside, *_BESIDE))
 
 
-def _behind_hair(patch: Patch, skin: Float32, head: BgrImage) -> Float32:
+def _behind_hair(patch: Patch, bare: Float32, head: BgrImage) -> Float32:
     """Alpha without what is no skin, along the head's edges; the identity outline stays opaque.
 
     Args:
         patch: of any size.
-        skin: float32[s, s] of the same crop, as coarse as it is worked on.
+        bare: float32[s, s] of the same crop, how surely places are skin, without spots.
         head: uint8[S, S, 3] what the crop shows of the picture.
     """
-    size, side = patch.alpha.shape[0], skin.shape[0]
+    size, side = patch.alpha.shape[0], bare.shape[0]
     must = identity_mask_of(patch, size)
     away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / size
     away = np.asarray(away, np.float32)
     above = _above_brows(must)
     beside = rise(away, _NEAR[0], max(_NEAR[1], _LEAST_NEAR_PX / size))
     near = 1 - beside * (1 - above) - rise(away, *_NEAR_BROWS) * above
-    bare = cv2.morphologyEx(skin, cv2.MORPH_CLOSE, disc(_SPOTS * side))
     soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * side)
     seen = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
     shown = _reduced(np.maximum(seen, near), min(size, _GUIDED))

@@ -298,8 +298,8 @@ def parity_defect(
             return f"a face's box agrees by {overlap:.2f} only"
         if is_score_asked and abs(twin.score - face.score) > _SCORE_SLACK * slack:
             return f"a face's score is {twin.score:.2f} instead of {face.score:.2f}"
-        side = float(np.sqrt(np.prod(face.box_px[2:] - face.box_px[:2])))
-        shift = float(np.linalg.norm(twin.landmarks_px - face.landmarks_px, axis=1).max()) / side
+        away = np.linalg.norm(twin.landmarks_px - face.landmarks_px, axis=1)
+        shift = float(away.max()) / face.size_px
         if shift > _LANDMARK_SLACK * slack:
             return f"a face's landmark lies {100 * shift:.0f} % of its size away"
     return ""

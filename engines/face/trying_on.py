@@ -80,7 +80,8 @@ class Subject:
         if scale_of(self.crop_from_picture) > _FEW_PIXELS:
             return np.zeros(len(crops), np.float32)
         marks = moved(self.crop_from_picture, self.face.landmarks_px).astype(np.float32)
-        return misfits(shades(crops, marks), shades(self.crop()[None], marks))
+        told = shades(np.concatenate([self.crop()[None], crops]), marks)
+        return misfits(told[1:], told[:1])
 
 
 def subject_from_frame(picture: Picture, face: Face, look: Look) -> Subject | None:

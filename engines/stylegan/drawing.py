@@ -20,6 +20,7 @@ __all__ = [
     "ramp",
     "rise",
     "spread",
+    "spread_near",
     "warmed",
 ]
 
@@ -196,6 +197,24 @@ def spread(
     *sums, share = total.reshape(channels, size, size)
     least = np.maximum(share, np.float32(_UNKNOWN))
     return np.asarray(cv2.merge([cv2.divide(one, least) for one in sums]), np.float32)
+
+
+def spread_near(values: Float32, weight: Float32, deviation: float) -> Float32:
+    """The same as `spread` with one blur that reaches a few pixels, which is quicker so.
+
+    Args:
+        values: float32[S, S(, C)].
+        weight: float32[S, S], how surely each is known, 0 to 1.
+        deviation: of the blur, px.
+
+    >>> known = np.eye(8, dtype=np.float32)
+    >>> bool(np.allclose(spread_near(7 * known, known, 2.0), 7))
+    True
+    """
+    both = cv2.merge([*cv2.split(values), np.ones_like(weight)])
+    soft = cv2.GaussianBlur(cv2.merge([weight] * both.shape[2]) * both, (0, 0), deviation)
+    found = soft[..., :-1] / np.maximum(soft[..., -1:], np.float32(_UNKNOWN))
+    return np.asarray(found.reshape(values.shape), np.float32)
 
 
 @lru_cache(maxsize=8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +78,7 @@ class SpanSearch:
         self._tones = tones_after(frame, self._tones)
         held = _Held(frame, thumbnail, _sketch(frame.picture), self._tones.tones)
         small_px = self._finder.least_px(frame, "coarse")
-        has_small = any(_size_px(face) < small_px for face in self._in_view)
+        has_small = any(face.size_px < small_px for face in self._in_view)
         choice = self._schedule.decide(frame.time_s, thumbnail, has_small=has_small)
         if self._open and (choice.ends_before or frame.is_damaged):
             yield from self._begin_key(self._open.pop(), is_full=False)
@@ -127,7 +126,7 @@ class SpanSearch:
         if is_full:
             return "full"
         least_px = NEAR_SHARE * max(frame.picture.height, frame.picture.width)
-        sizes = [_size_px(face) for face in self._in_view]
+        sizes = [face.size_px for face in self._in_view]
         return "near" if sizes and min(sizes) >= least_px else "coarse"
 
     def _compare(self, span: _Span) -> None:
@@ -187,8 +186,3 @@ def _sketch(picture: Picture) -> NDArray[np.float32]:
     luma = picture.planes[0] if picture.layout != "bgr" else picture.planes[0][..., 1]
     small = cv2.resize(luma, size, interpolation=cv2.INTER_AREA)
     return small.astype(np.float32) / np.float32(1 << (picture.bit_depth - 8))
-
-
-def _size_px(face: Face) -> float:
-    x0, y0, x1, y1 = face.box_px.tolist()
-    return math.sqrt(max(0.0, x1 - x0) * max(0.0, y1 - y0))

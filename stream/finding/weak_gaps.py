@@ -75,7 +75,7 @@ class WeakGaps:
             one.id
             for one in weak
             if one.state is TrackState.FILLED
-            and _SIDES_PX[0] <= _side_px(one.face) < _SIDES_PX[1]
+            and _SIDES_PX[0] <= one.face.size_px < _SIDES_PX[1]
             and not _is_at_rim(one.face, frame)
             and self._is_unlike(frame, one, ahead)
         )
@@ -100,8 +100,3 @@ def _is_at_rim(face: Face, frame: Frame) -> bool:
     margin = _RIM * (box[2:] - box[:2])
     ends = np.array([frame.picture.width, frame.picture.height], np.float32)
     return bool(((box[:2] < margin) | (box[2:] > ends - margin)).any())
-
-
-def _side_px(face: Face) -> float:
-    """Side of a square as large as the face's box, px."""
-    return float(np.sqrt(np.prod(np.maximum(face.box_px[2:] - face.box_px[:2], 0))))

@@ -5,9 +5,8 @@ compares the results with the subject: in one frame, and in a few more those dra
 chosen, since the least alike of many in one frame is often least alike there alone. Of draws that
 are unlike enough those come first that go with the subject's hair, which is in view anyway. Nothing
 of the comparison reaches what is painted: it only passes over draws, which keyed randomness had
-dealt. A
-file waits until the choice is known; a live stream, whose frames ahead show little else, compares a
-draw or a few in each frame and covers the person meanwhile.
+dealt. A file waits until the choice is known; a live stream, whose frames ahead show little else,
+compares a draw or a few in each frame and covers the person meanwhile.
 """
 
 from __future__ import annotations
@@ -185,7 +184,7 @@ class Fitting:
         """Tries the next draws on that are painted together."""
         before = len(trial.likeness)
         part = trial.offered[before:][: self._most_at_once(trial)]
-        found, misfits = self._compare(trial, part, trial.subjects[0])
+        found, misfits = self._compared_in_first(trial, part)
         if not before and np.isinf(found).all():
             return Fit(None, UNFIT)
         trial.likeness = np.concatenate([trial.likeness, found])
@@ -216,7 +215,7 @@ class Fitting:
             return
         latents = [trial.offered[place] for place in places]
         seen = [trial.likeness[places]]
-        seen += [self._compare(trial, latents, one)[0] for one in trial.subjects[1:]]
+        seen += [self._worn(trial, latents, one)[0] for one in trial.subjects[1:]]
         known = np.ma.masked_invalid(np.stack(seen))
         trial.likeness[places] = known.mean(axis=0).filled(np.inf)
 
@@ -225,16 +224,24 @@ class Fitting:
             return 1
         return _NEXT if len(trial.likeness) == 1 else len(trial.offered)
 
-    def _compare(
-        self, trial: Trial, latents: Sequence[Latent], subject: Subject
+    def _compared_in_first(
+        self, trial: Trial, latents: Sequence[Latent]
     ) -> tuple[Float32, Float32]:
-        """Cosines and misfits, (N,) float32, in one frame; infinite where one was not painted."""
+        """Cosines and misfits (N,) float32 in the first frame; infinite as in `_worn`."""
+        found, crops, rows = self._worn(trial, latents, trial.subjects[0])
+        misfits = np.full(len(latents), np.inf, np.float32)
+        misfits[rows] = trial.subjects[0].misfits(crops)
+        return found, misfits
+
+    def _worn(
+        self, trial: Trial, latents: Sequence[Latent], subject: Subject
+    ) -> tuple[Float32, NDArray[np.uint8], NDArray[np.intp]]:
+        """Cosines (N,) float32 in one frame, infinite where one was not painted; see `tried_on`."""
         crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
-        found = np.full((2, len(latents)), np.inf, np.float32)
+        found = np.full(len(latents), np.inf, np.float32)
         if len(rows):
-            found[0, rows] = self._embedder.embed(crops) @ trial.embedding
-            found[1, rows] = subject.misfits(crops)
-        return found[0], found[1]
+            found[rows] = self._embedder.embed(crops) @ trial.embedding
+        return found, crops, rows
 
 
 def nearest(
