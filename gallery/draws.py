@@ -15,7 +15,7 @@ from gallery.surrogates import AnyFace, Face
 
 __all__ = ["DRAWS", "draws_of", "settled_place"]
 
-DRAWS: Final = 16
+DRAWS: Final = 32
 """Most draws of a place. More cover fewer people of whom many donors remind, and take more donors
 from others of the bin."""
 

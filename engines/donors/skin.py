@@ -29,6 +29,7 @@ __all__ = [
     "away_from_lips",
     "bare_of_features",
     "bare_skin",
+    "off_features",
     "skin_beside_features",
     "within_outline",
 ]
@@ -113,6 +114,14 @@ def away_from_lips(points: Float32, size: int) -> Float32:
     """Where no lips are: float32[size, size], 0 on them and close by, 1 elsewhere."""
     lips = _grown(_hull(points[LIPS_OUTER_SLICE], size), _BROW * size)
     return np.asarray(lips == 0, np.float32)
+
+
+def off_features(points: Float32, size: int) -> Float32:
+    """Where neither eyes, brows nor lips are: float32[size, size], 0 on them, 1 elsewhere."""
+    parts = (EYE_LEFT_SLICE, EYE_RIGHT_SLICE, BROW_LEFT_SLICE, BROW_RIGHT_SLICE, LIPS_OUTER_SLICE)
+    drawn = np.max([_grown(_hull(points[one], size), _BROW * size) for one in parts], axis=0)
+    soft = cv2.GaussianBlur(1 - drawn.astype(np.float32), (0, 0), _BROW * size)
+    return np.asarray(soft, np.float32)
 
 
 def within_outline(points: Float32, size: int) -> Float32:

@@ -37,6 +37,9 @@ COVERED: Final = -1
 _BATCH: Final = 8
 _MIXED: Final = 2
 """Donors that a surrogate is mixed from."""
+_LEAST_POOL: Final = 9
+"""Donors of a person's kind without which those of other kinds join them: what a cluster of five
+people may need, as in the product."""
 _PUBLIC_KEY: Final = b"the mixtures of donors are public"
 
 
@@ -156,7 +159,7 @@ class Suiting:
         return self.embedder.embed(images[:, rows, columns])
 
     def _pool(self, embedding: NDArray[np.float32]) -> NDArray[np.intp]:
-        return self.population.matching(self.attributes.values_of(embedding), DRAWS)
+        return self.population.matching(self.attributes.values_of(embedding), _LEAST_POOL)
 
     def _decks(
         self, pools: Sequence[NDArray[np.intp]], draw: int, secret: bytes
