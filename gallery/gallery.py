@@ -171,13 +171,15 @@ class Gallery:
         """Surrogates that the track may get; none where there is no choice left.
 
         The first is the one that the track has been offered, the others are such as nobody in
-        view has. It takes the place of any earlier offer to the track.
+        view has; nor has anybody who was lately, as long as there are enough: whoever comes back
+        would be covered. It takes the place of any earlier offer to the track.
         """
         with self._lock:
             wearer = self._presence.wearer(stream, track)
             if wearer is None:
                 return NO_OFFER
-            return self._releaser.offer(wearer, self._worn_beside(stream, track, wearer))
+            lately = worn_by(self._presence.known(stream, track))
+            return self._releaser.offer(wearer, self._worn_beside(stream, track, wearer), lately)
 
     def settle(self, stream: str, track: int, offer: int, choice: int | None) -> Assignment:
         """Let a track have one of its draws from now on, and its person wherever the scope reaches.

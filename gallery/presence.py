@@ -124,6 +124,10 @@ class Presence:
             if other != track and (other in view.in_view or wearer.seen_s == time_s)
         ]
 
+    def known(self, stream: str, track: int) -> list[Wearer]:
+        """The other tracks that are remembered, in view or not."""
+        return [one for other, one in self._view(stream).wearers.items() if other != track]
+
     def see(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
         """Note who is in view now; tracks that must be covered since their look is taken."""
         view = self._view(stream)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 from engines.types import Surrogate
 from gallery.accounts import Release
@@ -28,6 +29,10 @@ from gallery.surrogates import (
 )
 
 __all__ = ["Domain", "Releaser"]
+
+_ENOUGH: Final = 8
+"""Draws that are left to choose from where those are left out that somebody wore lately. More cover
+more people whose face was given away while they were out of view; fewer choose from less."""
 
 Domain = tuple[Context, ...]
 """Where a surrogate of a track is the same."""
@@ -121,12 +126,20 @@ class Releaser:
         self._wear(wearer, face, face.name, 0)
         return None
 
-    def offer(self, wearer: Wearer, worn: Collection[str]) -> Offer:
-        """The draws that a track may get; see `Gallery.draws`."""
+    def offer(self, wearer: Wearer, worn: Collection[str], lately: Collection[str]) -> Offer:
+        """The draws that a track may get; see `Gallery.draws`.
+
+        Args:
+            wearer: the track.
+            worn: names and looks of what others in view wear.
+            lately: the same of all who are remembered.
+        """
         if wearer.surrogate is None or not wearer.choices:
             return NO_OFFER
         first, *others = wearer.choices
-        wearer.choices = (first, *self._all_unworn(others, worn))
+        left = self._all_unworn(others, worn)
+        free = self._all_unworn(left, lately)
+        wearer.choices = (first, *(free if len(free) >= _ENOUGH else left))
         number = next(self._offers)
         wearer.assignment = replace(wearer.assignment, offer=number)
         offered, latents = wearer.surrogate, map(self._surrogates.latent, wearer.choices)

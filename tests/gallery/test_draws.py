@@ -143,6 +143,25 @@ def test_draws_leave_out_what_somebody_in_view_has() -> None:
     assert gallery.visible("door", [1, 2], 0.1) == frozenset()
 
 
+def main_donor(surrogate: Surrogate) -> int:
+    return int(np.einsum("nlc,lc->n", DONORS.population.latents, surrogate.latent).argmax())
+
+
+def test_draws_leave_out_what_somebody_has_who_left_the_view() -> None:
+    """The planted fault: a newcomer gets the face of somebody who comes back, and is covered."""
+    gallery = gallery_of()
+    offered(gallery, 1)
+    settled(gallery, 1, 5)
+    worn = main_donor(given(gallery, 1))
+    for track in range(2, 6):
+        first = main_donor(offered(gallery, track, 10 * track))
+        answer, draws = settled(gallery, track, -1)
+        assert len(draws) > DRAWS - 8
+        assert worn not in {main_donor(one) for one in draws[1:]} - {first}
+        assert answer.surrogate is not None
+    assert gallery.visible("door", [1, 2], 6.0) == frozenset()
+
+
 def test_worker_that_tried_on_as_well_takes_what_the_faster_one_settled() -> None:
     store, ring = MemoryStore(), SecretRing.ephemeral()
     here, there = gallery_of(store=store, ring=ring), gallery_of(store=store, ring=ring)
