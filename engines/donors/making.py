@@ -98,6 +98,7 @@ class DonorReader:
         geometry = pack.path("shape.npz")
         self._swapper = swapper
         self._frame = load_texture_frame(geometry)
+        self._usual = _painted(backend, pack, np.zeros((1, LATENT), np.float32))[0]
         self._encoder = LatentEncoder(
             swapper,
             load_role(backend, pack, "encoder"),
@@ -122,7 +123,7 @@ class DonorReader:
         fed = np.asarray(cv2.resize(crop, side, interpolation=cv2.INTER_AREA), np.uint8)
         latent = self._encoder.encode(np.stack([fed, fed[:, ::-1]]))[:, 0].mean(axis=0)
         points = self._swapper.read(fed[None], is_lit=False).points[0]
-        return latent, texture_of(crop, points, self._frame, self._swapper.size)
+        return latent, texture_of(crop, points, self._frame, self._usual)
 
 
 def write_donor_files(
@@ -214,15 +215,20 @@ def donor_entries(folder: Path) -> dict[str, dict[str, object]]:
 def _write_bank(
     path: Path, backend: Backend, pack: Pack, latents: Float32, textures: Float32
 ) -> None:
+    write_details(path, textures - _painted(backend, pack, latents))
+
+
+def _painted(backend: Backend, pack: Pack, latents: Float32) -> Float32:
+    """What the generator alone paints of latents float32[N, C]: float32[N, 3, S, S] RGB."""
     generator = load_role(backend, pack, "generator")
-    layers = generator.inputs[0].shape[1]
-    differences = np.empty_like(textures)
-    for start in range(0, len(latents), _BATCH):
-        part = slice(start, start + _BATCH)
-        fed = np.repeat(latents[part, None], layers or 1, axis=1)
-        differences[part] = textures[part] - generator.run({"latents": fed})["texture"]
+    layers = generator.inputs[0].shape[1] or 1
+    parts = (latents[start : start + _BATCH] for start in range(0, len(latents), _BATCH))
+    made = [
+        generator.run({"latents": np.repeat(part[:, None], layers, axis=1)})["texture"]
+        for part in parts
+    ]
     generator.close()
-    write_details(path, differences)
+    return np.concatenate(made)
 
 
 def _look_alikes(

@@ -110,9 +110,15 @@ def away_from_features(points: Float32, size: int) -> Float32:
     return np.asarray(cv2.distanceTransform(free, cv2.DIST_L2, 5) / size, np.float32)
 
 
-def away_from_lips(points: Float32, size: int) -> Float32:
-    """Where no lips are: float32[size, size], 0 on them and close by, 1 elsewhere."""
-    lips = _grown(_hull(points[LIPS_OUTER_SLICE], size), _BROW * size)
+def away_from_lips(points: Float32, size: int, around: float = _BROW) -> Float32:
+    """Where no lips are: float32[size, size], 0 on them and close by, 1 elsewhere.
+
+    Args:
+        points: float32[>= MESH_POINTS, 2], of the texture frame, texture units.
+        size: of the result.
+        around: how far around lips counts as lips, share of the side.
+    """
+    lips = _grown(_hull(points[LIPS_OUTER_SLICE], size), around * size)
     return np.asarray(lips == 0, np.float32)
 
 

@@ -1,4 +1,4 @@
-"""A donor's texture: what a portrait shows, without hair, background and light."""
+"""A donor's texture: what a portrait shows, without hair, beard, background and light."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.donors.mending import mended
+from engines.donors.shaving import shaved
 from engines.donors.skin import (
     away_from_features,
     away_from_lips,
@@ -54,19 +55,20 @@ Float32 = npt.NDArray[np.float32]
 UInt8 = npt.NDArray[np.uint8]
 
 
-def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> Float32:
-    """A portrait's texture without hair, background and light, float32[3, size, size] RGB.
+def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, usual: Float32) -> Float32:
+    """A portrait's texture without hair, beard, background and light, float32[3, S, S] RGB.
 
     Args:
-        crop: uint8[S, S, 3] BGR kveil crop.
+        crop: uint8[C, C, 3] BGR kveil crop.
         points: float32[POINTS, 3] of its face.
         frame: the canonical face.
-        size: of the texture, px.
+        usual: float32[3, S, S] RGB, the texture of the mean face.
     """
-    seen = photographed(crop, points, frame, size)
+    seen = photographed(crop, points, frame, usual.shape[1])
     skin = bare_skin(seen, frame.points)[:, :, ::-1].astype(np.float32) / np.float32(127.5) - 1
     even = evened(unlit(skin, frame.points), frame.points)
-    bare = tempered(mended(even, frame.points), frame.points)
+    bare = shaved(mended(even, frame.points), usual.transpose(1, 2, 0), frame.points)
+    bare = tempered(bare, frame.points)
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
 
 

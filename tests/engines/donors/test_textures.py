@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.donors.textures import evened, unlit
+from engines.donors.textures import evened, tempered, unlit
 from engines.stylegan.pack import bundled_pack, read_pack
-from engines.stylegan.topology import LIPS_OUTER_SLICE
+from engines.stylegan.topology import EYE_LEFT_SLICE, LIPS_OUTER_SLICE
 from engines.stylegan.warp import load_texture_frame
 
 pytestmark = pytest.mark.unit
@@ -67,3 +67,21 @@ def test_chins_beside_red_lips_are_not_green() -> None:
     middle, chin = lips[:, 0].mean(axis=0).astype(int), int(lips[:, 0, 1].max()) + 6
     assert np.abs(made[chin, middle[0]]).max() < 0.05
     assert made[middle[1], middle[0], 0] > 0.3 > -0.3 > made[middle[1], middle[0], 1]
+
+
+@pytest.mark.parametrize(("level", "left"), [(0.9, 0.5), (0.1, 1.0)])
+def test_skin_is_modelled_no_harder_than_most_peoples(level: float, left: float) -> None:
+    """The planted fault: the gloss and shade of a lamp look painted in another light."""
+    points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
+    hard = np.asarray(with_spot((40, 70), level=-level) + with_spot((88, 70), level=level))
+    made = tempered(hard, points)
+    cheek = np.s_[70, [40, 88]]
+    assert np.abs(made[cheek]).max() <= left * np.abs(hard[cheek]).max() + 1e-6
+
+
+def test_eyes_are_as_dark_as_they_were_where_skin_is_tempered() -> None:
+    points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
+    eye = (points[EYE_LEFT_SLICE, :2].mean(axis=0) * SIDE).astype(int)
+    hard = with_spot((40, 70), level=-0.9) + with_spot((88, 70), level=0.9)
+    hard[eye[1], eye[0]] = -0.8
+    assert tempered(hard, points)[eye[1], eye[0]].max() < -0.7
