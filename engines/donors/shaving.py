@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from engines.blending.grain import grain
 from engines.donors.skin import away_from_lips, bare_of_features, within_outline
-from engines.stylegan.drawing import LUMA, rise, spread
+from engines.stylegan.drawing import LUMA, ramp, rise, spread
 from engines.stylegan.topology import NOSE_BASE_SLICE
 
 __all__ = ["shaved"]
@@ -61,7 +61,7 @@ def shaved(texture: Float32, usual: Float32, points: Float32) -> Float32:
     place = _below_nose(points, size)
     hair = _hair(texture, usual, place)
     share = float(hair.sum() / max(place.sum(), 1.0))
-    hair *= float(rise(np.float32([share]), *_HAIRY)[0])
+    hair *= np.float32(ramp(share, *_HAIRY))
     if not hair.any():
         return texture
     inside = rise(within_outline(points, size), *_RIM)
@@ -73,8 +73,9 @@ def shaved(texture: Float32, usual: Float32, points: Float32) -> Float32:
 
 def _below_nose(points: Float32, size: int) -> Float32:
     """Where beards grow: float32[size, size] in [0, 1]."""
-    rows = (np.arange(size, dtype=np.float32)[:, None] + 0.5) / size
-    below = rise(rows - np.float32(points[NOSE_BASE_SLICE, 1].max()), *_BELOW)
+    rows = (np.arange(size, dtype=np.float32)[:, None] + np.float32(0.5)) / np.float32(size)
+    rows -= np.float32(points[NOSE_BASE_SLICE, 1].max())
+    below = rise(rows, *_BELOW)
     no_lips = cv2.GaussianBlur(away_from_lips(points, size, _LIPS), (0, 0), _FINE * size)
     return np.asarray(below * no_lips * rise(within_outline(points, size), *_RIM), np.float32)
 
@@ -83,9 +84,10 @@ def _hair(texture: Float32, usual: Float32, place: Float32) -> Float32:
     """How surely places are hair: float32[S, S] in [0, 1]."""
     size = len(texture)
     own = texture @ LUMA[::-1]
-    darker = cv2.GaussianBlur(usual @ LUMA[::-1] - own, (0, 0), _BROAD * size)
+    apart = np.asarray(usual @ LUMA[::-1] - own, np.float32)
+    darker = np.asarray(cv2.GaussianBlur(apart, (0, 0), _BROAD * size), np.float32)
     fine = np.abs(own - cv2.GaussianBlur(own, (0, 0), _FINE * size))
-    strokes = cv2.GaussianBlur(fine, (0, 0), _BROAD * size)
+    strokes = np.asarray(cv2.GaussianBlur(fine, (0, 0), _BROAD * size), np.float32)
     found = np.minimum(rise(darker, *_DARKER) + rise(strokes, *_STROKES), 1) * place
     wide = cv2.dilate(found, np.ones((5, 5), np.uint8))
     soft = cv2.GaussianBlur(wide, (0, 0), _BROAD * size) * place

@@ -73,7 +73,8 @@ def test_chins_beside_red_lips_are_not_green() -> None:
 def test_skin_is_modelled_no_harder_than_most_peoples(level: float, left: float) -> None:
     """The planted fault: the gloss and shade of a lamp look painted in another light."""
     points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
-    hard = np.asarray(with_spot((40, 70), level=-level) + with_spot((88, 70), level=level))
+    dark, bright = ((place, 70) for place in (40, 88))
+    hard = with_spot(dark, level=-level, radius=22) + with_spot(bright, level=level, radius=22)
     made = tempered(hard, points)
     cheek = np.s_[70, [40, 88]]
     assert np.abs(made[cheek]).max() <= left * np.abs(hard[cheek]).max() + 1e-6
@@ -82,6 +83,6 @@ def test_skin_is_modelled_no_harder_than_most_peoples(level: float, left: float)
 def test_eyes_are_as_dark_as_they_were_where_skin_is_tempered() -> None:
     points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
     eye = (points[EYE_LEFT_SLICE, :2].mean(axis=0) * SIDE).astype(int)
-    hard = with_spot((40, 70), level=-0.9) + with_spot((88, 70), level=0.9)
+    hard = with_spot((40, 80), level=-0.9, radius=22) + with_spot((88, 80), level=0.9, radius=22)
     hard[eye[1], eye[0]] = -0.8
     assert tempered(hard, points)[eye[1], eye[0]].max() < -0.7
