@@ -56,6 +56,10 @@ _CORNER: Final = np.array([0.50, 0.50, 0.62], np.float32)
 _CHEEK: Final = np.array([0.30, 0.29, 0.52], np.float32)
 """Colours, BGR, as a share of the skin's."""
 _WHITENESS: Final = (0.85, 1.1)
+_PARTED: Final = (0.06, 0.24)
+_SHADED: Final = (0.45, 1.0)
+"""Gaps, as shares of the width, between which lips that do not smile let light on the teeth behind
+them, and how bright these are in their shade and in the open, a share of that."""
 _WHITEST: Final = 236.0
 """How bright teeth are, a share of the skin's brightness, in a mouth that only opens and in a
 smile, as in footage of people who speak and who laugh; and how bright at most."""
@@ -116,6 +120,7 @@ class _Mouth:
         side: float32[H, W], -1 at the left corner, 0 below the upper lip's middle, 1 at the right.
         width: of the mouth, pixels.
         openness: how much of the inside is to be seen, in [0, 1].
+        lit: how much light falls on the teeth, in [0, 1].
         presence: how much of the drawing is to be seen, in (0, 1].
         smile: how wide the lips are drawn, in [0, 1].
         skin: float32[3] BGR of the nose.
@@ -128,6 +133,7 @@ class _Mouth:
     side: Float32
     width: float
     openness: float
+    lit: float
     presence: float
     smile: float
     skin: Float32
@@ -163,6 +169,7 @@ def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
         side=np.clip((way - np.float32(middle)) / halves, -1, 1),
         width=width,
         openness=ramp(opened / width, _SHUT, _OPEN),
+        lit=max(smile, ramp(opened / width, *_PARTED)),
         presence=presence,
         smile=smile,
         skin=_skin(pixels, points[NOSE_BRIDGE_SLICE, :2]),
@@ -218,6 +225,7 @@ def _teeth(mouth: _Mouth) -> Float32:
     """The upper teeth, in shade below the lip and towards the corners, float32[H, W, 3]."""
     light = float(mouth.skin.mean()) + 1
     whiteness = between(_WHITENESS, mouth.smile) * (180 / light) ** 0.25
+    whiteness *= between(_SHADED, mouth.lit)
     white = warmed(mouth.skin, _WARMTH) * np.float32(whiteness)
     lines = np.clip(1 - 2.4 * _beside_gaps(mouth.side), 0, 1) ** 1.5
     below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
