@@ -67,7 +67,9 @@ LANDMARK_SIZE: Final = 128
 DOUBT_LIMIT: Final = 0.06 * float(EYES[1, 0] - EYES[0, 0])
 """Expected landmark error, crop units, above which a face is not followed: 6 % of the distance of
 the eyes. Larger swaps more faces, less truly."""
-YAW_LIMIT_DEG: Final = 45.0
+YAW_LIMIT_DEG: Final = 60.0
+"""Yaw beyond which a face is not followed. Larger swaps more profiles, whose noses leave what a
+surrogate hides."""
 _BROWS: Final = slice(BROW_LEFT_SLICE.start, BROW_RIGHT_SLICE.stop)
 _MOST_OUTSIDE: Final = 0.005
 """Share of the subject's face that may lie beyond the painted crop."""

@@ -47,8 +47,12 @@ _RIGID: Final[npt.NDArray[np.int64]] = np.r_[
 """Points that expressions hardly move: nose, eye corners, forehead and temples."""
 
 
-SHOWN: Final = MESH_POINTS * 3 + 2
+SHOWN: Final = MESH_POINTS * 3 + 3
 """Numbers of a look, see `ShapeModel.shown_by`."""
+_MESH_SHOWN: Final = slice(MESH_POINTS * 3)
+_LIDS_SHOWN: Final = slice(_MESH_SHOWN.stop, _MESH_SHOWN.stop + 2)
+_SHUT_SHOWN: Final = -1
+"""Where in them landmarks are, how far open eyes are, and how far shut lips are read apart."""
 _BROWS_AT_REST: Final = 0.036
 """Deviation of the height of brows of people at rest, in distances of the eyes."""
 _LOWER_LIP: Final = slice(3, 8)
@@ -62,8 +66,9 @@ wears a mouth that is too high, and a face that is too short for his head."""
 _TURNS_DEG: Final = (15.0, 40.0)
 _GAP_SLOPES: Final = (0.82, 0.63)
 """How much farther lips are read apart for each that they are, at these angles of yaw."""
-_GAP_SHIFT: Final = 0.03
-"""How far shut lips are read apart, distances of the eyes."""
+_GAP_SHIFTS: Final = (0.03, 0.09)
+"""How far shut lips are read apart, distances of the eyes: of anybody, and at most of one whose
+lips are never read closer, as dark lips and those in a beard are not."""
 EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
@@ -136,9 +141,15 @@ class ShapeModel:
         return np.asarray(shape.reshape(len(points), -1) @ self.expression.T, np.float32)
 
     def shown_by(self, points: Float32, pose: Pose) -> Float32:
-        """Return canonical landmarks, and how far open both eyes are, float32[N, SHOWN]."""
+        """Return what a look shows, float32[N, SHOWN].
+
+        It is canonical landmarks, how far open both eyes are, and 0: how far apart shut lips are
+        read one look does not tell, see `with_shut_lips`.
+        """
         canonical = canonical_from_points(points, pose)
-        return np.concatenate([canonical.reshape(len(points), -1), openings(canonical)], axis=1)
+        unknown = np.zeros((len(points), 1), np.float32)
+        landmarks = canonical.reshape(len(points), -1)
+        return np.concatenate([landmarks, openings(canonical), unknown], axis=1)
 
     def movement_of(self, points: Float32, pose: Pose) -> Float32:
         """Return what of the expression part is movement rather than person, float32[N, K].
@@ -213,12 +224,12 @@ class ShapeModel:
         if rest is None:
             rest = self.at_rest(latents)
         theirs = canonical_from_points(points, pose)
-        gap = true_gap(mouth_gap(theirs), pose)
+        gap = true_gap(mouth_gap(theirs), pose, usual[:, _SHUT_SHOWN])
         # Opened first: else who opens the mouth would draw the whole face down.
         opened = self._opened(rest + moved, gap)
         laid = _laid_over(opened, self._opened(theirs, gap), _OVER_SUBJECT)
-        canonical = self._opened(laid + unread_movement((shown - usual)[:, :-2]), gap)
-        for lids, share in zip(EYES, open_shares(theirs, usual[:, -2:]).T, strict=True):
+        canonical = self._opened(laid + unread_movement((shown - usual)[:, _MESH_SHOWN]), gap)
+        for lids, share in zip(EYES, open_shares(theirs, usual[:, _LIDS_SHOWN]).T, strict=True):
             canonical[:, lids] = narrowed(canonical[:, lids], share)
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
@@ -231,13 +242,13 @@ class ShapeModel:
         each landmark does, of the rest in the directions of expression. Lids are left out, which go
         by how far they are open.
         """
-        departed = (shown - usual)[:, :-2]
+        departed = (shown - usual)[:, _MESH_SHOWN]
         followed = (departed @ self.expression.T @ self.expression).reshape(-1, MESH_POINTS, 3)
         for lids in EYES:
             followed[:, lids] = 0
         for part in (LIPS, BROWS):
             followed[:, part] = departed.reshape(-1, MESH_POINTS, 3)[:, part]
-        return np.asarray(self._held(usual[:, :-2]) + followed, np.float32)
+        return np.asarray(self._held(usual[:, _MESH_SHOWN]) + followed, np.float32)
 
     def _held(self, usual: Float32) -> Float32:
         """What of usual landmarks float32[N, MESH_POINTS * 3] is movement, [N, MESH_POINTS, 3].
@@ -286,7 +297,19 @@ def mouth_gap(canonical: Float32) -> Float32:
     return np.asarray(gap, np.float32)
 
 
-def true_gap(read: Float32, pose: Pose) -> Float32:
+def gap_shown(shown: Float32) -> float:
+    """How far apart lips are in one look float32[SHOWN], distances of the eyes."""
+    return float(mouth_gap(shown[_MESH_SHOWN].reshape(1, MESH_POINTS, 3))[0])
+
+
+def with_shut_lips(usual: Float32, gap: float) -> Float32:
+    """How somebody usually looks float32[SHOWN], whose shut lips are read so far apart."""
+    known = usual.copy()
+    known[_SHUT_SHOWN] = gap
+    return known
+
+
+def true_gap(read: Float32, pose: Pose, shut: Float32 | None = None) -> Float32:
     """How far lips are apart whose landmarks are `read` so far apart, float32[N].
 
     The landmark network learnt from photographs, which hardly show mouths wide open: it draws them
@@ -296,10 +319,12 @@ def true_gap(read: Float32, pose: Pose) -> Float32:
     Args:
         read: `mouth_gap` of N faces.
         pose: of the same.
+        shut: how far apart their shut lips are read, as far as it is known; 0 where not.
     """
+    shift = np.float32(_GAP_SHIFTS[0]) if shut is None else np.clip(shut, *_GAP_SHIFTS)
     turned = np.abs(pose.angles_deg()[:, 0])
     slope = np.interp(turned, _TURNS_DEG, _GAP_SLOPES).astype(np.float32)
-    opened = (read - np.float32(_GAP_SHIFT)) / slope
+    opened = (read - shift) / slope
     return np.asarray(np.maximum(opened, np.minimum(read, 0)), np.float32)
 
 

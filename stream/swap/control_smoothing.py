@@ -32,6 +32,7 @@ from engines.face.motion_grid import grid_in_frame
 from engines.face.swapper import LANDMARK_SIZE
 from engines.stylegan.contrast import UNBOUNDED
 from engines.stylegan.lids import lids_as_read
+from engines.stylegan.shape import gap_shown, with_shut_lips
 from stream.swap.following import SLACK_S
 from tracker.one_euro import OneEuro
 
@@ -54,6 +55,11 @@ _LEAST_FITTED: Final = 4
 _USUAL_FRAMES: Final = 600
 """Frames over which a face shows how it usually looks: in fewer, an expression that is held soon
 counts as the person's, in more, what lasted long at the start counts for longer."""
+_SHUT_FRAMES: Final = 12
+"""Frames after which it is told how far apart shut lips are read."""
+_SHUT_STEPS: Final = (0.0036, 0.0004)
+"""By how much that falls and rises in a frame, distances of the eyes, where lips are read closer
+and farther apart: so it is what a tenth of the frames are below. At first they are larger."""
 Float32 = NDArray[np.float32]
 
 
@@ -91,18 +97,28 @@ class _Usual:
     """The mean expression of a face as long as it is followed; of late, where that is long."""
 
     _mean: Float32 | None = None
+    _shut: float = 0.0
     _counted: int = 0
     _newest: int = -1
 
     def with_looks(self, read: Sequence[Look]) -> Float32 | None:
         """The mean, with those of the looks, by rising index, that were not counted yet."""
         for look in read:
-            if look.index <= self._newest or look.expression is None:
-                continue
-            self._newest, self._counted = look.index, min(self._counted + 1, _USUAL_FRAMES)
-            before = look.expression if self._mean is None else self._mean
-            self._mean = before + (look.expression - before) / np.float32(self._counted)
-        return self._mean
+            if look.index > self._newest and look.expression is not None:
+                self._newest = look.index
+                self._count(look.expression)
+        if self._mean is None or self._counted < _SHUT_FRAMES:
+            return self._mean
+        return with_shut_lips(self._mean, self._shut)
+
+    def _count(self, shown: Float32) -> None:
+        gap = gap_shown(shown)
+        if self._mean is None:
+            self._mean, self._shut = shown, gap
+        self._counted = min(self._counted + 1, _USUAL_FRAMES)
+        self._mean = self._mean + (shown - self._mean) / np.float32(self._counted)
+        fall, climb = np.array(_SHUT_STEPS) * max(1.0, 4 * _SHUT_FRAMES / self._counted)
+        self._shut += float(np.clip(gap - self._shut, -fall, climb))
 
 
 @dataclass(slots=True)

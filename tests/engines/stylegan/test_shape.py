@@ -12,10 +12,12 @@ from engines.stylegan.movement import BROWS, LIPS
 from engines.stylegan.shape import (
     ShapeModel,
     canonical_from_points,
+    gap_shown,
     load_shape_model,
     mouth_gap,
     pose_from_points,
     true_gap,
+    with_shut_lips,
 )
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
@@ -139,6 +141,31 @@ def test_open_mouths_are_opened_farther_than_they_are_read_and_more_on_turned_he
         assert float(true_gap(np.array([shut], np.float32), aside)[0]) == pytest.approx(
             min(shut, 0), abs=1e-6
         )
+
+
+def test_lips_that_are_never_read_closer_are_shut() -> None:
+    """The planted fault: a man with dark lips kept his mouth open while he listened."""
+    model, latents = shape_model(), np.zeros((1, 4, 512), np.float32)
+    read = drawn_face()
+    lower = slice(LIPS_INNER_SLICE.start + 1, LIPS_INNER_SLICE.start + 10)
+    read[lower, 1] += (np.float32(0.08) - mouth_gap_of(model, read)) * np.float32(0.4)
+    pose = model.pose_of(read[None])
+    shown = model.shown_by(read[None], pose)
+    told = with_shut_lips(shown[0], gap_shown(shown[0]))[None]
+    unknown, shut = (
+        float(
+            mouth_gap(canonical_from_points(model.swapped(read[None], latents, usual=one), pose))[0]
+        )
+        for one in (shown, told)
+    )
+    assert unknown > 0.04
+    assert shut == pytest.approx(0, abs=1e-3)
+
+
+def test_who_opens_the_mouth_wide_all_the_time_keeps_it_open() -> None:
+    pose = pose_from_points(drawn_face()[None], shape_model().mean)
+    gap = np.array([0.3], np.float32)
+    assert float(true_gap(gap, pose, gap)[0]) > 0.2
 
 
 def test_eyes_stay_where_they_are_while_a_mouth_opens() -> None:
@@ -309,3 +336,8 @@ def test_brows_held_up_are_followed_and_those_that_are_high_at_rest_are_not() ->
     assert raised(0.09) == pytest.approx(1.5 * (0.09 - 0.036), abs=0.01)
     assert raised(0.2) == pytest.approx(0.2, abs=0.02)
     assert raised(-0.09) == pytest.approx(-1.5 * (0.09 - 0.036), abs=0.01)
+
+
+def mouth_gap_of(model: ShapeModel, points: Float32) -> np.float32:
+    pose = model.pose_of(points[None])
+    return np.float32(mouth_gap(canonical_from_points(points[None], pose))[0])

@@ -20,7 +20,8 @@ from engines.face.face_look import (
 )
 from engines.face.swapper import LANDMARK_SIZE
 from engines.pictures import Picture
-from engines.stylegan.topology import OVAL_SLICE
+from engines.stylegan.shape import SHOWN
+from engines.stylegan.topology import LIPS_INNER_SLICE, MESH_POINTS, OVAL_SLICE
 from stream.swap.control_smoothing import Steady
 from stream.swap.control_track import ControlTrack
 from tests.engines.face.moving_pictures import shift, shown, textured
@@ -59,7 +60,7 @@ def test_contrast_that_flickers_is_held_and_a_lasting_change_followed() -> None:
 def test_usual_expression_is_the_mean_of_all_looks_and_ends_with_a_cover(ahead: int) -> None:
     seen = [1.0, 3.0] * 15
     looks = [
-        replace(drawn_look(index), expression=np.full(2, one, np.float32))
+        replace(drawn_look(index), expression=np.full(SHOWN, one, np.float32))
         for index, one in enumerate(seen)
     ]
     told = followed(looks, ahead)
@@ -68,12 +69,33 @@ def test_usual_expression_is_the_mean_of_all_looks_and_ends_with_a_cover(ahead: 
     assert found == pytest.approx([np.mean(seen[: place + ahead + 1]) for place in range(30)])
     lost = [replace(look, doubt=np.inf) for look in (drawn_look(index) for index in range(30, 60))]
     late = [
-        replace(drawn_look(index), expression=np.full(2, 9, np.float32)) for index in range(60, 90)
+        replace(drawn_look(index), expression=np.full(SHOWN, 9, np.float32))
+        for index in range(60, 90)
     ]
     last = followed([*looks, *lost, *late])[-1]
     assert last is not None
     assert last.usual is not None
     assert last.usual[0] == pytest.approx(9.0)
+
+
+def lips_apart(gap: float) -> NDArray[np.float32]:
+    """What a look shows of a face whose lips are read so far apart."""
+    points = np.zeros((MESH_POINTS, 3), np.float32)
+    points[LIPS_INNER_SLICE.start : LIPS_INNER_SLICE.start + 10, 1] = gap
+    return np.concatenate([points.ravel(), np.zeros(SHOWN - points.size, np.float32)])
+
+
+def test_how_far_shut_lips_are_read_apart_is_what_a_tenth_of_the_looks_are_below() -> None:
+    """The planted fault: a mean, which speaking opens, or the least of all, which noise sets."""
+    gaps = np.random.default_rng(4).uniform(0.06, 0.26, 400)
+    gaps[25::50] = -0.1
+    looks = [
+        replace(drawn_look(index), expression=lips_apart(gap)) for index, gap in enumerate(gaps)
+    ]
+    told = [one.usual for one in followed(looks) if one is not None and one.usual is not None]
+    assert all(one[-1] == 0 for one in told[:10])
+    late = np.array([one[-1] for one in told[200:]])
+    assert 0.05 < late.min() < late.max() < 0.12
 
 
 def places(told: list[Steady | None]) -> NDArray[np.float32]:
