@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,7 @@ from engines.errors import ModelMissing, ModelRejected
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["model_bytes", "model_sha256", "port_names", "refuse_giants", "stripped"]
+__all__ = ["model_bytes", "model_sha256", "port_names", "refuse_giants", "sized", "stripped"]
 
 _LOOPS: Final = frozenset({"Loop", "Scan", "SequenceMap"})
 _PICTURE: Final = (1, 3, 640, 640)
@@ -171,6 +171,26 @@ def refuse_giants(content: bytes, picture: tuple[int, ...] = _PICTURE) -> None:
         raise ModelRejected(message) from fault
     for graph in _graphs(inferred.graph):
         _refuse_giants_in(graph)
+
+
+def sized(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
+    """The network for inputs of certain sizes.
+
+    Args:
+        content: a stripped network.
+        shapes: sizes of all axes, by name of the input; others stay as they are.
+
+    Returns:
+        A serialized ONNX network.
+    """
+    import onnx
+
+    network = onnx.load_model_from_string(content)
+    for value in network.graph.input:
+        axes = value.type.tensor_type.shape.dim
+        for axis, size in zip(axes, shapes.get(value.name, ()), strict=False):
+            axis.dim_value = size
+    return bytes(network.SerializeToString())
 
 
 def _refuse_giants_in(graph: onnx.GraphProto) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engines.backends.answers import checked, faults_told
 from engines.backends.backend import Precision, Tensors, TensorSpec
 from engines.backends.mapped_files import page_out
-from engines.backends.networks import port_names, stripped
+from engines.backends.networks import port_names, sized, stripped
 from engines.cache_folder import cache_folder
 from engines.errors import BackendMissing, EngineFault, ModelRejected, import_failure
 
@@ -132,10 +132,11 @@ class OpenVino:
         content = stripped(model)
         try:
             with _COMPILING:
-                network = self._core.read_model(model=content)
-                if shapes:
-                    network.reshape({name: list(shape) for name, shape in shapes.items()})
-                compiled = self._core.compile_model(network, "CPU", self._settings(used))
+                # By its bytes, a network that was compiled before is not even read again.
+                network = sized(content, shapes) if shapes else content
+                compiled = self._core.compile_model(
+                    network, "CPU", self._settings(used), weights=b""
+                )
         except Exception as fault:  # OpenVINO raises RuntimeError and its own kinds
             message = "OpenVINO cannot read this network; export it with a common ONNX opset"
             raise ModelRejected(message) from fault

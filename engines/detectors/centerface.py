@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,18 +53,27 @@ class CenterFace:
 
     def detect(self, image_bgr: BgrImage, *, min_score: float) -> tuple[Face, ...]:
         """Finds faces; see `Detector.detect`."""
-        height, width = image_bgr.shape[:2]
-        candidates = candidates_from_heads(self.heads(image_bgr), min_score)
-        return faces_from_candidates(candidates, height, width, _MAX_OVERLAP)
+        return self.detect_all([image_bgr], min_score=min_score)[0]
+
+    def detect_all(
+        self, images_bgr: Sequence[BgrImage], *, min_score: float
+    ) -> list[tuple[Face, ...]]:
+        """Finds the faces of several images; see `BatchDetector.detect_all`."""
+        height, width = images_bgr[0].shape[:2]
+        candidates = [candidates_from_heads(one, min_score) for one in self.heads(images_bgr)]
+        return [faces_from_candidates(one, height, width, _MAX_OVERLAP) for one in candidates]
 
     def prepare(self, height: int, width: int) -> None:
         """Compiles the network for images of this size; see `PreparedDetector`."""
         self._network.prepare(*padded_size(height, width, _STEP))
 
-    def heads(self, image_bgr: BgrImage) -> Heads:
-        """The raw answer of the network, for gates and tests."""
-        outputs = self._network.run(padded(image_bgr, _STEP))
-        heat, size, offset, landmarks = (outputs[name][0] for name in self._names)
+    def heads(self, images_bgr: Sequence[BgrImage]) -> list[Heads]:
+        """The raw answers of the network to images of one size, for gates and tests."""
+        answers = self._network.run_all([padded(image, _STEP) for image in images_bgr])
+        return [self._heads_of(answer) for answer in answers]
+
+    def _heads_of(self, answer: Mapping[str, NDArray[np.float32]]) -> Heads:
+        heat, size, offset, landmarks = (answer[name] for name in self._names)
         return heat[0], size, offset, landmarks
 
 

@@ -209,7 +209,7 @@ class FaceFinder:
     ) -> list[tuple[Face, ...]]:
         least = _HARDLY * self._min_score
         with self._clock.measure("detect"):
-            return [faces_at(detector, frame.picture, box, least) for box in boxes]
+            return faces_at(detector, frame.picture, boxes, least)
 
     def _search(
         self, frame: Frame, plan: DetectionPlan, tones: Sequence[Tones]

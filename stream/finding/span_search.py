@@ -6,16 +6,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.detectors.tones import SteadyTones, Tones
-from engines.pictures import Picture
+from engines.detectors.tones import SteadyTones
 from engines.types import Face, Frame
 from stream.finding.finding import FaceFinder, Findings, Scale, Search
 from stream.finding.frame_search import NEAR_SHARE, Searched, tones_after
-from tracker.passing import SKETCH_PX, passing_change
+from stream.finding.sketches import Sketch, is_passing, sketch_of
 from tracker.spans import Agreement, KeySchedule, agreement
 
 __all__ = ["SpanSearch", "frames_held"]
@@ -25,8 +23,7 @@ __all__ = ["SpanSearch", "frames_held"]
 class _Held:
     frame: Frame
     thumbnail: NDArray[np.uint8]
-    sketch: NDArray[np.float32]
-    tones: tuple[Tones, ...]
+    sketch: Sketch
     search: Search | None = None
     scale: Scale = "skip"
 
@@ -69,14 +66,14 @@ class SpanSearch:
         self._open: list[_Held] = []
         self._spans: deque[_Span] = deque()
         self._last: Sequence[Face] | None = None
-        self._last_sketch: NDArray[np.float32] | None = None
+        self._last_sketch: Sketch | None = None
         self._in_view: list[Face] = []
         self._tones: SteadyTones | None = None
 
     def push(self, frame: Frame, thumbnail: NDArray[np.uint8]) -> Iterator[Searched]:
         """Takes the next frame; a key begins its search."""
         self._tones = tones_after(frame, self._tones)
-        held = _Held(frame, thumbnail, _sketch(frame.picture), self._tones.tones)
+        held = _Held(frame, thumbnail, sketch_of(frame.picture, self._tones.tones))
         small_px = self._finder.least_px(frame, "coarse")
         has_small = any(face.size_px < small_px for face in self._in_view)
         choice = self._schedule.decide(frame.time_s, thumbnail, has_small=has_small)
@@ -115,7 +112,7 @@ class SpanSearch:
             yield from self._released(self._spans.popleft())
 
     def _begin(self, held: _Held, scale: Scale) -> None:
-        held.scale, held.search = scale, self._finder.begin(held.frame, scale, held.tones)
+        held.scale, held.search = scale, self._finder.begin(held.frame, scale, held.sketch.tones)
 
     def _collected(self, held: _Held) -> Findings:
         assert held.search is not None
@@ -162,14 +159,12 @@ class SpanSearch:
         return scales
 
     def _passings(self, span: _Span) -> list[bool]:
-        """Whether each frame between shows what neither end does, or too little to tell."""
+        """Whether each frame between shows what neither end does."""
         before, after = self._last_sketch, span.key.sketch
-        if not span.between:
-            return []
-        if before is None or any(held.tones for held in (*span.between, span.key)):
+        if before is None:
             return [True] * len(span.between)
         least = self._schedule.settings.passing_change
-        return [passing_change(held.sketch, before, after) >= least for held in span.between]
+        return [is_passing(held.sketch, before, after, least) for held in span.between]
 
     def _released(self, span: _Span) -> Iterator[Searched]:
         self._compare(span)
@@ -177,12 +172,3 @@ class SpanSearch:
         for held in span.between:
             yield Searched(held.frame, held.thumbnail, self._collected(held))
         yield Searched(span.key.frame, span.key.thumbnail, span.findings)
-
-
-def _sketch(picture: Picture) -> NDArray[np.float32]:
-    """The picture in grey, `SKETCH_PX` on its long side, to compare frames by."""
-    scale = min(1.0, SKETCH_PX / max(picture.height, picture.width))
-    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
-    luma = picture.planes[0] if picture.layout != "bgr" else picture.planes[0][..., 1]
-    small = cv2.resize(luma, size, interpolation=cv2.INTER_AREA)
-    return small.astype(np.float32) / np.float32(1 << (picture.bit_depth - 8))

@@ -35,6 +35,9 @@ _SAME: Final = 0.4
 _THERE: Final = 0.3
 """Share of a face that lies in a place from which it is there. Larger: fewer covers beside faces;
 more faces are bare that are hardly seen and have moved on faster than was thought."""
+_WITHIN: Final = 0.8
+"""Share of the place of who comes that lies in a face, from which he may be in it. Larger: fewer
+covers; more faces that are found half hidden, with what hides them, are bare."""
 _COVERED: Final = 0.6
 """The same of a cover, from which a face is covered. Larger: more covers that overlap."""
 _RATHER: Final = 0.75
@@ -125,6 +128,8 @@ class UnseenPlaces:
         there = [face for face in faces if _share_in(track.face.box_px, face) >= _THERE]
         if track.state not in _UNSEEN:
             return track if there else None
+        if not there and _may_be_in(track, faces):
+            return track
         best = max((face.score for face in there), default=0.0)
         if best >= self._clear_score:
             return _found(track, there)
@@ -172,6 +177,12 @@ def _around(track: Track, faces: Sequence[Face], also: Track | None = None) -> T
     boxes = np.array([one.box_px for one in (*faces, *([also.face] if also else []))])
     box = np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])
     return replace(track, face=replace(max(faces, key=attrgetter("score")), box_px=box))
+
+
+def _may_be_in(track: Track, faces: Sequence[Face]) -> bool:
+    """Whether somebody who will be clearly found is half hidden now, in one box with what hides."""
+    is_coming = track.is_confirmed and track.age_frames < 0
+    return is_coming and any(_share_in(one.box_px, track.face) >= _WITHIN for one in faces)
 
 
 def _is_covered(face: Face, covers: Sequence[Box]) -> bool:

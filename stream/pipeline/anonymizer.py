@@ -87,6 +87,7 @@ class Anonymizer:
         self._search = _search(finder, schedule, tracker)
         self._tracker = tracker
         self._replacer = replacer
+        self._ahead_replacer = replacer if isinstance(replacer, AheadReplacer) else None
         self._cover = cover
         self._margin = margin
         self._clock = clock
@@ -182,17 +183,17 @@ class Anonymizer:
     @property
     def _ahead(self) -> int:
         """Frames that are begun before the first of them is completed."""
-        return self._replacer.ahead if isinstance(self._replacer, AheadReplacer) else 0
+        return self._ahead_replacer.ahead if self._ahead_replacer else 0
 
     def _replacing(self, frame: Frame, found: FrameTracks) -> Callable[[], Replacement]:
         """Begins on the faces of a frame; where that fails, all of them are covered."""
         if frame.is_damaged or found.is_unknown:
             return Replacement
-        if not isinstance(self._replacer, AheadReplacer):
+        if self._ahead_replacer is None:
             return partial(self._replacer.replace, frame, found.tracks)
         try:
             with self._clock.measure("lend"):
-                return self._replacer.begin(frame, found.tracks)
+                return self._ahead_replacer.begin(frame, found.tracks)
         except Exception:
             return partial(_failed, found)
 

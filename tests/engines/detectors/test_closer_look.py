@@ -38,19 +38,19 @@ def spots(*places: tuple[int, int]) -> BgrImage:
 
 def test_a_face_is_told_in_pixels_of_the_frame() -> None:
     box = np.array([96, 98, 126, 128], np.float32)
-    (found,) = faces_at(Pointing(), picture_from_bgr(spots((100, 100))), box, 0.1)
+    ((found,),) = faces_at(Pointing(), picture_from_bgr(spots((100, 100))), [box], 0.1)
     assert np.allclose(found.box_px, [100, 100, 120, 120], atol=0.6)
     assert np.allclose(found.landmarks_px, 100, atol=0.6)
 
 
 def test_faces_beside_the_place_are_none_of_it() -> None:
     box = np.array([96, 98, 126, 128], np.float32)
-    assert faces_at(Pointing(), picture_from_bgr(spots((130, 100))), box, 0.1) == ()
+    assert faces_at(Pointing(), picture_from_bgr(spots((130, 100))), [box], 0.1) == [()]
 
 
 def test_a_place_outside_the_picture_shows_nobody() -> None:
     box = np.array([-90, -90, -60, -60], np.float32)
-    assert faces_at(Pointing(), picture_from_bgr(spots((0, 0))), box, 0.1) == ()
+    assert faces_at(Pointing(), picture_from_bgr(spots((0, 0))), [box], 0.1) == [()]
 
 
 @pytest.mark.parametrize("scale", [0.15, 1.0])
@@ -61,5 +61,11 @@ def test_the_detector_finds_a_face_of_any_size_and_none_beside_it(scale: float) 
     detector = detector_from_model(OpenVino(), centerface_path())
     face = np.array([170, 60, 265, 190], np.float32) * np.float32(scale)
     flag = np.array([20, 20, 110, 140], np.float32) * np.float32(scale)
-    assert faces_at(detector, picture, face, 0.08)[0].score > 0.5
-    assert faces_at(detector, picture, flag, 0.08) == ()
+    at_face, at_flag = faces_at(detector, picture, [face, flag], 0.08)
+    assert at_face[0].score > 0.5
+    assert at_flag == ()
+
+
+def test_no_places_need_no_look() -> None:
+    detector = detector_from_model(OpenVino(), centerface_path())
+    assert faces_at(detector, picture_from_bgr(spots()), [], 0.08) == []

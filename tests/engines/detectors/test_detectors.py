@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_runtimes_find_the_same_faces(centerface: CenterFace) -> None:
 def test_decoder_agrees_with_a_plain_loop(centerface: CenterFace) -> None:
     """The slow reading of the heads, cell by cell, is the specification."""
     image, _ = drawn_scene(128, 192, 3, side_px=40)
-    heat, size, offset, landmarks = centerface.heads(image)
+    ((heat, size, offset, landmarks),) = centerface.heads([image])
     quick = candidates_from_heads((heat, size, offset, landmarks), 0.3)
     slow = []
     for row in range(heat.shape[0]):
@@ -99,6 +100,22 @@ def test_decoder_agrees_with_a_plain_loop(centerface: CenterFace) -> None:
         np.testing.assert_allclose(quick.boxes[i], box, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(quick.landmarks[i], points, rtol=1e-4, atol=1e-3)
         assert quick.scores[i] == pytest.approx(float(score))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("is_quantised", [False, True])
+def test_images_searched_together_show_what_each_does_alone(is_quantised: bool, count: int) -> None:
+    """The planted fault: the faces of one place were told of another, or those of none."""
+    path = quantised_twin(centerface_path()) if is_quantised else centerface_path()
+    assert path is not None
+    detector = CenterFace(OpenVino(threads=2), path)
+    images = [drawn_scene(160, 160, n % 3, side_px=50, seed=n)[0] for n in range(1, count + 1)]
+    alone = [detector.detect(image, min_score=0.1) for image in images]
+    together = detector.detect_all(images, min_score=0.1)
+    assert [len(faces) for faces in together] == [len(faces) for faces in alone]
+    for one, two in zip(chain(*together), chain(*alone), strict=True):
+        np.testing.assert_array_equal(one.box_px, two.box_px)
+        assert one.score == two.score
 
 
 def test_flood_of_peaks_stays_bounded() -> None:

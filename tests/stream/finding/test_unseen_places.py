@@ -101,6 +101,20 @@ def test_who_comes_is_covered_however_hardly_he_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
+    ("age", "is_confirmed", "is_kept"), [(-1, True, True), (9, True, False), (-1, False, False)]
+)
+def test_who_comes_is_covered_when_he_is_found_with_what_hides_him(
+    age: int, is_confirmed: bool, is_kept: bool
+) -> None:
+    """The planted fault: half behind somebody, a face was found in a box of four times its size,
+    and was bare in the frame before its first detection."""
+    box = np.array([20, 0, 110, 95], np.float32)
+    around = Face(box, np.ones((5, 2), np.float32), 0.1)
+    coming = Track(1, face(), TrackState.EXTENDED, age, is_confirmed)
+    assert after([coming], [(around,)]) == ((coming,) if is_kept else ())
+
+
+@pytest.mark.parametrize(
     ("x", "is_confirmed", "state"),
     [(42, True, "filled"), (58, True, "extended"), (42, False, "extended")],
     ids=["there", "beside", "never clear"],
