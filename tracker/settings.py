@@ -62,8 +62,9 @@ class TrackerSettings:
         weak_gap_s: longest gap between two detections in which such a track is surely there;
             in longer ones it counts as extended, so that a closer look may find that nothing
             is there. Longer: the same.
-        unclear_gap_s: the same of a track that was clearly found, but on neither side of the gap.
-            Longer: turned heads stay covered; so do coats that heads have moved away from.
+        unclear_gap_s: the same of a track that was clearly found, but on neither side of the gap,
+            or that was hardly ever found. Longer: turned heads stay covered; so do coats that
+            heads have moved away from.
         unsearched_s: longest cover before the first detection, or after the last, while no search
             ran that would have found the face. Not below the time between thorough searches.
         min_hold_frames: these, at least this many frames, for low frame rates.

@@ -17,7 +17,7 @@ import numpy as np
 
 from engines.types import Face, Track, TrackState
 from tracker.poses import LANDMARKS, Pose, contain, face_from_pose, grow, size_px
-from tracker.reach import backward_reach_s, forward_reach_s, is_weak, is_within
+from tracker.reach import backward_reach_s, forward_reach_s, is_sure, is_weak, is_within
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Observation, Trajectory
 
@@ -125,6 +125,7 @@ def _is_long(
         return gap_s > settings.weak_gap_s
     is_small = size_px(before.pose) < _SMALL_PX
     is_clear = max(before.face.score, after.face.score) >= settings.high_score
+    is_clear &= is_sure(trajectory, settings)
     return gap_s > settings.unclear_gap_s and not is_small and not is_clear
 
 

@@ -74,6 +74,14 @@ def test_between_unclear_finds_a_face_that_was_clear_before_may_have_gone(
     assert [one and one.state for one in found] == [TrackState.FILLED, state, TrackState.FILLED]
 
 
+def test_in_a_gap_a_face_that_was_hardly_ever_found_may_not_be_there() -> None:
+    """The planted fault: hair wore the surrogate of somebody who was found a second later."""
+    trajectory = seen(0, 10, 20, score=0.6)
+    found = [track_at(trajectory, frame, frame / RATE, SETTINGS) for frame in (1, 5, 9)]
+    states = [TrackState.FILLED, TrackState.EXTENDED, TrackState.FILLED]
+    assert [one and one.state for one in found] == states
+
+
 def test_a_gap_is_filled_on_the_way_and_says_so() -> None:
     trajectory = seen(*range(8), *range(14, 22))
     track = track_at(trajectory, 10, 10 / RATE, SETTINGS)
