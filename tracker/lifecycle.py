@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -128,6 +128,9 @@ class Lifecycle:
         for row in found.crossing:
             self.trajectories[row].doubt_since(time_s - self._settings.doubt_margin_s)
         near = [one for one in found.links if not one.is_away]
+        self._end_rivalries(
+            {self.trajectories[one.row].track_id: faces[one.column].score for one in near}
+        )
         for one in near:
             self._go_on(frame, time_s, faces[one.column], one, found)
         if near:
@@ -203,7 +206,6 @@ class Lifecycle:
     def _go_on(self, frame: int, time_s: float, face: Face, one: Link, found: Links) -> None:
         """Continue a track, under a new id where the old one is not trusted."""
         trajectory = self.trajectories[one.row]
-        self._end_rivalry(trajectory.track_id, face.score)
         if one.row not in found.crossing:
             self._settle(trajectory, frame)
             if one.is_resized or self._looks_different(trajectory, frame, time_s, face):
@@ -211,10 +213,14 @@ class Lifecycle:
                 trajectory.rename(self._take_id(), frame)
         trajectory.observe(frame, time_s, face, self.drift_px, found.glances.get(one.column))
 
-    def _end_rivalry(self, track_id: int, score: float) -> None:
-        """A track is seen where it was expected: it jumped to none that is seen worse."""
+    def _end_rivalries(self, scores: Mapping[int, float]) -> None:
+        """Tracks that are seen where they were expected jumped to none that was seen worse.
+
+        Args:
+            scores: how well they are seen, by track id.
+        """
         for other in self.trajectories:
-            if other.rival == track_id and other.best_score <= score:
+            if other.rival and other.best_score <= scores.get(other.rival, -1.0):
                 other.rival, other.is_vouched = 0, False
 
     def _settle(self, trajectory: Trajectory, frame: int) -> None:
