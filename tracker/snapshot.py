@@ -79,8 +79,8 @@ class _Path:
     birth_frame: int
     hits: int
     best_score: float
-    front_hits: int
-    front_score: float
+    believed_hits: int
+    believed_score: float
     in_doubt: bool
     clear_runs: int
     is_suspect: bool
@@ -190,8 +190,8 @@ def _path_from(trajectory: Trajectory) -> _Path:
         trajectory.birth_frame,
         trajectory.hits,
         trajectory.best_score,
-        trajectory.front_hits,
-        trajectory.front_score,
+        trajectory.believed_hits,
+        trajectory.believed_score,
         trajectory.in_doubt,
         trajectory.clear_runs,
         trajectory.is_suspect,
@@ -227,8 +227,8 @@ def _trajectory_from(path: _Path) -> Trajectory:
         path.birth_frame,
         path.hits,
         path.best_score,
-        path.front_hits,
-        path.front_score,
+        path.believed_hits,
+        path.believed_score,
         path.in_doubt,
         path.clear_runs,
         path.is_suspect,

@@ -20,6 +20,9 @@ _TURNED_EYES = 0.16
 """Distance of the eyes, over the height of the box, below which a face is seen from the side: half
 of what it is from the front. Larger: fewer false tracks on hair and in gaps between people; more
 faces that are turned away, and hardly found, are bare."""
+_LARGE_PX = 56.0
+"""Size from which a face, unless it is quite out of focus, is found with a good score. Smaller:
+fewer false tracks on hair and hands; more large faces in the dark are bare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ class Trajectory:
         birth_frame: frame of the current id's first detection.
         hits: detections so far.
         best_score: highest score so far.
-        front_hits: detections of a face that is not seen from the side.
-        front_score: highest score of those.
+        believed_hits: detections that may be a face though hardly found: neither large nor seen
+            from the side.
+        believed_score: highest score of those.
         in_doubt: may be another person than its id says.
         clear_runs: detector runs since the doubt's cause was last seen.
         is_suspect: may have jumped to where another track began; over once it is seen where
@@ -80,8 +84,8 @@ class Trajectory:
     birth_frame: int
     hits: int = 0
     best_score: float = 0.0
-    front_hits: int = 0
-    front_score: float = 0.0
+    believed_hits: int = 0
+    believed_score: float = 0.0
     in_doubt: bool = False
     clear_runs: int = 0
     is_suspect: bool = False
@@ -127,9 +131,9 @@ class Trajectory:
         self.is_suspect = False
         self.unseen_until_s = math.inf
         self.best_score = max(self.best_score, face.score)
-        if eye_distance(face) >= _TURNED_EYES:
-            self.front_hits += 1
-            self.front_score = max(self.front_score, face.score)
+        if eye_distance(face) >= _TURNED_EYES and face.size_px < _LARGE_PX:
+            self.believed_hits += 1
+            self.believed_score = max(self.believed_score, face.score)
         self.observations.append(
             Observation(
                 frame,

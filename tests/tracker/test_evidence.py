@@ -78,6 +78,18 @@ def test_what_is_hardly_found_from_the_side_is_covered_only_if_it_is_found_bette
     assert bool(covered(follow(found, FILE))) == is_face
 
 
+@pytest.mark.parametrize(
+    ("size", "score", "is_face"),
+    [(50, 0.35, True), (60, 0.35, False), (60, 0.42, True)],
+)
+def test_what_is_large_and_hardly_found_however_often_is_no_face(
+    size: float, score: float, is_face: bool
+) -> None:
+    """The planted faults: the hair of somebody in focus was covered; so was no face in the dark."""
+    scores = {8 + 2 * index: score for index in range(12)}
+    assert bool(covered(found_at(scores, size))) == is_face
+
+
 def test_a_face_that_turns_to_the_side_stays_covered_however_hardly_it_is_found() -> None:
     """The planted fault: what had been a face was none once most of its finds were in profile."""
     front = face_at(50, 50, 40, score=0.35)
