@@ -32,6 +32,9 @@ class Proof:
 
 
 _PROOFS: Final = (Proof(1, 0.5), Proof(2, 0.4), Proof(3, 0.3), Proof(6, 0.0))
+_UNLIKELY_PROOFS: Final = (Proof(1, 0.5), Proof(2, 0.4))
+"""The same with detections that are large or of faces from the side: what is found so with low
+scores, however often, is rather hair, a hand or a gap between people."""
 _SMALL_PROOFS: Final = (Proof(1, 0.3), Proof(2, 0.0))
 """The same for small faces, which detectors find with low scores."""
 _SMALL_PX: Final = 20.0
@@ -54,7 +57,9 @@ def has_evidence(trajectory: Trajectory) -> bool:
     """
     if trajectory.is_vouched:
         return True
-    if _is_proved(trajectory.hits, trajectory.best_score, _PROOFS):
+    if _is_proved(trajectory.believed_hits, trajectory.believed_score, _PROOFS):
+        return True
+    if _is_proved(trajectory.hits, trajectory.best_score, _UNLIKELY_PROOFS):
         return True
     return _was_small_face(trajectory)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -128,6 +128,9 @@ class Lifecycle:
         for row in found.crossing:
             self.trajectories[row].doubt_since(time_s - self._settings.doubt_margin_s)
         near = [one for one in found.links if not one.is_away]
+        self._end_rivalries(
+            {self.trajectories[one.row].track_id: faces[one.column].score for one in near}
+        )
         for one in near:
             self._go_on(frame, time_s, faces[one.column], one, found)
         if near:
@@ -192,12 +195,13 @@ class Lifecycle:
 
     def _may_show(self, trajectory: Trajectory, frame: int, time_s: float) -> bool:
         """Whether the track can reach beyond the released frame."""
-        last = trajectory.last
-        if last.frame >= frame:
-            return True
-        away_s = time_s - last.time_s
+        return trajectory.last.frame >= frame or self._is_held(trajectory, frame, time_s)
+
+    def _is_held(self, trajectory: Trajectory, frame: int, time_s: float) -> bool:
+        """Whether the track is covered in a frame by its last detection."""
+        away_s = time_s - trajectory.last.time_s
         limit_s = forward_reach_s(trajectory, self._settings)
-        return is_within(frame - last.frame, away_s, limit_s, self._settings)
+        return is_within(frame - trajectory.last.frame, away_s, limit_s, self._settings)
 
     def _go_on(self, frame: int, time_s: float, face: Face, one: Link, found: Links) -> None:
         """Continue a track, under a new id where the old one is not trusted."""
@@ -208,6 +212,16 @@ class Lifecycle:
                 trajectory.doubt_since(time_s - self._settings.doubt_margin_s)
                 trajectory.rename(self._take_id(), frame)
         trajectory.observe(frame, time_s, face, self.drift_px, found.glances.get(one.column))
+
+    def _end_rivalries(self, scores: Mapping[int, float]) -> None:
+        """Tracks that are seen where they were expected jumped to none that was seen worse.
+
+        Args:
+            scores: how well they are seen, by track id.
+        """
+        for other in self.trajectories:
+            if other.rival and other.best_score <= scores.get(other.rival, -1.0):
+                other.rival, other.is_vouched = 0, False
 
     def _settle(self, trajectory: Trajectory, frame: int) -> None:
         """End a doubt whose cause is gone."""
@@ -231,12 +245,14 @@ class Lifecycle:
         """Begin a track where an old one may have jumped to; the old one coasts on, doubtful.
 
         Both explanations stay covered: the face moved, or it is unseen and another came. What does
-        not look like the face has a cover of its own, and none is on the way to it.
+        not look like the face has a cover of its own, and none is on the way to it. A track that is
+        not covered any more vouches for none.
         """
         old, glance = self.trajectories[one.row], found.glances.get(one.column)
         interval_s = max(time_s - old.last.time_s, _SHORTEST_S)
         old.is_suspect |= not one.is_unlike
-        new = Trajectory(old.scene, self._take_id(), frame, is_vouched=has_evidence(old))
+        new = Trajectory(old.scene, self._take_id(), frame, rival=old.track_id)
+        new.is_vouched = has_evidence(old) and self._is_held(old, frame, time_s)
         if one.is_unlike or interval_s > self._settings.doubt_gap_s:
             self._add(new, frame, time_s, face, glance)
             return
@@ -255,6 +271,8 @@ class Lifecycle:
             old.last.frame,
             is_bridge=True,
             is_vouched=has_evidence(old) or has_evidence(new),
+            rival=new.rival,
+            best_score=new.best_score,
         )
         bridge.observations = [
             replace(seen, track_id=bridge.track_id, birth_frame=old.last.frame, is_doubtful=True)
@@ -275,6 +293,7 @@ class Lifecycle:
             best = max(face, old.last.face, key=attrgetter("score"))
             if is_face(best, old.hits + 1):
                 new.is_vouched = old.is_vouched = True
+                new.rival = old.rival = 0
         self._add(new, frame, time_s, face, glance)
 
     def _carried_to(self, face: Face, frame: int, time_s: float, scene: int) -> list[Trajectory]:

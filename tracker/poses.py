@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from engines.types import Face
 
-__all__ = ["LANDMARKS", "Pose", "contain", "face_from_pose", "grow", "pose_from_face", "size_px"]
+__all__ = [
+    "LANDMARKS",
+    "Pose",
+    "contain",
+    "eye_distance",
+    "face_from_pose",
+    "grow",
+    "pose_from_face",
+    "size_px",
+]
 
 Pose = NDArray[np.float64]
 """(14,) float64."""
@@ -97,3 +106,15 @@ def contain(face: Face, *others: Face) -> Face:
     left, top, right, bottom = zip(*boxes, strict=True)
     box = np.array((min(left), min(top), max(right), max(bottom)), dtype=np.float32)
     return Face(box, face.landmarks_px, face.score)
+
+
+def eye_distance(face: Face) -> float:
+    """Distance of the eyes over the height of the box: 0.33 from the front, 0 from the side.
+
+    >>> eyes = np.array([[4, 4], [7, 4], [5, 6], [4, 8], [7, 8]], dtype=np.float32)
+    >>> eye_distance(Face(np.array([0, 0, 8, 10], dtype=np.float32), eyes, 0.9))
+    0.3
+    """
+    left, right = face.landmarks_px[:2].astype(np.float64)
+    height = max(float(face.box_px[3] - face.box_px[1]), _SMALLEST_SIDE_PX)
+    return math.hypot(*(right - left)) / height

@@ -13,7 +13,14 @@ from tracker.poses import size_px
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Trajectory
 
-__all__ = ["backward_reach_s", "forward_reach_s", "is_weak", "is_within", "stands_still"]
+__all__ = [
+    "backward_reach_s",
+    "forward_reach_s",
+    "is_sure",
+    "is_weak",
+    "is_within",
+    "stands_still",
+]
 
 _JUST_AFTER_S: Final = 1e-3
 """A search that found nothing speaks for its own frame."""

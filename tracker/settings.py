@@ -18,6 +18,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "sure_hold_s": (0.0, 10.0),
     "weak_hold_s": (0.0, 10.0),
     "weak_gap_s": (0.0, 10.0),
+    "unclear_gap_s": (0.0, 10.0),
     "unsearched_s": (0.0, 61.0),
     "evidence_s": (0.0, 60.0),
     "early_score": (0.0, 1.0),
@@ -58,9 +59,12 @@ class TrackerSettings:
         weak_hold_s: longest cover before and after a track that was never clearly found, where
             every frame was searched. Longer: blurred faces stay covered; so does what is no face.
             A look-ahead that does not show whether it is found again needs `hold_s`.
-        weak_gap_s: time from the nearest detection after which such a track counts as extended,
-            also between detections, so that a closer look may find that nothing is there. Longer:
-            the same.
+        weak_gap_s: longest gap between two detections in which such a track is surely there;
+            in longer ones it counts as extended, so that a closer look may find that nothing
+            is there. Longer: the same.
+        unclear_gap_s: the same of a track that was clearly found, but on neither side of the gap,
+            or that was hardly ever found. Longer: turned heads stay covered; so do coats that
+            heads have moved away from.
         unsearched_s: longest cover before the first detection, or after the last, while no search
             ran that would have found the face. Not below the time between thorough searches.
         min_hold_frames: these, at least this many frames, for low frame rates.
@@ -103,7 +107,8 @@ class TrackerSettings:
     preroll_s: float = 0.2
     sure_hold_s: float = 0.5
     weak_hold_s: float = 0.2
-    weak_gap_s: float = 0.3
+    weak_gap_s: float = 0.6
+    unclear_gap_s: float = 0.3
     unsearched_s: float = 0.6
     min_hold_frames: int = 2
     evidence_s: float = 0.7

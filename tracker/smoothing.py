@@ -17,7 +17,7 @@ import numpy as np
 
 from engines.types import Face, Track, TrackState
 from tracker.poses import LANDMARKS, Pose, contain, face_from_pose, grow, size_px
-from tracker.reach import backward_reach_s, forward_reach_s, is_weak, is_within
+from tracker.reach import backward_reach_s, forward_reach_s, is_sure, is_weak, is_within
 from tracker.settings import TrackerSettings
 from tracker.trajectory import Observation, Trajectory
 
@@ -41,6 +41,8 @@ _SMALL_PX = 24.0
 _LONGEST_MOTION_S = 0.4
 """Time beyond a detection, or inside a gap, for which its speed tells anything: frames may lie
 seconds apart."""
+_BESIDE_S = 0.09
+"""Time from the nearest detection up to which a gap is filled, however long it is."""
 _LARGEST_GROWTH_RATE = 1.0
 """Log size per second: faster trends over a few frames are noise."""
 
@@ -109,9 +111,22 @@ def _filled(
     trusted = before.track_id == after.track_id
     trusted &= not (before.is_doubtful or after.is_doubtful)
     state = TrackState.FILLED if trusted else TrackState.DOUBTFUL
-    if trusted and away_s > settings.weak_gap_s and is_weak(trajectory, settings):
+    if trusted and away_s > _BESIDE_S and _is_long(trajectory, before, after, settings):
         state = TrackState.EXTENDED
     return _track(trajectory, before, frame, face, state, settings)
+
+
+def _is_long(
+    trajectory: Trajectory, before: Observation, after: Observation, settings: TrackerSettings
+) -> bool:
+    """Whether in a gap between two detections the face may be gone, or never was there."""
+    gap_s = after.time_s - before.time_s
+    if is_weak(trajectory, settings):
+        return gap_s > settings.weak_gap_s
+    is_small = size_px(before.pose) < _SMALL_PX
+    is_clear = max(before.face.score, after.face.score) >= settings.high_score
+    is_clear &= is_sure(trajectory, settings)
+    return gap_s > settings.unclear_gap_s and not is_small and not is_clear
 
 
 def _bend(

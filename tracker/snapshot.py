@@ -23,7 +23,7 @@ from tracker.trajectory import Observation, Trajectory
 
 __all__ = ["Snapshot", "decoded", "encoded"]
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,14 @@ class _Path:
     birth_frame: int
     hits: int
     best_score: float
+    believed_hits: int
+    believed_score: float
     in_doubt: bool
     clear_runs: int
     is_suspect: bool
     is_bridge: bool
     is_vouched: bool
+    rival: int
     unseen_since_s: float
     unseen_until_s: float
     observations: list[_Seen]
@@ -187,11 +190,14 @@ def _path_from(trajectory: Trajectory) -> _Path:
         trajectory.birth_frame,
         trajectory.hits,
         trajectory.best_score,
+        trajectory.believed_hits,
+        trajectory.believed_score,
         trajectory.in_doubt,
         trajectory.clear_runs,
         trajectory.is_suspect,
         trajectory.is_bridge,
         trajectory.is_vouched,
+        trajectory.rival,
         trajectory.unseen_since_s,
         trajectory.unseen_until_s,
         [_seen_from(seen) for seen in trajectory.observations],
@@ -221,11 +227,14 @@ def _trajectory_from(path: _Path) -> Trajectory:
         path.birth_frame,
         path.hits,
         path.best_score,
+        path.believed_hits,
+        path.believed_score,
         path.in_doubt,
         path.clear_runs,
         path.is_suspect,
         path.is_bridge,
         path.is_vouched,
+        path.rival,
         path.unseen_since_s,
         path.unseen_until_s,
         [_observation_from(seen) for seen in path.observations],

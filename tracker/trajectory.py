@@ -9,13 +9,20 @@ from operator import attrgetter
 
 from engines.face.glance import Glance
 from engines.types import Face
-from tracker.poses import Pose, pose_from_face
+from tracker.poses import Pose, eye_distance, pose_from_face
 from tracker.settings import TrackerSettings
 
 __all__ = ["Observation", "Trajectory"]
 
 _KEPT_BEHIND = 12
 """Detections kept behind the released frame: enough to tell a velocity."""
+_TURNED_EYES = 0.16
+"""Distance of the eyes, over the height of the box, below which a face is seen from the side: half
+of what it is from the front. Larger: fewer false tracks on hair and in gaps between people; more
+faces that are turned away, and hardly found, are bare."""
+_LARGE_PX = 56.0
+"""Size from which a face, unless it is quite out of focus, is found with a good score. Smaller:
+fewer false tracks on hair and hands; more large faces in the dark are bare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,9 @@ class Trajectory:
         birth_frame: frame of the current id's first detection.
         hits: detections so far.
         best_score: highest score so far.
+        believed_hits: detections that may be a face though hardly found: neither large nor seen
+            from the side.
+        believed_score: highest score of those.
         in_doubt: may be another person than its id says.
         clear_runs: detector runs since the doubt's cause was last seen.
         is_suspect: may have jumped to where another track began; over once it is seen where
@@ -60,6 +70,8 @@ class Trajectory:
         is_bridge: only covers the way between two tracks that may be one; never linked.
         is_vouched: may be the continuation of a track that had enough evidence for a face, or has
             it together with a track that the camera carried to it.
+        rival: id of the track with evidence that may have jumped here, until that is seen where it
+            was expected; 0 where there is none.
         unseen_since_s: time of the last search before the first detection that would have
             found a face of this size.
         unseen_until_s: the same, the first search after the last detection; infinite before one.
@@ -72,11 +84,14 @@ class Trajectory:
     birth_frame: int
     hits: int = 0
     best_score: float = 0.0
+    believed_hits: int = 0
+    believed_score: float = 0.0
     in_doubt: bool = False
     clear_runs: int = 0
     is_suspect: bool = False
     is_bridge: bool = False
     is_vouched: bool = False
+    rival: int = 0
     unseen_since_s: float = -math.inf
     unseen_until_s: float = math.inf
     observations: list[Observation] = field(default_factory=list)
@@ -116,6 +131,9 @@ class Trajectory:
         self.is_suspect = False
         self.unseen_until_s = math.inf
         self.best_score = max(self.best_score, face.score)
+        if eye_distance(face) >= _TURNED_EYES and face.size_px < _LARGE_PX:
+            self.believed_hits += 1
+            self.believed_score = max(self.believed_score, face.score)
         self.observations.append(
             Observation(
                 frame,

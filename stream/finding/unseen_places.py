@@ -51,7 +51,8 @@ _INSIDE: Final = 0.25
 """Share of a cover's side within which the picture's rim is near, and which stays inside. Larger:
 more covers where nobody is any more; less of a face that leaves the picture is bare."""
 _LARGE_PX: Final = 48.0
-"""Side of a place from which half a face is recognised."""
+"""Side of a find from which half a face is recognised; the place of a track that is not found grows
+beyond it."""
 _UNSEEN: Final = (TrackState.EXTENDED, TrackState.DOUBTFUL)
 
 Looks = Callable[[Sequence[Box]], list[tuple[Face, ...]] | None]
@@ -71,6 +72,7 @@ class UnseenPlaces:
         self._clear_score = clear_score
         self._left: set[int] = set()
         self._unseen_s: dict[int, float] = {}
+        self._sides_px: dict[int, float] = {}
         self._repeated = RepeatedFinds(clear_score)
 
     def settled(
@@ -93,6 +95,7 @@ class UnseenPlaces:
         Returns:
             The tracks in their order, without those whose face is certainly not there.
         """
+        self._sides_px = {one.id: self._side_px(one) for one in tracks}
         unseen = [one for one in tracks if one.state in _UNSEEN or one.id in doubted]
         gone = [
             one.id for one in unseen if one.age_frames >= 0 and one.state is TrackState.EXTENDED
@@ -105,7 +108,7 @@ class UnseenPlaces:
         seen = [one.face.box_px for one in tracks if one.id not in looked_at]
         own = [_own(one.face.box_px, faces, seen) for one, faces in zip(unseen, found, strict=True)]
         after = {
-            one.id: self._after(one, faces, time_s) or _at_rim(one, size)
+            one.id: self._after(one, faces, time_s) or self._at_rim(one, size)
             for one, faces in zip(unseen, own, strict=True)
         }
         covers = seen + [one.face.box_px for one in after.values() if one]
@@ -140,14 +143,24 @@ class UnseenPlaces:
             return None
         return _hardly_found(track, there)
 
+    def _side_px(self, track: Track) -> float:
+        """The shorter side of a track's last find; of its place where none is known."""
+        own = float(np.ptp(track.face.box_px.reshape(2, 2), axis=0).min())
+        is_found = track.state is TrackState.DETECTED
+        return own if is_found else self._sides_px.get(track.id, own)
 
-def _at_rim(track: Track, size: tuple[int, int]) -> Track | None:
-    """The track with a part of its place inside the picture; None but for large ones at the rim."""
+    def _at_rim(self, track: Track, size: tuple[int, int]) -> Track | None:
+        """The track with a part of its place inside; None but for large faces at the rim."""
+        is_large = self._sides_px[track.id] >= _LARGE_PX
+        return _kept_inside(track, size) if is_large else None
+
+
+def _kept_inside(track: Track, size: tuple[int, int]) -> Track | None:
+    """The track with a part of its place inside the picture; None where no rim is near."""
     box = track.face.box_px.astype(np.float64)
     sides, ends = box[2:] - box[:2], np.array(size[::-1], np.float64)
     inside = _INSIDE * sides
-    is_near = bool(((box[:2] < inside) | (box[2:] > ends - inside)).any())
-    if not is_near or sides.min() < _LARGE_PX:
+    if not ((box[:2] < inside) | (box[2:] > ends - inside)).any():
         return None
     first = np.clip(box[:2], inside - sides, ends - inside)
     moved = np.concatenate([first, first + sides]).astype(np.float32)

@@ -149,3 +149,19 @@ def test_a_suspect_seen_where_it_was_expected_is_cleared_under_its_id() -> None:
     lifecycle = observed(*[(here,)] * 9, (there,), (here, there))
     assert lifecycle.trajectories[0].track_id == 1
     assert not lifecycle.trajectories[0].is_suspect
+
+
+@pytest.mark.parametrize(
+    ("again", "is_vouched"), [((), True), ((0.2,), True), ((0.9,), False)], ids=str
+)
+def test_something_weak_beside_a_face_that_did_not_jump_must_be_a_face_by_itself(
+    again: tuple[float, ...], is_vouched: bool
+) -> None:
+    """The planted faults: a wall beside a face that was missed once stayed covered; where the face
+    had jumped indeed, or was hardly seen again, it was bare."""
+    here = tuple((face_at(50, 50, score=score),) for score in again)
+    lifecycle = observed(*[(face_at(50, 50),)] * 9, (face_at(90, 50, score=0.3),), *here)
+    (jumped,) = (one for one in lifecycle.trajectories if one.last.face.score == 0.3)
+    assert jumped.is_vouched == is_vouched
+    bridges = [one for one in lifecycle.trajectories if one.is_bridge]
+    assert all(one.is_vouched == is_vouched for one in bridges)

@@ -51,6 +51,37 @@ def test_far_from_all_its_finds_what_was_never_clearly_found_may_not_be_there(
     assert [one and one.state for one in found] == [TrackState.FILLED, state, TrackState.FILLED]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "size", "state"),
+    [
+        (0.3, 0.3, 40.0, TrackState.EXTENDED),
+        (0.9, 0.3, 40.0, TrackState.FILLED),
+        (0.3, 0.9, 40.0, TrackState.FILLED),
+        (0.3, 0.3, 20.0, TrackState.FILLED),
+    ],
+)
+def test_between_unclear_finds_a_face_that_was_clear_before_may_have_gone(
+    before: float, after: float, size: float, state: TrackState
+) -> None:
+    """The planted fault: a jacket that a head had moved away from wore its surrogate."""
+    trajectory = seen(*range(8), size=size)
+    for frame in range(8, 30):
+        if frame not in range(9, 19):
+            score = before if frame == 8 else after
+            place = face_at(100 + 4 * frame, 50, size, score=score)
+            trajectory.observe(frame, frame / RATE, place)
+    found = [track_at(trajectory, frame, frame / RATE, SETTINGS) for frame in (10, 14, 17)]
+    assert [one and one.state for one in found] == [TrackState.FILLED, state, TrackState.FILLED]
+
+
+def test_in_a_gap_a_face_that_was_hardly_ever_found_may_not_be_there() -> None:
+    """The planted fault: hair wore the surrogate of somebody who was found a second later."""
+    trajectory = seen(0, 10, 20, score=0.6)
+    found = [track_at(trajectory, frame, frame / RATE, SETTINGS) for frame in (1, 5, 9)]
+    states = [TrackState.FILLED, TrackState.EXTENDED, TrackState.FILLED]
+    assert [one and one.state for one in found] == states
+
+
 def test_a_gap_is_filled_on_the_way_and_says_so() -> None:
     trajectory = seen(*range(8), *range(14, 22))
     track = track_at(trajectory, 10, 10 / RATE, SETTINGS)

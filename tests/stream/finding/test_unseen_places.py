@@ -73,24 +73,35 @@ def test_the_cover_stays_for_a_while_where_a_closer_look_is_in_doubt(
     assert shown == [index <= last for index in range(12)]
 
 
-def large(x: float, width: float = 120) -> Track:
-    """Somebody near who is not found any more."""
-    box = np.array([x, 400, x + width, 520], np.float32)
-    return Track(1, Face(box, np.ones((5, 2), np.float32), 0.9), TrackState.EXTENDED, 9, False)
+def gone_from(
+    x: float, width: float = 120, height: float = 120, state: TrackState = TrackState.EXTENDED
+) -> Track:
+    """Somebody who is not found any more, near by default."""
+    box = np.array([x, 400, x + width, 400 + height], np.float32)
+    return Track(1, Face(box, np.ones((5, 2), np.float32), 0.9), state, 9, False)
 
 
 @pytest.mark.parametrize("x", [1150.0, 1200.0, 1290.0, 1700.0, -400.0])
 def test_a_large_face_that_leaves_the_picture_is_covered_up_to_the_rim(x: float) -> None:
     """The planted fault: a profile that no detector finds, half outside, in focus and bare."""
-    (kept,) = after([large(x)], [()])
+    (kept,) = after([gone_from(x)], [()])
     inside = np.clip(kept.face.box_px[[0, 2]], 0, SIZE[1])
     assert inside[1] - inside[0] >= 30
     assert {0, SIZE[1]} & {*inside.tolist()} or x == 1150.0
 
 
-@pytest.mark.parametrize("gone", [large(600), large(1270, 40)], ids=["inside", "small"])
+@pytest.mark.parametrize("gone", [gone_from(600), gone_from(1270, 40, 50)], ids=["inside", "small"])
 def test_elsewhere_and_of_small_faces_no_cover_stays(gone: Track) -> None:
     assert after([gone], [()]) == ()
+
+
+@pytest.mark.parametrize(("side_px", "is_kept"), [(40, False), (50, True)])
+def test_a_face_at_the_rim_is_as_large_as_it_was_found(side_px: float, is_kept: bool) -> None:
+    """The planted fault: in the street places of small faces grew until they counted as large ones,
+    and stayed covered."""
+    places = UnseenPlaces(CLEAR)
+    after([gone_from(1228, side_px, 60, TrackState.DETECTED)], [], places)
+    assert bool(after([gone_from(1240, 60, 70)], [()], places, time_s=0.1)) == is_kept
 
 
 def test_who_comes_is_covered_however_hardly_he_is_seen() -> None:
