@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.detectors.detector import overlaps_of
-from tracker.assignment import cheapest_pairs
 
-__all__ = ["Matches", "Prices", "associate", "price"]
+__all__ = ["Matches", "Prices", "associate", "prepare", "price"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -140,6 +139,13 @@ def _assign(
     return rows[chosen_rows[kept]], columns[chosen_columns[kept]]
 
 
+def prepare() -> None:
+    """Imports the solver for crossing faces, so that no live frame waits for it."""
+    from scipy.optimize import linear_sum_assignment
+
+    linear_sum_assignment(np.zeros((1, 1)))
+
+
 def _cheapest(usable: NDArray[np.bool_], prices: Floats) -> tuple[Rows, Rows]:
     """Rows and columns of the cheapest one-to-one assignment.
 
@@ -152,4 +158,7 @@ def _cheapest(usable: NDArray[np.bool_], prices: Floats) -> tuple[Rows, Rows]:
         best = costs[own].argmin(axis=1)
         if len(set(best.tolist())) == len(best):
             return (best, own) if is_turned else (own, best)
-    return cheapest_pairs(prices)
+    # Imported where it is needed: half a second of a start that most clips do without.
+    from scipy.optimize import linear_sum_assignment
+
+    return linear_sum_assignment(prices)

@@ -28,6 +28,7 @@ from stream.pipeline.methods import method_cover
 from stream.pipeline.replacement import FaceReplacer
 from stream.pipeline.stage_clock import StageClock
 from stream.swap.switches import SwitchCount
+from tracker.association import prepare as prepare_association
 
 __all__ = ["FaceTally", "LiveAnonymizers", "Marked", "SizedAnonymizer", "live_lookahead"]
 
@@ -269,6 +270,7 @@ class LiveAnonymizers:
         return SizedAnonymizer(self._made_for)
 
     def _made_for(self, frame_bytes: int) -> FrameAnonymizer:
+        prepare_association()
         settings, live_frames = self._settings, live_lookahead(self._settings, frame_bytes)
         self._replacer = SheddingReplacer(self._make_replacer(), self.overload)
         schedule = SheddingSchedule(
