@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.errors import ModelRejected
+from engines.stylegan.drawing import rise
 from engines.stylegan.gaze import offsets_of_pupils, with_pupils_at
 from engines.stylegan.lids import EYES, narrowed, open_shares, openings
+from engines.stylegan.mouth import mouth_width
 from engines.stylegan.movement import (
     BROWS,
     LIPS,
@@ -69,6 +71,8 @@ _GAP_SLOPES: Final = (0.82, 0.63)
 _GAP_SHIFTS: Final = (0.03, 0.09)
 """How far shut lips are read apart, distances of the eyes: of anybody, and at most of one whose
 lips are never read closer, as dark lips and those in a beard are not."""
+_SMILES: Final = (1.15, 1.3)
+"""Widths of a mouth, as shares of one at rest, between which lips are apart since they smile."""
 EYES_APART: Final = 0.4
 _BETWEEN_EYES: Final = (0.5, 0.37)
 """The kveil crop's, in shares of its side."""
@@ -224,7 +228,7 @@ class ShapeModel:
         if rest is None:
             rest = self.at_rest(latents)
         theirs = canonical_from_points(points, pose)
-        gap = true_gap(mouth_gap(theirs), pose, usual[:, _SHUT_SHOWN])
+        gap = true_gap(mouth_gap(theirs), pose, self._shut_gap(usual))
         # Opened first: else who opens the mouth would draw the whole face down.
         opened = self._opened(rest + moved, gap)
         laid = _laid_over(opened, self._opened(theirs, gap), _OVER_SUBJECT)
@@ -234,6 +238,18 @@ class ShapeModel:
         made = np.empty_like(points)
         made[:, :MESH_POINTS] = points_from_canonical(canonical, pose)
         return with_pupils_at(made, offsets_of_pupils(points))
+
+    def _shut_gap(self, usual: Float32) -> Float32:
+        """How far apart shut lips are read of usual looks float32[N, SHOWN]: float32[N].
+
+        Who smiles all the time hardly ever shuts the lips: there as far as of anybody.
+        """
+        neutral = (self.mean.reshape(-1) + self.neutral @ self.expression).reshape(1, -1, 3)
+        lips = usual[:, _MESH_SHOWN].reshape(-1, MESH_POINTS, 3)
+        wide = np.asarray(mouth_width(lips) / mouth_width(neutral), np.float32)
+        least, most = _GAP_SHIFTS
+        bound = most + rise(wide, *_SMILES) * np.float32(least - most)
+        return np.asarray(np.minimum(usual[:, _SHUT_SHOWN], bound), np.float32)
 
     def _moved_from(self, usual: Float32, shown: Float32) -> Float32:
         """What of looks float32[N, SHOWN] is movement, float32[N, MESH_POINTS, 3].

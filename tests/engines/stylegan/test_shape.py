@@ -162,6 +162,21 @@ def test_lips_that_are_never_read_closer_are_shut() -> None:
     assert shut == pytest.approx(0, abs=1e-3)
 
 
+def test_who_smiles_all_the_time_keeps_smiling() -> None:
+    """The planted fault: a portrait whose lips never meet lost its smile."""
+    model, latents = shape_model(), np.zeros((1, 4, 512), np.float32)
+    read = drawn_face()
+    inner = slice(LIPS_INNER_SLICE.start, LIPS_INNER_SLICE.stop)
+    middle = read[inner, 0].mean()
+    read[inner, 0] = middle + 1.6 * (read[inner, 0] - middle)
+    lower = slice(LIPS_INNER_SLICE.start + 1, LIPS_INNER_SLICE.start + 10)
+    read[lower, 1] += (np.float32(0.16) - mouth_gap_of(model, read)) * np.float32(0.4)
+    shown = model.shown_by(read[None], model.pose_of(read[None]))
+    told = with_shut_lips(shown[0], gap_shown(shown[0]))[None]
+    made = [model.swapped(read[None], latents, usual=one)[0] for one in (shown, told)]
+    assert mouth_gap_of(model, made[1]) == pytest.approx(mouth_gap_of(model, made[0]), abs=1e-3)
+
+
 def test_who_opens_the_mouth_wide_all_the_time_keeps_it_open() -> None:
     pose = pose_from_points(drawn_face()[None], shape_model().mean)
     gap = np.array([0.3], np.float32)
