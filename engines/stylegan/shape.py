@@ -244,9 +244,8 @@ class ShapeModel:
 
         Who smiles all the time hardly ever shuts the lips: there as far as of anybody.
         """
-        neutral = (self.mean.reshape(-1) + self.neutral @ self.expression).reshape(1, -1, 3)
         lips = usual[:, _MESH_SHOWN].reshape(-1, MESH_POINTS, 3)
-        wide = np.asarray(mouth_width(lips) / mouth_width(neutral), np.float32)
+        wide = np.asarray(mouth_width(lips) / mouth_width(self._at_ease()[None]), np.float32)
         least, most = _GAP_SHIFTS
         bound = most + rise(wide, *_SMILES) * np.float32(least - most)
         return np.asarray(np.minimum(usual[:, _SHUT_SHOWN], bound), np.float32)
@@ -273,13 +272,17 @@ class ShapeModel:
         """
         at = np.asarray((usual - self.mean.reshape(-1)) @ self.expression.T, np.float32)
         held = (self._moved(at) @ self.expression).reshape(-1, MESH_POINTS, 3)
-        neutral = (self.mean.reshape(-1) + self.neutral @ self.expression).reshape(-1, 3)
-        down = usual.reshape(-1, MESH_POINTS, 3)[:, BROWS, 1] - neutral[BROWS, 1]
+        down = usual.reshape(-1, MESH_POINTS, 3)[:, BROWS, 1] - self._at_ease()[BROWS, 1]
         held[:, BROWS] = 0
         held[:, BROWS, 1] = beyond_stillness(
             down.mean(axis=1, keepdims=True), np.float32(_BROWS_AT_REST)
         )
         return np.asarray(held, np.float32)
+
+    def _at_ease(self) -> Float32:
+        """The mean face without any expression, float32[MESH_POINTS, 3]."""
+        flat = self.mean.reshape(-1) + self.neutral @ self.expression
+        return np.asarray(flat.reshape(-1, 3), np.float32)
 
     def _opened(self, canonical: Float32, gap: Float32) -> Float32:
         """Part the lips of faces [N, MESH_POINTS, 3] by float32[N] inter-ocular distances."""
