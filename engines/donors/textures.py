@@ -27,7 +27,7 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import MESH_POINTS, NOSE_BASE_SLICE, POINTS
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
 
-__all__ = ["evened", "photographed", "tempered", "texture_of", "unlit"]
+__all__ = ["evened", "photographed", "rosy", "tempered", "texture_of", "unlit"]
 
 _BROAD: Final = 0.03
 """Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
@@ -48,6 +48,10 @@ _CALMED: Final = 0.2
 _MOST_MODELLED: Final = 0.15
 """Deviation of the brightness of skin above the lips at most, texture units; half of portraits have
 less. Larger makes people less alike; shades of noses and glints look painted in another light."""
+_PALE: Final = 0.1
+"""How much more blue than green lips may be where they are hardly red, texture units."""
+_LIPS_SOFT: Final = 0.008
+"""Deviation of the blur of lips' rim, share of the side."""
 _WELL_INSIDE: Final = 0.05
 """Distance within the outline from which that is told, share of the side."""
 
@@ -68,7 +72,7 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, usual: Float32
     skin = bare_skin(seen, frame.points)[:, :, ::-1].astype(np.float32) / np.float32(127.5) - 1
     even = evened(unlit(skin, frame.points), frame.points)
     bare = shaved(mended(even, frame.points), usual.transpose(1, 2, 0), frame.points)
-    bare = tempered(bare, frame.points)
+    bare = rosy(tempered(bare, frame.points), frame.points)
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
 
 
@@ -148,6 +152,22 @@ def tempered(texture: Float32, points: Float32) -> Float32:
     modelled = float((texture @ LUMA[::-1])[told].std())
     share = min(1.0, _MOST_MODELLED / max(modelled, 1e-6))
     return np.asarray(texture * (1 - (1 - share) * skin[..., None]), np.float32)
+
+
+def rosy(texture: Float32, points: Float32) -> Float32:
+    """A texture float32[S, S, 3] whose lips are no bluer than they are red.
+
+    Lips of dark skin, and painted ones, would be lilac on another head.
+
+    Args:
+        texture: RGB in even light, around 0.
+        points: float32[>= MESH_POINTS, 2] of the texture frame, texture units.
+    """
+    size = len(texture)
+    lips = 1 - cv2.GaussianBlur(away_from_lips(points, size, 0.0), (0, 0), _LIPS_SOFT * size)
+    red, green, blue = cv2.split(texture)
+    bluer = np.maximum(blue - green - np.maximum(red - green, _PALE), 0)
+    return np.asarray(np.dstack([red, green, blue - lips * bluer]), np.float32)
 
 
 def _on_both_sides(texture: Float32) -> Float32:

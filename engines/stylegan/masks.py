@@ -36,8 +36,9 @@ __all__ = [
 ]
 
 FEATHER: Final = 0.022
-"""Width of the feathered rim beyond jaw and cheeks, as a share of the crop's side. Larger takes a
-head's edge and the shade below its chin away."""
+"""Width of the feathered rim along jaw and cheeks, half of it within the outline and half beyond, as
+a share of the crop's side. Larger takes a head's edge and the shade below its chin away; farther
+out, heads grow broad and ears vanish."""
 _LEAST_FEATHER_PX: Final = 3.0
 """Its width at least: narrower rims show steps."""
 _EDGE: Final = 0.01
@@ -60,7 +61,7 @@ _CARRIED: Final = 0.1
 """How far within a face features go along with its outline, crop units."""
 _HELD: Final = 1.5
 """What holds features where they are, in points of the outline. Larger moves them less."""
-_INSET: Final = (0.17, 0.0)
+_INSET: Final = (0.17, 0.03)
 """How far within the outline what must be hidden ends beside the eyes and at the chin, shares of
 the way to the middle of the face. Hair falls over cheeks beside the eyes."""
 _CROP: Final = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
@@ -215,7 +216,8 @@ def alpha_from_outlines(points: Float32, identity: Float32, outline: Float32, si
     face = cv2.bitwise_or(_filled(outline, size), must)
     away = cv2.distanceTransform(1 - face, cv2.DIST_L2, 3) / size
     within = cv2.distanceTransform(face, cv2.DIST_L2, 3) / size
-    alpha = np.asarray(1 - away / np.float32(max(FEATHER, _LEAST_FEATHER_PX / size)), np.float32)
+    width = np.float32(max(FEATHER, _LEAST_FEATHER_PX / size))
+    alpha = np.asarray(0.5 - (away - within) / width, np.float32)
     np.clip(alpha, 0, 1, out=alpha)
     eyes = float(np.mean([points[part, 1].mean() for part in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]))
     brow, top = float(identity[:, 1].min()), float(outline[:, 1].min())

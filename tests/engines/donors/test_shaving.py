@@ -58,7 +58,7 @@ def test_a_moustache_is_shaved_to_a_shade() -> None:
 def test_lips_and_what_is_above_the_nose_stay() -> None:
     bearded = with_beard(0.4)
     made = shaved(bearded, mean_face(), POINTS)
-    assert np.array_equal(made[: int(NOSE) - 2], bearded[: int(NOSE) - 2])
+    assert np.array_equal(made[: int(NOSE) - 6], bearded[: int(NOSE) - 6])
     middle = LIPS.mean(axis=0).astype(int)
     lips = np.s_[middle[1] - 1 : middle[1] + 2, middle[0] - 6 : middle[0] + 7]
     assert np.abs(made[lips] - bearded[lips]).max() < 0.05
@@ -68,6 +68,22 @@ def test_a_face_without_beard_stays_as_it_is() -> None:
     usual = mean_face()
     own = np.asarray(usual - 0.02, np.float32)
     assert np.array_equal(shaved(own, usual, POINTS), own)
+
+
+def test_a_jaw_in_shade_is_no_beard() -> None:
+    """The planted fault: skin put over the shade of a jaw ends in a line across the cheeks."""
+    usual = mean_face()
+    shady = usual.copy()
+    shady[int(NOSE) + 4 : 232, 40:216] -= 0.25
+    shady = np.asarray(cv2.GaussianBlur(shady, (0, 0), 6), np.float32)
+    assert np.array_equal(shaved(shady, usual, POINTS), shady)
+
+
+def test_shaved_skin_goes_over_into_cheeks_without_a_line() -> None:
+    usual = mean_face()
+    changed = (shaved(with_beard(0.4), usual, POINTS) - with_beard(0.4)) @ LUMA[::-1]
+    broad = cv2.GaussianBlur(changed, (0, 0), 4)
+    assert np.abs(np.diff(broad[:, 70:80], axis=0)).max() < 0.02
 
 
 def test_the_shaved_skin_keeps_the_shading_of_a_mouth() -> None:

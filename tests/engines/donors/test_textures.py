@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.donors.textures import evened, tempered, unlit
+from engines.donors.textures import evened, rosy, tempered, unlit
 from engines.stylegan.pack import bundled_pack, read_pack
 from engines.stylegan.topology import EYE_LEFT_SLICE, LIPS_OUTER_SLICE
 from engines.stylegan.warp import load_texture_frame
@@ -86,3 +86,16 @@ def test_eyes_are_as_dark_as_they_were_where_skin_is_tempered() -> None:
     hard = with_spot((40, 80), level=-0.9, radius=22) + with_spot((88, 80), level=0.9, radius=22)
     hard[eye[1], eye[0]] = -0.8
     assert tempered(hard, points)[eye[1], eye[0]].max() < -0.7
+
+
+def test_lilac_lips_become_rosy_and_red_ones_stay() -> None:
+    points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
+    lips = points[LIPS_OUTER_SLICE, :2].mean(axis=0)
+    column, row = (lips * SIDE).astype(int)
+    for colour, wanted in (((0.0, -0.1, 0.15), 0.0), ((0.2, -0.2, -0.1), -0.1)):
+        texture = np.zeros((SIDE, SIDE, 3), np.float32)
+        texture[:] = colour
+        made = rosy(texture, points)
+        assert made[row, column, 2] == pytest.approx(wanted, abs=0.03)
+        assert np.array_equal(made[:, :, :2], texture[:, :, :2])
+        assert np.allclose(made[10:40], texture[10:40], atol=1e-6)
