@@ -104,7 +104,7 @@ class GalleryReport:
         swaps_in_doubt: tracks that got a surrogate of no cluster, as their person is in doubt.
         redrawn: surrogates drawn again since they happened to resemble their person.
         of_next_bin: times that a track got a surrogate of another bin than its person's, which
-            has too few donors.
+            has too few donors, or none that is unlike enough.
         covers: tracks or frames refused, by cause.
         merges, suspected: records merged; found to be one person too late to be merged.
         store_failures: times that the store did not answer, or could not be trusted.

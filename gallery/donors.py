@@ -21,6 +21,7 @@ from gallery.mixing import Latents, mix_latents
 from gallery.secrets import KeyedRandom
 
 __all__ = [
+    "DRAWS",
     "Card",
     "DonorPopulation",
     "DonorRecipe",
@@ -36,6 +37,9 @@ _CODES = "attribute."
 _NAMES = "values."
 _UNKNOWN = -1
 _MAX_BYTES = 2 << 30
+DRAWS: Final = 32
+"""Most draws of a bin. More cover fewer people of whom many donors remind, and take more donors from
+others of the bin."""
 _PER_SURROGATE = 2
 """Donors that a surrogate is mixed from."""
 
@@ -123,6 +127,26 @@ class DonorPopulation:
             known.pop()
         return np.arange(len(self), dtype=np.intp)
 
+    def beyond(self, wanted: Mapping[str, str], count: int) -> Indices:
+        """Donors of the next wider bin that are not among those `matching`; empty without one.
+
+        The most important value is never given up: nobody gets the face of another gender.
+
+        Args:
+            wanted: attribute → value, most important first.
+            count: as for `matching`.
+
+        Raises:
+            TooFewDonors: the whole population is smaller than `count`.
+        """
+        own, left = self.matching(wanted, count), dict(wanted)
+        while len(left) > 1:
+            left.popitem()
+            wider = self.matching(left, count)
+            if len(wider) > len(own):
+                return np.setdiff1d(wider, own)
+        return np.zeros(0, np.intp)
+
 
 @dataclass(frozen=True, slots=True)
 class DonorRecipe:
@@ -182,7 +206,7 @@ def dealt_card(
         population: who can be chosen.
         random: keyed stream of the scope.
         number: of the surrogate.
-        draw: which of its draws.
+        draw: which of its draws; from `DRAWS` on they are of the next wider bin.
         at_once: consecutive numbers with different main donors.
         wanted: attributes.
         deals: remembers orders from call to call; they are drawn anew without.
@@ -190,7 +214,11 @@ def dealt_card(
     Raises:
         TooFewDonors: the population has fewer than that, or the pool fewer than that many draws.
     """
-    pool = population.matching(wanted or {}, max(at_once, _PER_SURROGATE))
+    needed = max(at_once, _PER_SURROGATE)
+    if draw < DRAWS:
+        pool = population.matching(wanted or {}, needed)
+    else:
+        pool, draw = population.beyond(wanted or {}, needed), draw - DRAWS
     if draw >= len(pool):
         raise TooFewDonors(f"{len(pool)} donors cannot give draw {draw}; use a larger pack")
     deals = deals or Deals()

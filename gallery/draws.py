@@ -1,29 +1,29 @@
 """Draws of one place: the faces that a person may get there, until one of them is settled.
 
 A donor may happen to resemble the subject. Whoever asks the gallery then takes the next draw of the
-same place: another main donor of the same bin. What is taken is settled for the person and the
+same place: another main donor of the same bin, and where all of them resemble the subject, one of
+the next wider bin. What is taken is settled for the person and the
 scope, so that the person gets it again.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
-
+from gallery.donors import DRAWS
 from gallery.secrets import KeyedRandom
 from gallery.surrogates import AnyFace, Face
 
-__all__ = ["DRAWS", "draws_of", "settled_place"]
-
-DRAWS: Final = 32
-"""Most draws of a place. More cover fewer people of whom many donors remind, and take more donors
-from others of the bin."""
-
+__all__ = ["DRAWS", "draws_of", "settled_place", "wider_draws_of"]
 
 def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
     """The draws of a place in their order; the settled one alone where there is one."""
     numbers = range(DRAWS) if settled is None else [settled]
     return [replace(face, draw=draw) for draw in numbers]
+
+
+def wider_draws_of(face: AnyFace) -> list[AnyFace]:
+    """As many further draws of the same place, of the next wider bin."""
+    return [replace(face, draw=draw) for draw in range(DRAWS, 2 * DRAWS)]
 
 
 def settled_place(face: Face) -> bytes:

@@ -188,7 +188,8 @@ class Gallery:
             stream: name of the stream.
             track: number of the track within it.
             offer: number of the offer that was tried on, see `Assignment` and `draws`.
-            choice: place in that offer; None where all of them resemble the person.
+            choice: place in that offer; None where all of them resemble the person. Then draws of
+                the next wider bin are offered, once, and no answer is settled yet.
 
         Returns:
             The settled surrogate, which is another one where another worker was faster, or a
@@ -204,7 +205,8 @@ class Gallery:
             releaser, worn = self._releaser, self._worn_beside(stream, track, wearer)
             releaser.redrawn += len(wearer.choices) if choice is None else choice
             if choice is None:
-                releaser.cover(wearer, "too_alike")
+                if not releaser.widen(wearer, worn):
+                    releaser.cover(wearer, "too_alike")
             elif cause := self._guard.run(lambda: releaser.settle(wearer, choice, worn)):
                 releaser.cover(wearer, cause)
             return wearer.assignment

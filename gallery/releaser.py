@@ -12,7 +12,7 @@ from typing import Final
 from engines.types import Surrogate
 from gallery.accounts import Release
 from gallery.assignments import NO_OFFER, Assignment, CoverCause, Offer
-from gallery.draws import draws_of, settled_place
+from gallery.draws import DRAWS, draws_of, settled_place, wider_draws_of
 from gallery.errors import GalleryError
 from gallery.ledger import Ledger
 from gallery.presence import Wearer
@@ -56,7 +56,7 @@ class Releaser:
         swaps_in_doubt: tracks that got a surrogate of no cluster.
         redrawn: draws that were passed over.
         of_next_bin: times that a track got a surrogate of another bin, since its own has too few
-            donors.
+            donors, or all that were drawn resemble the person.
     """
 
     def __init__(
@@ -146,6 +146,20 @@ class Releaser:
         made = (Surrogate(offered.cluster, one, offered.k_real) for one in latents)
         return Offer(number, tuple(made))
 
+    def widen(self, wearer: Wearer, worn: Collection[str]) -> bool:
+        """Offer draws of the next wider bin to a track whose own all resemble its person.
+
+        Returns:
+            Whether there are any that have not been offered yet.
+        """
+        if wearer.surrogate is None or not wearer.choices or wearer.choices[0].draw >= DRAWS:
+            return False
+        wearer.choices = tuple(self._all_unworn(wider_draws_of(wearer.choices[0]), worn))
+        if not wearer.choices:
+            return False
+        self._wear(wearer, wearer.choices[0], wearer.surrogate.cluster, wearer.surrogate.k_real)
+        return True
+
     def settle(self, wearer: Wearer, choice: int, worn: Collection[str]) -> CoverCause | None:
         """The track's surrogate stays; of a person it is recorded for all workers."""
         if not wearer.choices or wearer.surrogate is None:
@@ -165,6 +179,7 @@ class Releaser:
                     return standing
                 face = standing
         wearer.choices = ()
+        self.of_next_bin += face.draw >= DRAWS
         self._wear(wearer, face, offered.cluster, offered.k_real)
         return None
 

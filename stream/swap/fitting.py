@@ -95,6 +95,10 @@ class Trial:
     misfits: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     is_mean: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
+    def anew(self, first: Latent) -> Trial:
+        """The same person, on whom other draws are tried."""
+        return Trial(self.subjects, self.embedding, [first], self.softness)
+
 
 class Fitting:
     """Compares people with surrogates painted over them.

@@ -6,7 +6,7 @@ import hmac
 import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -185,11 +185,17 @@ class GalleryLender:
             tried.offer = offer.number
             return [one.latent for one in offer.surrogates]
 
-        fit = tried.fitting.step(tried.trial, draws)
-        if fit is None:
-            self._trials[track.id] = tried
-            return TRYING_ON
-        return fit.cause or _given(self._gallery.settle(*at, tried.offer, fit.choice))
+        while fit := tried.fitting.step(tried.trial, draws):
+            if fit.cause:
+                return fit.cause
+            answer = self._gallery.settle(*at, tried.offer, fit.choice)
+            if fit.choice is not None or answer.surrogate is None or answer.is_settled:
+                return _given(answer)
+            # All resemble: draws of a wider bin are offered, once.
+            wider = tried.trial.anew(answer.surrogate.latent)
+            tried = replace(tried, trial=wider, offer=answer.offer)
+        self._trials[track.id] = tried
+        return TRYING_ON
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far, by all streams of the gallery."""

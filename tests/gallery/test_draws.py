@@ -268,3 +268,48 @@ def test_entry_that_would_change_a_surrogate_is_refused(record: int) -> None:
     assert buffer.draw_of(1, b"p" * 8) == 2
     with pytest.raises(BufferBroken, match="settles"):
         buffer.apply(3, Settled(record, b"p" * 8, 3))
+
+
+VALUES = {
+    "gender": np.repeat(["male", "female"], 60),
+    "age": np.tile(np.repeat(["young", "old"], 30), 2),
+}
+
+
+def binned_gallery() -> tuple[Gallery, DonorPopulation]:
+    """A gallery of two genders and two ages, and an old man to whom draws were offered."""
+    latents = np.random.default_rng(1).normal(size=(120, 2, 512)).astype(np.float32)
+    people = DonorPopulation(latents, VALUES)
+    gallery = Gallery(
+        GallerySettings(k=3, scope="session", attributes="matched", thresholds=THRESHOLDS),
+        DonorMaker(people),
+        session="night",
+        run="night",
+    )
+    gallery.visible("door", [1], 1.0)
+    gallery.assign("door", 1, look(2), "gender=male|age=old", 1.0, tries_on=True)
+    return gallery, people
+
+
+def test_where_all_draws_of_a_bin_resemble_those_of_a_wider_one_are_offered() -> None:
+    gallery, people = binned_gallery()
+    wider, _ = settled(gallery, 1, None)
+    assert wider.surrogate is not None
+    assert not wider.is_settled
+    offers = gallery.draws("door", 1)
+    latents = np.stack([one.latent for one in offers.surrogates]).reshape(-1, 1024)
+    mains = {int(row) for row in (latents @ people.latents.reshape(-1, 1024).T).argmax(axis=1)}
+    assert len(mains) > 20
+    assert mains <= set(range(30)), "of another age, and never of another gender"
+    kept = gallery.settle("door", 1, offers.number, 2)
+    assert kept.is_settled
+    assert gallery.report().of_next_bin == 1
+    again = gallery.assign("door", 1, look(2), "gender=male|age=old", 2.0, tries_on=True)
+    assert again.face == kept.face
+
+
+def test_who_resembles_all_draws_of_the_wider_bin_too_is_covered() -> None:
+    gallery, _ = binned_gallery()
+    settled(gallery, 1, None)
+    answer, _ = settled(gallery, 1, None)
+    assert (answer.surrogate, answer.cause) == (None, "too_alike")
