@@ -1,6 +1,7 @@
 """Put a pack into its folder with a manifest: `python -m training.bundle`.
 
-Files that a run did not make, such as the donors of `training.portrait_donors`, stay as they are.
+Files and figures that a run did not make, such as the donors of `training.portrait_donors`, stay as
+they are.
 """
 
 import argparse
@@ -75,7 +76,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("engines/weights"))
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    metrics: dict[str, float] = {}
+    known = args.out / MANIFEST
+    metrics: dict[str, float] = json.loads(known.read_text())["metrics"] if known.exists() else {}
     for part in (
         "training.json",
         "attributes.json",

@@ -1,10 +1,13 @@
-"""Learn how far read outlines are off: `python -m training.outline --people TAR --models DIR`.
+"""Learn how far read outlines are off.
+
+    python -m training.outline --people TAR --portraits DIR --models DIR
 
 The crops that the landmark network learns from end a little below the chin, so it draws chins too
 high, and so does its teacher on these crops (`engines.stylegan.outline`). On whole heads the
 teacher sees where they end: it looks at a square half as large again as the mesh that it found, as
 it was trained to. The landmark network reads the same heads as it does in the product; what is
-between both outlines is fitted by ridge regression on the principal components of what was read.
+between both outlines is fitted by ridge regression on the principal components of what was read,
+on photographs of turned heads and on portraits of many people.
 
 Cheeks, beyond which turned heads are not seen, are told from landmarks by weights that are fitted
 on whole meshes of training crops.
@@ -13,10 +16,12 @@ on whole meshes of training crops.
 import argparse
 import json
 import logging
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -45,11 +50,13 @@ from training.face_reading import FaceReader
 from training.prepare import MESH_FILE, MESH_SIZE, MeshLabeller
 from training.sources import framed_portrait, portraits_of_people
 
-COMPONENTS: Final = 12
+COMPONENTS: Final = 40
 RIDGE: Final = 0.5
 """Added to the squares of components of deviation 1."""
-HELD_OUT: Final = 8
-"""People whose pictures only test the map."""
+HELD_OUT: Final = 0.2
+"""Share of the people whose pictures only test the map."""
+_EVERY: Final = 2
+"""One portrait of so many is read."""
 _ROUNDS: Final = 3
 _WIDER: Final = 1.5
 """How often the teacher looks, and how much larger its square is than the mesh."""
@@ -188,12 +195,28 @@ def error_of(outlines: Float32, wanted: Float32, points: Float32) -> tuple[float
     return float(np.linalg.norm(away, axis=2).mean()), float(low.mean())
 
 
-def read_people(reader: HeadReader, people: Path) -> Iterator[tuple[str, Float32, Float32]]:
-    """Everybody's name, landmarks and outline, of both mirror images of every picture."""
+def heads(people: Path, portraits: Path) -> Iterator[tuple[str, UInt8]]:
+    """Names and pictures uint8[H, W, 3] BGR of whole heads."""
     for name, grey in portraits_of_people(people):
-        whole, _ = framed_portrait(grey)
+        yield name, np.asarray(framed_portrait(grey)[0], np.uint8)
+    for path in sorted(portraits.glob("*.tar")):
+        with tarfile.open(path) as tar:
+            members = [one for one in tar.getmembers() if one.isfile()]
+            for member in members[::_EVERY]:
+                file = tar.extractfile(member)
+                data = b"" if file is None else file.read()
+                picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+                if picture is not None:
+                    yield member.name, np.asarray(picture, np.uint8)
+
+
+def read_heads(
+    reader: HeadReader, pictures: Iterable[tuple[str, UInt8]]
+) -> Iterator[tuple[str, Float32, Float32]]:
+    """Everybody's name, landmarks and outline, of both mirror images of every picture."""
+    for name, whole in pictures:
         for image in (whole, np.ascontiguousarray(whole[:, ::-1])):
-            found = reader.read(np.asarray(image, np.uint8))
+            found = reader.read(image)
             if found is not None:
                 yield name, *found
 
@@ -202,6 +225,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=Path, required=True, help="tar of person/number.pgm")
+    parser.add_argument("--portraits", type=Path, required=True, help="folder of tars of pictures")
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=Path("runs/data"))
     parser.add_argument("--pack", type=Path, help="the bundled one by default")
@@ -209,9 +233,11 @@ def main() -> None:
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     reader = HeadReader(args.pack, args.models)
-    names, points, outlines = zip(*read_people(reader, args.people), strict=True)
+    pictures = heads(args.people, args.portraits)
+    names, points, outlines = zip(*read_heads(reader, pictures), strict=True)
     read, wanted = np.stack(points), np.stack(outlines)
-    held = np.isin(names, sorted(set(names))[:HELD_OUT])
+    others = np.random.default_rng(0).permutation(sorted(set(names)))
+    held = np.isin(names, others[: round(HELD_OUT * len(others))])
     meshes = meshes_of(args.data, args.models)
     cheeks = fitted_cheeks(meshes[_TESTED:])
     off = cheeks @ meshes[:_TESTED, MESH_INDEX] - meshes[:_TESTED, CHEEKS]

@@ -229,12 +229,13 @@ class Swapper:
         for row, (picture, wanted, inside) in enumerate(
             zip(pixels, control.light, insides, strict=True)
         ):
-            draw_eyes(picture, points[row], eyes[row])
-            draw_lashes(picture, points[row], shut[row])
-            draw_mouth(picture, points[row], float(stretch[row]))
             if control.contrast is not None:
                 bound = float(control.contrast[row])
                 with_contrast(picture, _levels(picture), wanted, inside, bound)
+            # Skin tells the contrast: pupils and open mouths are dark, and teeth white, in any.
+            draw_eyes(picture, points[row], eyes[row])
+            draw_lashes(picture, points[row], shut[row])
+            draw_mouth(picture, points[row], float(stretch[row]))
         identity = identity_outlines(control.points, theirs)
         alpha = np.stack(
             [
