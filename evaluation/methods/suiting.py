@@ -33,7 +33,7 @@ from gallery.secrets import KeyedRandom
 __all__ = ["COVERED", "Suiting"]
 
 COVERED: Final = -1
-"""Choice of a person whom every draw resembles."""
+"""Choice of a person whom every draw resembles, those of the next wider bin as well."""
 _BATCH: Final = 8
 _MIXED: Final = 2
 """Donors that a surrogate is mixed from."""
@@ -91,19 +91,35 @@ class Suiting:
             EngineFault: a network failed.
         """
         own, subjects = self._told(faces.images), self._subjects(faces)
-        pools = [self._pool(one) for one in own]
+        bins = [self.attributes.values_of(one) for one in own]
+        pools = [self.population.matching(one, _LEAST_POOL) for one in bins]
+        chosen = self._chosen(subjects, own, pools, secret)
+        covered = np.flatnonzero(chosen == COVERED).tolist()
+        wider = {one: self.population.beyond(bins[one], _LEAST_POOL) for one in covered}
+        left = [one for one in covered if len(wider[one])]
+        if left:
+            anew = [subjects[one] for one in left], own[left], [wider[one] for one in left]
+            chosen[left] = self._chosen(*anew, secret)
+        return chosen
+
+    def _chosen(
+        self,
+        subjects: Sequence[Subject | None],
+        own: NDArray[np.float32],
+        pools: Sequence[NDArray[np.intp]],
+        secret: bytes,
+    ) -> NDArray[np.int64]:
+        """What each of N people gets of draws of a pool of donors; see `choices`."""
         places = _places_within(pools)
-        chosen = np.full(len(faces), COVERED, np.int64)
-        least = np.full(len(faces), np.inf, np.float32)
-        left = np.arange(len(faces))
+        chosen = np.full(len(subjects), COVERED, np.int64)
+        least = np.full(len(subjects), np.inf, np.float32)
+        left = np.arange(len(subjects))
         for draw in range(DRAWS):
             decks = self._decks(pools, draw, secret)
             rows = np.array([self._card(decks[pools[one].tobytes()], places[one]) for one in left])
-            tried, latents = (
-                [subjects[one] for one in left],
-                [self.latent(int(row)) for row in rows],
-            )
-            likeness, unfit = self._compared(tried, own[left], np.stack(latents))
+            tried = [subjects[one] for one in left]
+            latents = np.stack([self.latent(int(row)) for row in rows])
+            likeness, unfit = self._compared(tried, own[left], latents)
             is_unlike = likeness < self.thresholds.alike
             costs = np.where(is_unlike, -np.inf, suitability_costs(likeness, unfit))
             better = (costs < least[left]) & (likeness < self.thresholds.too_alike)
@@ -157,9 +173,6 @@ class Suiting:
     def _told(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         rows, columns = crop_window()
         return self.embedder.embed(images[:, rows, columns])
-
-    def _pool(self, embedding: NDArray[np.float32]) -> NDArray[np.intp]:
-        return self.population.matching(self.attributes.values_of(embedding), _LEAST_POOL)
 
     def _decks(
         self, pools: Sequence[NDArray[np.intp]], draw: int, secret: bytes
