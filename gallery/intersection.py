@@ -20,7 +20,6 @@ __all__ = [
     "CandidateSizes",
     "Releases",
     "candidate_sizes",
-    "expected_candidates",
     "independent_releases",
     "simulate",
     "sticky_releases",
@@ -68,18 +67,6 @@ def candidate_sizes(history: Sequence[Labels]) -> NDArray[np.intp]:
     for labels in history:
         joint = renumbered(joint * (int(labels.max()) + 1) + labels)
     return np.bincount(joint)[joint].astype(np.intp)
-
-
-def expected_candidates(people: int, k: int, releases: int) -> float:
-    """Mean candidate set after independent random clusterings into exact clusters of k.
-
-    Oneself, and each of the first k−1 companions again with probability (k−1)/(n−1) at every
-    further release: 1 + (k−1)·((k−1)/(n−1))^(r−1). Holds where k divides n.
-
-    >>> [round(expected_candidates(100, 5, r), 3) for r in (1, 2, 3)]
-    [5.0, 1.162, 1.007]
-    """
-    return 1 + (k - 1) * float((k - 1) / (people - 1)) ** (releases - 1)
 
 
 def simulate(

@@ -341,28 +341,6 @@ class SecretRing:
         except (InvalidTag, ValueError):
             raise SealBroken("a sealed value was changed or moved; purge the store") from None
 
-    def seal_array(self, array: NDArray[np.float32], *context: Context) -> bytes:
-        """Seal a float32 array of up to 255 axes, such as an embedding or a latent."""
-        shape = np.asarray(array.shape, dtype="<u4").tobytes()
-        clear = bytes([array.ndim]) + shape + np.ascontiguousarray(array, dtype="<f4").tobytes()
-        return self.seal(clear, *context)
-
-    def unseal_array(self, sealed: bytes, *context: Context) -> NDArray[np.float32]:
-        """The float32 array that `seal_array` sealed; owns its memory.
-
-        Raises:
-            SealBroken: unknown key, wrong context, or changed in any bit.
-
-        >>> ring = SecretRing.ephemeral()
-        >>> ring.unseal_array(ring.seal_array(np.ones((2, 3), np.float32), "w"), "w").shape
-        (2, 3)
-        """
-        clear = self.unseal(sealed, *context)
-        axes = clear[0]
-        shape = tuple(int(n) for n in np.frombuffer(clear, "<u4", count=axes, offset=1))
-        values = np.frombuffer(clear, "<f4", offset=1 + 4 * axes)
-        return values.reshape(shape).astype(np.float32)
-
 
 def _key_id(key: bytes) -> bytes:
     return hmac.digest(key, b"kveil key id", hashlib.sha256)[:_ID_BYTES]
