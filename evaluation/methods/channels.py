@@ -8,28 +8,25 @@ generator's layers all hold the same latent, so a channel of one layer means lit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.faces import Faces, crop_window
-from evaluation.methods.disentanglement import ScoringGenerator, code_swap, score_swaps
-from evaluation.methods.latents import LatentGenerator, targets_of
+from evaluation.methods.disentanglement import code_swap, score_swaps
+from evaluation.methods.generator import PeopleGenerator
+from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
 
-__all__ = ["ChannelSwap", "Ranking", "StyleIdGenerator", "blocks_of", "chosen_channels"]
+__all__ = ["ChannelSwap", "Ranking", "blocks_of", "chosen_channels"]
 __all__ += ["LAYER_LIKE", "block_size", "rank_blocks"]
 
 LAYER_LIKE: Final = 18
 """Blocks that the channels are cut into where they play the layers of the paper's StyleGAN."""
 
 Bools = NDArray[np.bool_]
-
-
-class StyleIdGenerator(LatentGenerator, ScoringGenerator, Protocol):
-    """All that StyleID's methods ask of a generator; see `GeneratedSurrogates`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def blocks_of(channels: int, size: int) -> list[Bools]:
     return [number == block for block in range(-(-channels // size))]
 
 
-def rank_blocks(generator: ScoringGenerator, size: int, pairs: int = 12) -> Ranking:
+def rank_blocks(generator: PeopleGenerator, size: int, pairs: int = 12) -> Ranking:
     """Scores each block on its own (Fig. 3b) and orders them greedily.
 
     Args:
@@ -114,7 +111,7 @@ class ChannelSwap:
         size: channels per block; an eighteenth of them when None.
     """
 
-    generator: StyleIdGenerator
+    generator: PeopleGenerator
     share: float = 0.5
     size: int | None = None
     name: str = "StyleID channels"

@@ -8,17 +8,15 @@ since a face is looked at in its picture; the paper releases one picture per clu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.face.alignment import identity_mask
-from engines.face.swapper import Control
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.directions import LatentDirections
+from evaluation.methods.generator import PeopleGenerator
 from evaluation.methods.ksame import mixed_rows, mixing_of_partition
-from evaluation.methods.latents import LatentGenerator
 from evaluation.methods.method import Kind, Release
 from evaluation.methods.style_alignment import AlignmentSettings, align_styles
 from evaluation.methods.surrogate import worn
@@ -26,23 +24,9 @@ from gallery.clustering.ksalsa import KSalsaClustering
 from gallery.clustering.partition import ClusteringAlgorithm
 from gallery.secrets import KeyedRandom
 
-__all__ = ["DirectedGenerator", "FaceStyles", "KSalsa"]
+__all__ = ["FaceStyles", "KSalsa"]
 
 Float32 = NDArray[np.float32]
-
-
-class DirectedGenerator(LatentGenerator, Protocol):
-    """A generator whose directions are known; see `GeneratedSurrogates`."""
-
-    @property
-    def directions(self) -> LatentDirections:
-        """Directions in which people differ."""
-
-    def control(self, crops: NDArray[np.uint8]) -> Control:
-        """What (N, S, S, 3) uint8 BGR crops say of pose, expression and light."""
-
-    def neutral(self, latents: Float32, light: Float32 | None = None) -> Float32:
-        """(N, S, S, 3) float32: (N, L, 512) latents from the front, at rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +39,7 @@ class FaceStyles:
         lights: (B, 2, 4, 4, 3) float32 mean light of their members.
     """
 
-    generator: DirectedGenerator
+    generator: PeopleGenerator
     centroids: Float32
     lights: Float32
 
@@ -85,7 +69,7 @@ class KSalsa:
         settings: of the alignment; zero rounds give the paper's k-Centroid.
     """
 
-    generator: DirectedGenerator
+    generator: PeopleGenerator
     k: int = 5
     settings: AlignmentSettings = field(default_factory=AlignmentSettings)
     clustering: ClusteringAlgorithm = field(default_factory=KSalsaClustering)

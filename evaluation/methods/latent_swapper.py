@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,28 +17,16 @@ from engines.backends.backend import Backend, Session
 from engines.errors import ModelMissing, ModelRejected
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.fusion import networks_folder
-from evaluation.methods.ksalsa import DirectedGenerator
+from evaluation.methods.generator import PeopleGenerator
 from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
 
-__all__ = ["LatentSwap", "PackedGenerator", "SwapperNetwork", "swapper_network"]
+__all__ = ["LatentSwap", "SwapperNetwork", "swapper_network"]
 
 _NETWORK: Final = "swapper.onnx"
 _FACTS: Final = "swapper.json"
 _TRAIN: Final = "python -m training.latent_swapper"
-
-
-class PackedGenerator(DirectedGenerator, Protocol):
-    """A generator out of a pack; see `GeneratedSurrogates`."""
-
-    @property
-    def backend(self) -> Backend:
-        """Loads networks."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the pack."""
 
 
 class SwapperNetwork:
@@ -94,7 +82,7 @@ class LatentSwap:
         network: the pack's own when None.
     """
 
-    generator: PackedGenerator
+    generator: PeopleGenerator
     network: SwapperNetwork | None = None
     name: str = "StyleID swapper"
     kind: Kind = "mean"

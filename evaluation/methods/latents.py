@@ -6,13 +6,13 @@ Both read the identity of real people and pass some of it on. They stand here to
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.stylegan.latents import LayerWindow, composed
 from evaluation.faces import Faces, crop_window
+from evaluation.methods.generator import LatentGenerator
 from evaluation.methods.ksame import mixed_rows, mixing_of_partition
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
@@ -20,26 +20,7 @@ from gallery.clustering.hierarchical import HierarchicalClustering
 from gallery.clustering.partition import ClusteringAlgorithm
 from gallery.secrets import KeyedRandom
 
-__all__ = ["LatentGenerator", "LatentMix", "LayerSwap", "targets_of"]
-
-
-class LatentGenerator(Protocol):
-    """Encodes people and paints latents; see `GeneratedSurrogates`."""
-
-    @property
-    def donors(self) -> int:
-        """Different surrogates to draw from."""
-
-    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(N, L, 512) float32 of the chosen surrogates."""
-
-    def encoded(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """(N, L, 512) float32 latents of (N, S, S, 3) uint8 BGR crops."""
-
-    def painted(
-        self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(N, S, S, 3) float32 patches and (N, S, S) float32 alphas."""
+__all__ = ["LatentMix", "LayerSwap", "targets_of"]
 
 
 def targets_of(
