@@ -8,21 +8,18 @@ since a face is looked at in its picture; the paper releases one picture per clu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.face.alignment import identity_mask
-from evaluation.faces import Faces, crop_window
 from evaluation.methods.directions import LatentDirections
 from evaluation.methods.generator import PeopleGenerator
-from evaluation.methods.ksame import mixed_rows, mixing_of_partition
-from evaluation.methods.method import Kind, Release
+from evaluation.methods.latents import LatentMix
 from evaluation.methods.style_alignment import AlignmentSettings, align_styles
-from evaluation.methods.surrogate import worn
 from gallery.clustering.ksalsa import KSalsaClustering
 from gallery.clustering.partition import ClusteringAlgorithm
-from gallery.secrets import KeyedRandom
 
 __all__ = ["FaceStyles", "KSalsa"]
 
@@ -60,7 +57,7 @@ class FaceStyles:
 
 
 @dataclass(slots=True)
-class KSalsa:
+class KSalsa(LatentMix):
     """A cluster's mean face with its members' texture.
 
     Attributes:
@@ -70,33 +67,12 @@ class KSalsa:
     """
 
     generator: PeopleGenerator
-    k: int = 5
-    settings: AlignmentSettings = field(default_factory=AlignmentSettings)
+    use: ClassVar[str] = "k-salsa"
     clustering: ClusteringAlgorithm = field(default_factory=KSalsaClustering)
     name: str = "k-SALSA"
-    kind: Kind = "mean"
+    settings: AlignmentSettings = field(default_factory=AlignmentSettings)
 
-    def fit(self, donors: Faces) -> None:
-        """Learns nothing: the generator is trained."""
-
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:
-        """Everybody gets his cluster's representative, under his own pose and light.
-
-        Raises:
-            TooFewPeople: fewer than k people.
-        """
-        crops = faces.images[:, *crop_window()]
-        latents = self.generator.encoded(crops)
-        rows = latents.reshape(len(latents), -1)
-        seed = KeyedRandom(secret, "k-salsa").integer(2**31)
-        partition = self.clustering.partition(rows, self.k, seed, faces.persons)
-        mixing = mixing_of_partition(partition, faces.persons)
-        mixed = mixed_rows(mixing, rows).reshape(latents.shape)
-        made = self._aligned(crops, latents, mixed, partition.labels)
-        images = worn(faces.images, *self.generator.painted(crops, made))
-        return Release(images, partition.labels.astype(np.int64), mixing, made)
-
-    def _aligned(
+    def _representatives(
         self, crops: NDArray[np.uint8], latents: Float32, mixed: Float32, labels: NDArray[np.intp]
     ) -> Float32:
         """The clusters' latents after the alignment, one row per face."""
