@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from evaluation.faces import Faces
 from evaluation.methods.anonfaces import AnonFaces
 from evaluation.metrics.intervals import Proportion, clustered
-from evaluation.metrics.utility import information_loss
 from evaluation.recognisers import Recogniser
 from evaluation.reproduction.markdown import cells, joined, rule, share
 from gallery.clustering.maxdist import MaxDistanceClustering
 from gallery.clustering.samesize import SameSizeKMeansClustering
 from gallery.clustering.shuffle import RandomClustering
+from gallery.quality import information_loss
 
 __all__ = ["MixRow", "anonfaces_section", "mix_rows"]
 
