@@ -57,14 +57,14 @@ def homogeneity_of(
     if not len(own):
         return None
     rows, columns = (np.unique(which, return_inverse=True)[1] for which in (own, value))
-    counts = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
-    np.add.at(counts, (rows, columns), 1)
-    entropies, told = count_entropies(counts), counted_diversity(counts)
+    table = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
+    np.add.at(table, (rows, columns), 1)
+    entropies, told = count_entropies(table), counted_diversity(table)
     return Homogeneity(
         name,
-        float(entropies @ counts.sum(axis=1) / counts.sum()),
+        float(entropies @ table.sum(axis=1) / table.sum()),
         float((entropies == 0).mean()),
         told.distinct,
         told.distance,
-        len(counts),
+        len(table),
     )
