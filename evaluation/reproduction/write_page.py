@@ -14,7 +14,7 @@ from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
 from evaluation.faces import Faces
 from evaluation.finders import finder_from_models
-from evaluation.folder import people_in_folder, portraits
+from evaluation.folder import portraits
 from evaluation.methods.generated import surrogates_from_pack
 from evaluation.recognisers import models_folder, recognisers_from_names
 from evaluation.reproduction.anonfaces_tables import anonfaces_section
@@ -30,6 +30,7 @@ from evaluation.reproduction.ksame_tables import (
 from evaluation.reproduction.markdown import cells, joined, marked, rule, sections_of, share
 from evaluation.reproduction.record_sections import record_section
 from evaluation.reproduction.styleid_sections import styleid_section
+from gallery.pictures import people_in_folder
 
 __all__ = ["write_page"]
 
