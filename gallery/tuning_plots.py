@@ -13,7 +13,6 @@ from scipy.cluster.hierarchy import dendrogram, fcluster
 
 from gallery.clustering.hierarchical import Linkage, merge_tree
 from gallery.clustering.people import group_means
-from gallery.comparison import Compared
 from gallery.faces import FaceSet
 from gallery.tuning import Recommendation, TuningPoint
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["TreeCut", "comparison_figure", "dendrogram_figure", "homogeneity_figure", "save"]
+__all__ = ["TreeCut", "dendrogram_figure", "homogeneity_figure", "save"]
 __all__ += ["tradeoff_figure", "tree_cuts"]
 
 _MOST_LEAVES = 400
@@ -120,27 +119,6 @@ def dendrogram_figure(faces: FaceSet, linkage: Linkage = "ward") -> Figure:
     axes.set_xlabel(f"{min(len(people), _MOST_LEAVES)} people")
     axes.set_ylabel(f"merge distance ({linkage})")
     axes.legend(fontsize=8)
-    return figure
-
-
-def comparison_figure(rows: Sequence[Compared]) -> Figure:
-    """Distances within clusters and silhouettes of several algorithms."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    names = [row.algorithm for row in rows]
-    places = np.arange(len(rows))
-    lows = np.array([row.quality.min_distance for row in rows])
-    highs = np.array([row.quality.max_distance for row in rows])
-    left.hlines(places, lows, highs, color="0.6")
-    left.plot([row.quality.mean_distance for row in rows], places, "o", color="C0")
-    left.set_yticks(places, names)
-    left.invert_yaxis()
-    left.set_xlabel("distance within clusters: min, mean, max")
-    right.barh(places, [row.quality.silhouette for row in rows], color="C0")
-    right.axvline(0, color="black", linewidth=0.8)
-    right.set_xlabel("mean silhouette")
     return figure
 
 
