@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from evaluation.metrics.intervals import Proportion
 
-__all__ = ["cells", "joined", "marked", "rule", "sections_of", "share", "spread", "with_figures"]
+__all__ = ["cells", "head", "joined", "marked", "sections_of", "share", "spread", "with_figures"]
 
 
 def share(figure: Proportion) -> str:
@@ -34,9 +34,13 @@ def cells(*texts: str) -> str:
     return "| " + " | ".join(texts) + " |"
 
 
-def rule(columns: int) -> str:
-    """The line below a table's head."""
-    return "|" + "---|" * columns
+def head(*texts: str) -> str:
+    r"""A table's head, with the line below it.
+
+    >>> head("a", "b")
+    '| a | b |\n|---|---|'
+    """
+    return f"{cells(*texts)}\n|{'---|' * len(texts)}"
 
 
 def joined(lines: Sequence[str]) -> str:
