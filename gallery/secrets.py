@@ -255,17 +255,17 @@ class SecretRing:
         return cls(keys)
 
     @classmethod
-    def from_environment(cls, variable: str = KEY_VARIABLE) -> SecretRing:
-        """A ring from an environment variable.
+    def from_environment(cls) -> SecretRing:
+        """A ring from the variable `KVEIL_GALLERY_KEYS`.
 
         Raises:
             SecretMissing: the variable is empty or malformed.
         """
-        text = os.environ.get(variable, "")
+        text = os.environ.get(KEY_VARIABLE, "")
         if not text.strip():
             raise SecretMissing(
-                f"set {variable} to a base64 key of 32 bytes: "
-                f"export {variable}=$(head -c 32 /dev/urandom | base64)"
+                f"set {KEY_VARIABLE} to a base64 key of 32 bytes: "
+                f"export {KEY_VARIABLE}=$(head -c 32 /dev/urandom | base64)"
             )
         return cls.from_text(text)
 
