@@ -15,7 +15,7 @@ from config.presets import PRESETS, Preset
 from config.settings import Settings
 from config.yaml_reading import kind_at, mapping_from_file, value_from_text
 
-__all__ = ["ENV_PREFIX", "json_schema", "load_settings", "setting_keys"]
+__all__ = ["ENV_PREFIX", "load_settings", "setting_keys"]
 
 ENV_PREFIX = "KVEIL_"
 _NEARLY: Final = 0.85
@@ -73,12 +73,6 @@ def setting_keys(model: type[BaseModel] = Settings, prefix: str = "") -> dict[st
         else:
             keys[f"{prefix}{name}"] = field.description or ""
     return keys
-
-
-def json_schema() -> dict[str, object]:
-    """JSON schema of the configuration file, for editors and validators."""
-    schema: dict[str, object] = Settings.model_json_schema()
-    return schema
 
 
 def _tree_from_environment(environment: Mapping[str, str]) -> Tree:

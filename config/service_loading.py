@@ -14,7 +14,7 @@ from config.errors import SettingInvalid
 from config.service import ServiceSettings, StreamSpec
 from config.yaml_reading import kind_at, mapping_from_file, value_from_text
 
-__all__ = ["commented_yaml", "load_service", "service_schema"]
+__all__ = ["commented_yaml", "load_service"]
 
 _PREFIX = "KVEIL_"
 Node = dict[str, object] | list[object]
@@ -55,12 +55,6 @@ def load_service(
         return ServiceSettings.model_validate(tree)
     except ValidationError as error:
         raise SettingInvalid(_one_line(error)) from None
-
-
-def service_schema() -> dict[str, object]:
-    """JSON schema of the configuration file, for editors and validators."""
-    schema: dict[str, object] = ServiceSettings.model_json_schema()
-    return schema
 
 
 def commented_yaml() -> str:

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from engines.types import Face
 from evaluation.clip_quality import ClipQuality, QualityFigures
 from evaluation.clips import FramePair
-from evaluation.exposure import Exposure, FaceFinder, face_size_px, measure_exposure
+from evaluation.exposure import (
+    SIZE_EDGES_PX,
+    Exposure,
+    FaceFinder,
+    face_size_px,
+    measure_exposure,
+)
 from evaluation.face_geometry import GeometryProbe
 from evaluation.footage_floor import FLOOR_FMR, FootageFloor
 from evaluation.metrics.intervals import Z999, wilson
@@ -99,8 +105,6 @@ def run_quality_controls(
     finder: FaceFinder,
     judges: Sequence[Recogniser],
     probe: GeometryProbe,
-    *,
-    least_px: float = 16,
 ) -> QualityControls:
     """Measures the quality of a copy and of a flickering surrogate, on consecutive frames.
 
@@ -110,12 +114,11 @@ def run_quality_controls(
         finder: detector for both sides.
         judges: recognisers.
         probe: networks of pose and landmarks.
-        least_px: smaller faces are not counted.
     """
     frames: list[FramePair] = []
     faces: list[list[Face]] = []
     for pair in pairs:
-        seen = [one for one in finder.find(pair.original) if face_size_px(one) >= least_px]
+        seen = [one for one in finder.find(pair.original) if face_size_px(one) >= SIZE_EDGES_PX[0]]
         if seen or frames:
             frames.append(pair)
             faces.append(seen)
@@ -127,7 +130,7 @@ def run_quality_controls(
         # An odd step looks at both kinds of frames.
         quality = ClipQuality(known, judges, probe, every=3)
         shown = (changed(pair, seen) for pair, seen in zip(frames, faces, strict=True))
-        measure_exposure(shown, known, judges, least_px=least_px, keep=quality.keep)
+        measure_exposure(shown, known, judges, keep=quality.keep)
         sides.append(quality.figures())
     return QualityControls(*sides)
 
@@ -138,7 +141,6 @@ def run_clip_controls(
     judges: Sequence[Recogniser],
     *,
     every: int = 15,
-    least_px: float = 16,
     floors: Mapping[str, FootageFloor] | None = None,
 ) -> ClipControls:
     """Runs both controls on every `every`-th frame of the original.
@@ -148,12 +150,11 @@ def run_clip_controls(
         finder: detector for the originals.
         judges: recognisers.
         every: frames between two that are looked at; at most 20 are.
-        least_px: smaller faces are not counted.
         floors: of the whole clip, which know more pairs than these few frames.
     """
     sampled = list(islice((pair for pair in pairs if pair.index % every == 0), _MOST_FRAMES))
     leak, cover = (
-        measure_exposure(shown(sampled), finder, judges, every=every, least_px=least_px)
+        measure_exposure(shown(sampled), finder, judges, every=every)
         for shown in (_leaking, _covered)
     )
     if floors is not None:

@@ -34,8 +34,6 @@ def evaluate_clips(
     finder: FaceFinder,
     judges: Sequence[Recogniser],
     *,
-    least_px: float = 16,
-    least_score: float = 0.5,
     keep: Keep | None = None,
     geometry: GeometryProbe | None = None,
 ) -> Record:
@@ -46,8 +44,6 @@ def evaluate_clips(
         anonymized: what was made of it.
         finder: detector for the originals.
         judges: recognisers that took no part in making the anonymized clip.
-        least_px: smaller faces are not counted.
-        least_score: less sure detections are not counted.
         keep: gets every sighting, for contact sheets.
         geometry: networks of pose and landmarks; without them neither is measured.
 
@@ -79,19 +75,17 @@ def evaluate_clips(
             paired(original, anonymized),
             finder,
             judges,
-            least_px=least_px,
-            least_score=least_score,
             keep=keep_both,
         )
     except ClipsDiffer as fault:
         return record | {"verdict": "failed", "reasons": [str(fault)]}
     same = paired(original, original)
-    controls = run_clip_controls(same, finder, judges, least_px=least_px, floors=exposure.floors)
+    controls = run_clip_controls(same, finder, judges, floors=exposure.floors)
     record["A12"] = figures = exposure_record(exposure, controls, judges, finder.name)
     left = quality.figures()
     probe = geometry or GeometryProbe()
     same = paired(original, original)
-    blind = not run_quality_controls(same, finder, judges, probe, least_px=least_px).hold()
+    blind = not run_quality_controls(same, finder, judges, probe).hold()
     figures["quality"] = left.as_dict() | {"controls_hold": not blind}
     record["goals"] = goals_record(left)
     failed = []

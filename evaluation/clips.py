@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Final
 
 import av
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from evaluation.errors import ClipsDiffer, FacesUnreadable
 
 __all__ = ["FramePair", "Still", "decoded", "paired"]
+
+_TOLERANCE_S: Final = 0.002
+"""Largest difference in time since the first frame; containers with coarse clocks need some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +72,12 @@ def _upright(image: NDArray[np.uint8], rotation_deg: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.rot90(image, turns)) if turns else image
 
 
-def paired(original: Path, anonymized: Path, tolerance_s: float = 0.002) -> Iterator[FramePair]:
+def paired(original: Path, anonymized: Path) -> Iterator[FramePair]:
     """Frames of both clips side by side.
 
     Args:
         original: the clip as recorded.
         anonymized: what kveil or another tool made of it.
-        tolerance_s: largest difference in time since the first frame; a larger one
-            accepts containers with coarse clocks, a smaller one finds smaller drifts.
 
     Raises:
         ClipsDiffer: frame counts, sizes or times differ.
@@ -96,7 +98,7 @@ def paired(original: Path, anonymized: Path, tolerance_s: float = 0.002) -> Iter
             starts = starts or (left.time_s, right.time_s)
             time = left.time_s - starts[0]
             drift = abs(time - (right.time_s - starts[1]))
-            if drift > tolerance_s:
+            if drift > _TOLERANCE_S:
                 message = f"frame {index}: times differ by {drift * 1000:.1f} ms"
                 raise ClipsDiffer(message)
         yield FramePair(index, left.image, right.image, time)

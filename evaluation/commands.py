@@ -214,13 +214,15 @@ def _evaluate_folder(
     report: Path,
 ) -> Record:
     from engines.backends.openvino import OpenVino
+    from evaluation.face_geometry import geometry_from_models
     from evaluation.folder_evaluation import evaluated_folder
     from evaluation.recognisers import models_folder
-    from evaluation.utility import probe_from_models
+    from evaluation.utility import UtilityProbe
 
     backend = OpenVino()
     sample = _QUICK_SAMPLE if plan.quick else _SAMPLE
-    probe = probe_from_models(finder, backend, models_folder(models), sample)
+    geometry = geometry_from_models(backend, models_folder(models))
+    probe = UtilityProbe(finder, geometry, sample)
     journal = _unfinished(report)
     with _Progress() as progress:
         return evaluated_folder(

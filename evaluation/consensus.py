@@ -14,20 +14,17 @@ from typing import Final
 
 import numpy as np
 
-from engines.detectors.detector import Detector, overlaps_of
-from engines.detectors.multiscale import DetectionPlan, detect_picture
-from engines.pictures import BgrImage, picture_from_bgr
+from engines.detectors.detector import overlaps_of
 from engines.types import Box, Face
-from evaluation.finders import without_cut_copies
 
-__all__ = ["Consensus", "ScaledFinder", "bridged", "consensus", "steadied"]
+__all__ = ["LEAST_SCORE", "Consensus", "bridged", "consensus", "steadied"]
 
 _SAME_FACE: Final = 0.35
 """Intersection over union from which two finds are one face."""
 _SURE_SCORE: Final = 0.5
 """Score that a find needs to be disputed; one that both detectors share may score less."""
-_LEAST_SCORE: Final = 0.3
-_INPUT_PX: Final = 640
+LEAST_SCORE: Final = 0.3
+"""Score that a find needs which both detectors share."""
 _STEADY_FRAMES: Final = 4
 """Frames before and after a disputed find in which a face at its place settles it."""
 
@@ -53,34 +50,6 @@ class Consensus:
         """Where faces are, or may be."""
         found = (face.box_px for face in self.faces + self.disputed)
         return [*found, *self.by_eye, *self.between]
-
-
-@dataclass(frozen=True, slots=True)
-class ScaledFinder:
-    """Searches a frame as a whole and enlarged in tiles, down to low scores.
-
-    Attributes:
-        detector: looks at one image at a time.
-        name: shown in reports and part of cache keys, so it tells the network apart.
-        enlarged: factor of the tiled search; larger finds smaller faces, slower.
-    """
-
-    detector: Detector
-    name: str
-    enlarged: float = 1.5
-
-    @property
-    def fingerprint(self) -> str:
-        """All that decides what is found in a picture, for caches."""
-        return f"{self.name} {self.enlarged} {_LEAST_SCORE}"
-
-    def find(self, image: BgrImage) -> Sequence[Face]:
-        """Faces of an H×W×3 uint8 BGR image with a score of 0.3 or more, each once."""
-        longest = round(max(image.shape[:2]) * self.enlarged)
-        plan = DetectionPlan(longest, (_INPUT_PX,), _INPUT_PX, 128, max(1.0, self.enlarged))
-        return without_cut_copies(
-            detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
-        )
 
 
 def consensus(first: Sequence[Face], second: Sequence[Face]) -> Consensus:

@@ -21,12 +21,13 @@ from evaluation.errors import EvaluationError, ReportNotWritable, TooFewPeople
 from evaluation.exposure import FaceFinder
 from evaluation.faces import Faces, portrait_from_image
 from evaluation.finders import largest_central
-from evaluation.folder import Progress, people_in_folder, portraits, read_image
+from evaluation.folder import Progress, portraits
 from evaluation.methods.method import Method
 from evaluation.methods.registry import method_named
 from evaluation.methods.surrogate import DonorImages, DonorSurrogate, SurrogateRenderer
 from evaluation.reports.clip_record import Record
 from gallery.clustering.mdav import MdavClustering
+from gallery.pictures import people_in_folder, read_picture
 from gallery.secrets import KeyedRandom, SecretRing
 
 __all__ = ["DATASET_SCHEMA", "DatasetJob", "anonymize_dataset"]
@@ -101,7 +102,7 @@ def anonymize_dataset(
 
     Raises:
         EvaluationError: the method or the output folder cannot be used.
-        FacesUnreadable: there are no pictures, or one cannot be read.
+        PeopleFolderRejected: there are no pictures, or one cannot be read.
         TooFewPeople: fewer than k people with a face.
         ReportNotWritable: the mapping's folder is not there.
         SecretMissing: a mapping is wanted without a key to seal it with.
@@ -176,7 +177,7 @@ def _find_faces(inputs: _Inputs, finder: FaceFinder, log: DatasetLog, progress: 
         if number in log.points:
             continue
         progress("finding faces", number, len(inputs.files))
-        image = read_image(path)
+        image = read_picture(path)
         face = largest_central(finder.find(image), image.shape[0], image.shape[1])
         points = None if face is None else face.landmarks_px
         try:
@@ -243,7 +244,7 @@ def _loaded(rows: Sequence[int], inputs: _Inputs, log: DatasetLog) -> Faces:
     for row in rows:
         points = log.points[row]
         assert points is not None, "rows without a face are never grouped"
-        portrait, moved = portrait_from_image(read_image(inputs.files[row]), points)
+        portrait, moved = portrait_from_image(read_picture(inputs.files[row]), points)
         images.append(portrait)
         marks.append(moved)
     return Faces(np.stack(images), np.stack(marks), inputs.persons[np.array(rows)])

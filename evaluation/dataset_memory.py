@@ -21,7 +21,7 @@ import psutil
 import typer
 
 from evaluation.errors import EvaluationError
-from evaluation.folder import people_in_folder, read_image
+from gallery.pictures import people_in_folder, read_picture
 
 __all__ = ["MemorySample", "copied_pictures", "growth_table", "measure_dataset"]
 
@@ -48,7 +48,7 @@ def copied_pictures(faces: Path, folder: Path, count: int, side: int) -> int:
     originals = [path for paths in people_in_folder(faces).values() for path in paths]
     shades = np.random.default_rng(1)
     for number, path in enumerate(islice(cycle(originals), count)):
-        image = read_image(path)
+        image = read_picture(path)
         scale = side / max(image.shape[:2])
         small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         shaded = np.clip(small.astype(np.int16) + shades.integers(-12, 13), 0, 255)

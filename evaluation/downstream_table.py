@@ -29,11 +29,11 @@ from engines.errors import KveilError
 from evaluation.downstream import DownstreamUse, downstream_use, gradient_features
 from evaluation.errors import LabelsUnreadable
 from evaluation.faces import CROP, MARGIN, Faces
-from evaluation.folder import read_image
 from evaluation.folder_evaluation import renderer_at_hand
 from evaluation.labels import UNKNOWN, Attribute
 from evaluation.methods.registry import fitted_maker, method_names
 from evaluation.methods.surrogate import SurrogateRenderer
+from gallery.pictures import read_picture
 
 __all__ = ["age_band", "labelled_faces", "table_rows"]
 
@@ -63,7 +63,7 @@ def labelled_faces(crops: Path, table: Path, count: int) -> tuple[Faces, list[At
 
     Raises:
         LabelsUnreadable: the table lacks the column, or names no picture of the folder.
-        FacesUnreadable: a picture cannot be read.
+        PeopleFolderRejected: a picture cannot be read.
     """
     try:
         with table.open(newline="", encoding="utf-8") as file:
@@ -82,7 +82,7 @@ def labelled_faces(crops: Path, table: Path, count: int) -> tuple[Faces, list[At
     if not chosen:
         message = f"{table.name}: names no picture in {crops}; extract the pictures there"
         raise LabelsUnreadable(message)
-    images = np.stack([_portrait(read_image(crops / row["name"])) for row in chosen])
+    images = np.stack([_portrait(read_picture(crops / row["name"])) for row in chosen])
     points = np.array(_LANDMARKS, np.float32) * CROP + MARGIN
     faces = Faces(images, np.repeat(points[None], len(images), axis=0), np.arange(len(images)))
     columns = [name for name in rows[0] if name != "name"]

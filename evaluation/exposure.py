@@ -196,7 +196,7 @@ def measure_exposure(
     recognisers: Sequence[Recogniser],
     *,
     every: int = 1,
-    least_px: float = 16,
+    least_px: float = SIZE_EDGES_PX[0],
     least_score: float = 0.5,
     keep: Keep | None = None,
 ) -> Exposure:

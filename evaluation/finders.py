@@ -40,26 +40,26 @@ class FrameFinder:
         detector: looks at one image at a time.
         name: shown in the report.
         enlarged: factor of the tiled search; at 1.5 a face of 16 px is seen as one of 24.
-        tile_px: side of a tile in the enlarged frame.
         network_sha256: of the detector's file; empty where it has none.
+        least_score: less sure finds are left out.
     """
 
     detector: Detector
     name: str
     enlarged: float = 1.5
-    tile_px: int = _INPUT_PX
     network_sha256: str = ""
+    least_score: float = _LEAST_SCORE
 
     @property
     def fingerprint(self) -> str:
         """All that decides what is found in a picture, for caches."""
-        return f"{self.name} {self.network_sha256} {self.enlarged} {self.tile_px}"
+        return f"{self.name} {self.network_sha256} {self.enlarged} {self.least_score}"
 
     def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
-        """Faces of an H×W×3 uint8 BGR image with a score of 0.5 or more, each once."""
+        """Faces of an H×W×3 uint8 BGR image, each once."""
         longest = round(max(image.shape[:2]) * self.enlarged)
-        plan = DetectionPlan(longest, (_INPUT_PX,), self.tile_px, 128, max(1.0, self.enlarged))
-        found = detect_picture(self.detector, picture_from_bgr(image), plan, _LEAST_SCORE)
+        plan = DetectionPlan(longest, (_INPUT_PX,), _INPUT_PX, 128, max(1.0, self.enlarged))
+        found = detect_picture(self.detector, picture_from_bgr(image), plan, self.least_score)
         return without_cut_copies(found)
 
 

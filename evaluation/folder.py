@@ -3,55 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engines.errors import EngineFault
 from evaluation.attacks.attack import Subjects
-from evaluation.errors import FacesUnreadable, TooFewPeople
+from evaluation.errors import TooFewPeople
 from evaluation.exposure import FaceFinder
 from evaluation.faces import PORTRAIT, Faces, portrait_from_image
 from evaluation.finders import largest_central
-from gallery import pictures
-from gallery.errors import PeopleFolderRejected
+from gallery.pictures import read_picture
 
-__all__ = ["Casting", "cast_people", "people_in_folder", "portraits", "read_image", "subjects"]
+__all__ = ["Casting", "cast_people", "portraits", "subjects"]
 
 _LEAST_PEOPLE = 40
 _PICTURES_EACH = 3
 
 People = Mapping[str, Sequence[Path]]
 Progress = Callable[[str, int, int], None]
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except PeopleFolderRejected as error:
-        raise FacesUnreadable(str(error)) from error
-
-
-def people_in_folder(folder: Path, identities: Path | None = None) -> dict[str, list[Path]]:
-    """Pictures of each person: one folder per person, or a CSV with `file` and `person`.
-
-    Args:
-        folder: where the pictures are.
-        identities: CSV whose `file` is relative to `folder`.
-
-    Returns:
-        Sorted pictures by sorted name of the person.
-
-    Raises:
-        FacesUnreadable: there are none, or the CSV lacks a column.
-    """
-    with _readable():
-        return pictures.people_in_folder(folder, identities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +70,6 @@ def cast_people(people: People, most: int) -> Casting:
     return Casting(tuple(tested), tuple(rest[:lending]), tuple(rest[lending : lending + outside]))
 
 
-def read_image(path: Path) -> NDArray[np.uint8]:
-    """A picture as H×W×3 uint8 BGR, upright.
-
-    Raises:
-        FacesUnreadable: it is no picture.
-    """
-    with _readable():
-        return pictures.read_picture(path)
-
-
 def portraits(
     chosen: Sequence[tuple[int, Path]], finder: FaceFinder, progress: Progress
 ) -> tuple[Faces, int]:
@@ -115,7 +77,7 @@ def portraits(
     images, points, persons, lost = [], [], [], 0
     for done, (person, path) in enumerate(chosen):
         progress("reading", done, len(chosen))
-        image = read_image(path)
+        image = read_picture(path)
         face = largest_central(finder.find(image), image.shape[0], image.shape[1])
         if face is None:
             lost += 1

@@ -13,7 +13,7 @@ from engines.stylegan.pack import bundled_pack, read_pack
 from evaluation.errors import FacesUnreadable
 from evaluation.exposure import FaceFinder
 from evaluation.finders import finder_fingerprint
-from evaluation.folder import Progress, cast_people, people_in_folder
+from evaluation.folder import Progress, cast_people
 from evaluation.labels import labeller_at_hand, labeller_from_table
 from evaluation.methods.generated import surrogates_from_pack
 from evaluation.methods.surrogate import SurrogateRenderer
@@ -24,6 +24,7 @@ from evaluation.reports.folder_record import folder_record
 from evaluation.run_journal import RunJournal, file_hash, fingerprint_of
 from evaluation.utility import UtilityProbe
 from gallery.errors import GalleryError
+from gallery.pictures import people_in_folder
 
 __all__ = ["evaluated_folder", "renderer_at_hand"]
 
@@ -53,7 +54,7 @@ def evaluated_folder(
         journal: file of finished methods, so that a stopped run goes on; none when None.
 
     Raises:
-        FacesUnreadable: there are no pictures, or one cannot be read.
+        PeopleFolderRejected: there are no pictures, or one cannot be read.
         LabelsUnreadable: the table of attributes cannot be used.
         TooFewPeople: too few to split.
         EvaluationError: there is no such method or attack.

@@ -31,11 +31,11 @@ from evaluation.methods.registry import fitted_maker
 from evaluation.metrics.diversity import identity_diversity
 from evaluation.metrics.frechet import frechet_distance
 from evaluation.metrics.homogeneity import Homogeneity, homogeneity_of
-from evaluation.metrics.utility import information_loss
 from evaluation.plan import Job, Laboratory, Plan
 from evaluation.results import MethodResult
 from evaluation.samples import strip_of_faces
 from evaluation.workload import affordable_people, narrowed, seconds_per_face
+from gallery.quality import information_loss
 
 __all__ = ["MethodRuns", "all_done"]
 

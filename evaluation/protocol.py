@@ -14,12 +14,13 @@ from evaluation.attacks.attack import Judge, Subjects
 from evaluation.attacks.catalogue import attacks_named
 from evaluation.embedding_cache import CachedRecogniser
 from evaluation.exposure import FaceFinder
-from evaluation.folder import Progress, cast_people, people_in_folder, subjects
+from evaluation.folder import Progress, cast_people, subjects
 from evaluation.method_runs import MethodRuns, all_done
 from evaluation.metrics.verification import genuine_and_impostor, threshold_at_fmr
 from evaluation.plan import Job, Laboratory, Plan
 from evaluation.recognisers import Recogniser
 from evaluation.results import MethodResult
+from gallery.pictures import people_in_folder
 
 __all__ = ["Evaluation", "Laboratory", "Plan", "evaluate_folder", "evaluate_subjects"]
 __all__ += ["judge_from_recogniser", "people_and_judges"]
@@ -69,7 +70,7 @@ def evaluate_folder(
         progress: told (stage, done, all).
 
     Raises:
-        FacesUnreadable: there are no pictures, or one cannot be read.
+        PeopleFolderRejected: there are no pictures, or one cannot be read.
         TooFewPeople: too few to split.
         EvaluationError: there is no such method or attack.
     """
@@ -123,7 +124,7 @@ def people_and_judges(
     """Who of a folder takes part in a test of at most `count` people, and the judges of it.
 
     Raises:
-        FacesUnreadable: there are no pictures, or one cannot be read.
+        PeopleFolderRejected: there are no pictures, or one cannot be read.
         TooFewPeople: too few to split.
     """
     people = people_in_folder(folder)

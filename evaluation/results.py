@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from evaluation.attacks.attack import Finding
 from evaluation.attributes_kept import AttributeKept
@@ -23,6 +23,12 @@ __all__ = ["MethodResult", "record_from_result", "result_from_record"]
 
 _CURVE_POINTS: Final = 40
 _CURVES_OF: Final = ("A1", "other photograph")
+_RATE: Final = TypeAdapter(Proportion)
+_DIVERSITY: Final = TypeAdapter(dict[str, Diversity])
+_HOMOGENEITY: Final = TypeAdapter(list[Homogeneity])
+_DOWNSTREAM: Final = TypeAdapter(list[DownstreamUse])
+_KEPT: Final = TypeAdapter(list[AttributeKept])
+_UTILITY: Final = TypeAdapter(Utility)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +101,12 @@ def result_from_record(record: Record) -> MethodResult:
         [_finding(own) for own in _records(record["findings"])],
         cast(int, record["people"]),
         None if utility is None else _utility(cast(Record, utility)),
-        {
-            name: Diversity(
-                cast(int, own["seen"]), cast(int, own["originals"]), cast(float, own["threshold"])
-            )
-            for name, own in cast("dict[str, Record]", record["diversity"]).items()
-        },
+        _DIVERSITY.validate_python(record["diversity"]),
         dict(numbers["information_loss"]),
         dict(numbers["frechet"]),
-        [Homogeneity(**own) for own in cast("list[dict[str, object]]", record["homogeneity"])],  # type: ignore[arg-type]
-        [_use(own) for own in _records(record["downstream"])],
-        [_kept(own) for own in _records(record["attributes"])],
+        _HOMOGENEITY.validate_python(record["homogeneity"]),
+        _DOWNSTREAM.validate_python(record["downstream"]),
+        _KEPT.validate_python(record["attributes"]),
         cast(float, record["seconds"]),
         str(record["samples"]),
         str(record["failure"]),
@@ -120,16 +121,6 @@ def _diversity_record(diversity: Diversity) -> Record:
     return asdict(diversity) | {"ratio": diversity.ratio}
 
 
-def _use(record: Record) -> DownstreamUse:
-    values = cast("dict[str, object]", dict(record))
-    return DownstreamUse(**(values | {"accuracy": _proportion(cast(Record, values["accuracy"]))}))  # type: ignore[arg-type]
-
-
-def _kept(record: Record) -> AttributeKept:
-    values = cast("dict[str, object]", dict(record))
-    return AttributeKept(**(values | {"same": _proportion(cast(Record, values["same"]))}))  # type: ignore[arg-type]
-
-
 def _utility_record(utility: Utility) -> Record:
     return {
         "redetected": utility.redetected.as_dict(),
@@ -141,14 +132,8 @@ def _utility_record(utility: Utility) -> Record:
 
 
 def _utility(record: Record) -> Utility:
-    protected, kept = record["protected"], record["kept"]
-    return Utility(
-        _proportion(cast(Record, record["redetected"])),
-        _number(record["pose_error_deg"]),
-        _number(record["landmark_error"]),
-        None if protected is None else _proportion(cast(Record, protected)),
-        None if kept is None else _proportion(cast(Record, kept)),
-    )
+    errors = {name: _number(record[name]) for name in ("pose_error_deg", "landmark_error")}
+    return _UTILITY.validate_python(record | errors)
 
 
 def _finite(value: float) -> float | None:
@@ -157,16 +142,6 @@ def _finite(value: float) -> float | None:
 
 def _number(value: object) -> float:
     return float("nan") if value is None else float(cast(float, value))
-
-
-def _proportion(record: Mapping[str, object]) -> Proportion:
-    return Proportion(
-        cast(int, record["hits"]),
-        cast(int, record["probes"]),
-        cast(float, record["lower"]),
-        cast(float, record["upper"]),
-        cast(int, record["groups"]),
-    )
 
 
 def _finding_record(finding: Finding) -> Record:
@@ -189,7 +164,7 @@ def _finding(record: Record) -> Finding:
         str(record["attack"]),
         str(record["variant"]),
         str(record["judge"]),
-        _proportion(record),
+        _RATE.validate_python(record),
         cast(float, record["chance"]),
         cast("dict[str, float]", record["measures"]),
         {name: np.array(curve, np.float64) for name, curve in curves.items()},

@@ -36,13 +36,8 @@ class ContactSheet:
     _cells: list[NDArray[np.uint8]] = field(default_factory=list)
     _seen: int = 0
 
-    def keep_bare(self, seen: Sighting, pair: FramePair) -> None:
-        """Keeps a sighting that is bare; to be passed to `measure_exposure`."""
-        if seen.is_bare:
-            self.add(seen, pair)
-
     def keep_exposed(self, seen: Sighting, pair: FramePair) -> None:
-        """Keeps a sighting that is bare or recognised by any judge."""
+        """Keeps a sighting that is bare or recognised; to be passed to `measure_exposure`."""
         if seen.is_bare or seen.recognised_by:
             self.add(seen, pair)
 

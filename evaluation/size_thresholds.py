@@ -29,6 +29,7 @@ SIZE_CLASSES_PX: Final = (16.0, 32.0, 48.0, 64.0, 96.0, np.inf)
 FMR: Final = 1e-3
 _Chain = tuple[int, int]
 """Number of the clip, number of the chain in it."""
+_LEAST_SCORE: Final = 0.5
 _LEAST_PAIRS: Final = 1000
 """Pairs in which one false match is expected; with fewer the rate cannot be shown."""
 _LEAST_CHAINS: Final = 20
@@ -67,15 +68,11 @@ class OriginalFaces:
         finder: detector of the originals.
         judges: recognisers.
         every: frames of a clip between two that are looked at.
-        least_px: smaller faces are left out.
-        least_score: less sure detections are left out.
     """
 
     finder: FaceFinder
     judges: Sequence[Recogniser]
     every: int = 5
-    least_px: float = SIZE_CLASSES_PX[0]
-    least_score: float = 0.5
     _people: list[_Chain] = field(default_factory=list)
     _sizes: list[float] = field(default_factory=list)
     _vectors: dict[str, list[NDArray[np.float32]]] = field(default_factory=dict)
@@ -120,7 +117,7 @@ class OriginalFaces:
         ]
 
     def _counts(self, face: Face) -> bool:
-        return face.score >= self.least_score and face_size_px(face) >= self.least_px
+        return face.score >= _LEAST_SCORE and face_size_px(face) >= SIZE_CLASSES_PX[0]
 
     def _threshold(
         self, judge: Recogniser, chosen: NDArray[np.intp], low: float, high: float

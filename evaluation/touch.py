@@ -29,6 +29,10 @@ Mask = NDArray[np.bool_]
 Fate = Literal["swapped", "covered", "bare"]
 """What became of a true face."""
 
+_SWAP_PX: Final = 40.0
+"""Size from which faces are counted by fate."""
+_LEAST_PX: Final = 16.0
+"""Size from which bare faces are counted."""
 _AROUND: Final = 1.3
 """Size of what may change for a face over the size of its box."""
 _CHANGE: Final = 12.0
@@ -95,17 +99,10 @@ class Touch:
 
 
 class TouchMeter:
-    """Adds up a clip, frame by frame.
+    """Adds up a clip, frame by frame."""
 
-    Args:
-        swap_px: size from which faces are counted by fate.
-        least_px: size from which bare faces are counted.
-    """
-
-    def __init__(self, swap_px: float = 40.0, least_px: float = 16.0) -> None:
+    def __init__(self) -> None:
         self.touch = Touch()
-        self._swap_px = swap_px
-        self._least_px = least_px
         self._false = FalseTracks()
 
     def add(
@@ -143,12 +140,12 @@ class TouchMeter:
         self, face: Face, original: BgrImage, anonymized: BgrImage, found_again: Sequence[Face]
     ) -> None:
         size = face.size_px
-        if size < self._least_px:
+        if size < _LEAST_PX:
             return
         self.touch.faces += 1
         is_left = is_bare(original, anonymized, face.box_px)
         self.touch.bare += is_left
-        if size < self._swap_px:
+        if size < _SWAP_PX:
             return
         boxes = np.array([one.box_px for one in found_again], np.float64).reshape(-1, 4)
         own = face.box_px[None].astype(np.float64)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backends.backend import Backend, Session
 from evaluation.exposure import FaceFinder
+from evaluation.face_geometry import GeometryProbe
 from evaluation.faces import CROP, Faces, crop_window
 from evaluation.metrics.intervals import Proportion, clustered
 from evaluation.metrics.utility import landmark_error, pose_error_deg
 
-__all__ = ["Utility", "UtilityProbe", "probe_from_models"]
+__all__ = ["Utility", "UtilityProbe"]
 
-_POSE = ("headpose_fsanet_1x1.onnx", "headpose_fsanet_var.onnx")
-_LANDMARKS = "pfld_68.onnx"
 _TURNED_DEG = 15.0
 _OPEN_SHARE = 0.2
 
@@ -56,16 +51,14 @@ class UtilityProbe:
 
     Attributes:
         finder: detector for the outputs.
-        pose: networks whose answers are averaged, 64 px in, degrees out.
-        landmarks: network of 68 landmarks, 112 px in.
+        geometry: reads pose and landmarks.
         sample: faces looked at, evenly spread.
     """
 
     finder: FaceFinder
-    pose: Sequence[Session] = ()
-    landmarks: Session | None = None
+    geometry: GeometryProbe = field(default_factory=GeometryProbe)
     sample: int = 200
-    _originals: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    _originals: dict[str, _Pair] = field(default_factory=dict)
 
     def measure(
         self,
@@ -83,16 +76,14 @@ class UtilityProbe:
         rows = np.unique(np.linspace(0, len(originals) - 1, self.sample).astype(int))
         before, after = originals.take(rows), images[rows]
         seen = np.array([self._sees(image) for image in after])
-        first, second = _crops(before.images), _crops(after)
-        poses = self._pose("before", first), self._pose("", second)
-        marks = self._marks("before", first), self._marks("", second)
+        (pose, marks), (pose_after, marks_after) = self._original(before), self._geometry(after)
         people = before.persons
         return Utility(
             clustered(seen, people),
-            _mean_of(pose_error_deg, *poses),
-            _mean_of(landmark_error, *marks),
+            _mean_of(pose_error_deg, pose, pose_after),
+            _mean_of(landmark_error, marks, marks_after),
             None if matched is None else clustered(seen & ~matched[rows], people),
-            _kept(poses, marks, seen, people),
+            _kept((pose, pose_after), (marks, marks_after), seen, people),
         )
 
     def _sees(self, image: NDArray[np.uint8]) -> bool:
@@ -102,34 +93,20 @@ class UtilityProbe:
             for face in self.finder.find(image)
         )
 
-    def _pose(self, label: str, crops: NDArray[np.uint8]) -> NDArray[np.float32] | None:
-        if not self.pose:
-            return None
-        key = f"pose {label} {_digest(crops)}"
-        if label and key in self._originals:
-            return self._originals[key]
-        nets = [_answers(net, crops, 64, 127.5, 128.0) for net in self.pose]
-        answers = np.asarray(np.mean(nets, axis=0), np.float32)
-        if label:
-            self._originals[key] = answers
-        return answers
+    def _original(self, faces: Faces) -> _Pair:
+        """The same for every release of these faces, so it is read once."""
+        key = hashlib.blake2b(np.ascontiguousarray(faces.images).data, digest_size=16).hexdigest()
+        if key not in self._originals:
+            self._originals[key] = self._geometry(faces.images)
+        return self._originals[key]
 
-    def _marks(self, label: str, crops: NDArray[np.uint8]) -> NDArray[np.float32] | None:
-        if self.landmarks is None:
-            return None
-        key = f"marks {label} {_digest(crops)}"
-        if label and key in self._originals:
-            return self._originals[key]
-        rgb = np.ascontiguousarray(crops[..., ::-1])
-        answers = _answers(self.landmarks, rgb, 112, 0.0, 255.0)
-        points = np.asarray(answers.reshape(len(crops), 68, 2) * np.float32(CROP), np.float32)
-        if label:
-            self._originals[key] = points
-        return points
-
-
-def _digest(crops: NDArray[np.uint8]) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(crops).data, digest_size=16).hexdigest()
+    def _geometry(self, images: NDArray[np.uint8]) -> _Pair:
+        """(N, 3) pose in degrees and (N, 68, 2) landmarks in px of the crop."""
+        rows, columns = crop_window()
+        crops = list(images[:, rows, columns])
+        marks = self.geometry.marks(crops)
+        pixels = None if marks is None else np.asarray(marks * np.float32(CROP), np.float32)
+        return self.geometry.pose_deg(crops), pixels
 
 
 def _mean_of(
@@ -161,29 +138,3 @@ def _is_open(marks: NDArray[np.float32]) -> NDArray[np.bool_]:
     height = np.linalg.norm(marks[:, 62] - marks[:, 66], axis=1)
     width = np.linalg.norm(marks[:, 60] - marks[:, 64], axis=1)
     return np.asarray(height > _OPEN_SHARE * np.maximum(width, 1e-6))
-
-
-def _crops(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    rows, columns = crop_window()
-    return images[:, rows, columns]
-
-
-def _answers(
-    network: Session, crops: NDArray[np.uint8], size: int, mean: float, scale: float
-) -> NDArray[np.float32]:
-    name, output = network.inputs[0].name, network.outputs[0].name
-    rows = []
-    for crop in crops:
-        small = cv2.resize(crop, (size, size), interpolation=cv2.INTER_AREA).astype(np.float32)
-        tensor = np.ascontiguousarray(((small - mean) / scale).transpose(2, 0, 1)[None], np.float32)
-        rows.append(network.run({name: tensor})[output].reshape(-1))
-    return np.stack(rows)
-
-
-def probe_from_models(
-    finder: FaceFinder, backend: Backend, models: Path, sample: int
-) -> UtilityProbe:
-    """A probe with whichever of the networks lie in a folder."""
-    pose = [backend.load(models / name) for name in _POSE if (models / name).is_file()]
-    marks = backend.load(models / _LANDMARKS) if (models / _LANDMARKS).is_file() else None
-    return UtilityProbe(finder, pose if len(pose) == len(_POSE) else (), marks, sample)

@@ -13,6 +13,8 @@ from evaluation.recognisers import Recogniser
 
 __all__ = ["TrackLinkage", "link_tracks"]
 
+_LEAST_FRAMES = 5
+
 
 @dataclass(frozen=True, slots=True)
 class TrackLinkage:
@@ -34,12 +36,12 @@ class TrackLinkage:
     original_spread: float
 
 
-def link_tracks(exposure: Exposure, judge: Recogniser, least_frames: int = 5) -> TrackLinkage:
-    """Matches mean templates of chains that were seen in `least_frames` frames or more."""
+def link_tracks(exposure: Exposure, judge: Recogniser) -> TrackLinkage:
+    """Matches mean templates of chains that were seen in five frames or more."""
     lengths: dict[int, int] = {}
     for seen in exposure.sightings:
         lengths[seen.chain] = lengths.get(seen.chain, 0) + 1
-    chains = [chain for chain, frames in sorted(lengths.items()) if frames >= least_frames]
+    chains = [chain for chain, frames in sorted(lengths.items()) if frames >= _LEAST_FRAMES]
     if not chains:
         nothing = clustered([], [])
         return TrackLinkage(nothing, nothing, 0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""The commands that the gallery adds to `kveil`: `tune`, and the laboratory of clusters."""
+"""The command that the gallery adds to `kveil`: `tune`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 import typer
 
 from gallery.clustering.registry import algorithm_by_name
-from gallery.comparison import candidate_table, compare, quality_table, tuning_table
 from gallery.errors import EmbeddingsRejected, PeopleFolderRejected
 from gallery.faces import (
     FaceSet,
@@ -22,16 +21,10 @@ from gallery.faces import (
     pictures_in_folder,
     values_from_csv,
 )
-from gallery.intersection import independent_releases, simulate, sticky_releases
 from gallery.tuning import Judge, Recommendation, TuningPoint, recommend, sweep
+from gallery.tuning_table import tuning_table
 
-__all__ = ["clusters", "collapse_table", "compare_algorithms", "tune"]
-
-_EPILOG = "IN_DIR: one folder per person, or one picture per person, or an npz of embeddings."
-
-clusters = typer.Typer(
-    help="Compares ways of clustering people.", no_args_is_help=True, epilog=_EPILOG
-)
+__all__ = ["tune"]
 
 In = Annotated[
     Path,
@@ -92,45 +85,6 @@ def tune(
         _write_tuning(out, faces, points, advice)
 
 
-@clusters.command(name="compare", epilog=_EPILOG)
-def compare_algorithms(
-    in_dir: In,
-    recogniser: RecogniserFile = None,
-    k: Annotated[int, typer.Option(min=2, help="Fewest people in a cluster.")] = 20,
-    people: Annotated[int, typer.Option(min=3, help="Most people to use.")] = 1000,
-    one_each: OneEach = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the clusterings.")] = 0,
-    out: Out = None,
-) -> None:
-    """Measures every clustering algorithm on the same faces (AnonFACES Figs 2 and 3)."""
-    faces = _faces(in_dir, recogniser, None, people, one_each=one_each)
-    rows = compare(faces, k, seed)
-    typer.echo(f"{faces.n_people} people, {len(faces.persons)} pictures, k = {k}")
-    typer.echo(quality_table(rows))
-    if out is not None and _can_plot():
-        from gallery.tuning_plots import comparison_figure, save
-
-        out.mkdir(parents=True, exist_ok=True)
-        save(comparison_figure(rows), out / "comparison.png")
-
-
-@clusters.command(name="collapse")
-def collapse_table(
-    people: Annotated[int, typer.Option(min=2, help="People in the crowd.")] = 100,
-    k: Annotated[int, typer.Option(min=2, help="People in a cluster.")] = 5,
-    releases: Annotated[int, typer.Option(min=1, help="Releases of each person.")] = 3,
-    trials: Annotated[int, typer.Option(min=2, help="Independent repetitions.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
-) -> None:
-    """Shows what several releases leave of a candidate set, re-clustered and sticky."""
-    strategies = (("re-clustered", independent_releases), ("sticky", sticky_releases))
-    typer.echo(
-        candidate_table(
-            [(name, simulate(s, people, k, releases, trials, seed)) for name, s in strategies]
-        )
-    )
-
-
 def _faces(
     in_dir: Path, recogniser: Path | None, attributes: Path | None, people: int, *, one_each: bool
 ) -> FaceSet:
@@ -185,7 +139,3 @@ def _write_tuning(
 
 def _can_plot() -> bool:
     return find_spec("matplotlib") is not None
-
-
-if __name__ == "__main__":
-    clusters()

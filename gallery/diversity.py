@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from gallery.clustering.partition import Partition
 from gallery.quality import Values, value_counts
 
-__all__ = [
-    "AttributeDiversity",
-    "attribute_diversity",
-    "counted_diversity",
-    "is_l_diverse",
-    "is_t_close",
-]
+__all__ = ["AttributeDiversity", "attribute_diversity", "counted_diversity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +36,12 @@ class AttributeDiversity:
     unknown: float = 0.0
 
 
-def attribute_diversity(
-    partition: Partition, values: Values, *, is_ordered: bool = False
-) -> AttributeDiversity:
+def attribute_diversity(partition: Partition, values: Values) -> AttributeDiversity:
     """Measures one attribute in every cluster, counting people.
 
     Args:
         partition: the clustering.
         values: (n,) one value per row; a person's is that of the first row.
-        is_ordered: the earth mover's ground distance is the difference in rank divided by
-            the largest (ages in bins), not 1 between any two values (colours).
 
     Raises:
         EmbeddingsRejected: the numbers of rows differ.
@@ -60,47 +50,21 @@ def attribute_diversity(
     >>> attribute_diversity(partition, np.array(["f", "m", "f", "f"]))
     AttributeDiversity(distinct=1, effective=1.0, distance=0.25, unknown=0.0)
     """
-    return counted_diversity(value_counts(partition, values), is_ordered=is_ordered)
+    return counted_diversity(value_counts(partition, values))
 
 
-def counted_diversity(
-    counts: NDArray[np.float64], *, is_ordered: bool = False
-) -> AttributeDiversity:
+def counted_diversity(counts: NDArray[np.float64]) -> AttributeDiversity:
     """`attribute_diversity` of counted people.
 
     Args:
         counts: (n_clusters, distinct values) people of each cluster with each value; nobody
             lacks one, and no cluster is empty.
-        is_ordered: see `attribute_diversity`.
     """
     shares = counts / counts.sum(axis=1, keepdims=True)
     everybody = counts.sum(axis=0) / counts.sum()
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    moved = _moved_ordered if is_ordered else _moved
     return AttributeDiversity(
         distinct=int((shares > 0).sum(axis=1).min()),
         effective=float(np.exp(np.abs((shares * logs).sum(axis=1))).min()),
-        distance=float(moved(shares - everybody).max()),
+        distance=float((np.abs(shares - everybody).sum(axis=1) / 2).max()),
     )
-
-
-def is_l_diverse(partition: Partition, values: Values, l_min: float) -> bool:
-    """Whether every cluster has at least `l_min` values, weighed by entropy."""
-    return attribute_diversity(partition, values).effective >= l_min - 1e-9
-
-
-def is_t_close(
-    partition: Partition, values: Values, t_max: float, *, is_ordered: bool = False
-) -> bool:
-    """Whether every cluster's distribution lies within `t_max` of everybody's."""
-    found = attribute_diversity(partition, values, is_ordered=is_ordered)
-    return found.distance <= t_max + 1e-9
-
-
-def _moved(difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.abs(difference).sum(axis=1) / 2, dtype=np.float64)
-
-
-def _moved_ordered(difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    steps = max(difference.shape[1] - 1, 1)
-    return np.asarray(np.abs(np.cumsum(difference, axis=1)).sum(axis=1) / steps, dtype=np.float64)

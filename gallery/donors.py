@@ -7,7 +7,7 @@ coarse attribute bins, see `gallery.settings`.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from engines.types import Latent
 from gallery.dealing import Deals, Indices, LookAlikes, look_alikes
 from gallery.errors import DonorPackRejected, TooFewDonors
-from gallery.mixing import Latents, mix_latents
 from gallery.secrets import KeyedRandom
 
 __all__ = [
@@ -28,9 +27,11 @@ __all__ = [
     "dealt_card",
     "mixed_latent",
     "read_donors",
-    "shared_attributes",
     "surrogate_latent",
 ]
+
+Latents = NDArray[np.float32]
+"""(n, L, 512) float32 w+, one per donor."""
 
 _FORMAT = "kveil donors 1"
 _CODES = "attribute."
@@ -312,36 +313,8 @@ def mixed_latent(
     # Drawn anew for every number: a rule between numbers would tell which are far apart.
     rest = card.pool[card.pool != card.main]
     other = rest[random.child("others", number, card.main).sample(len(rest), 1)]
-    weights = np.array([1 - accent, accent])
-    return mix_latents(population.latents[np.concatenate([[card.main], other])], weights)
-
-
-def shared_attributes(
-    wanted: Mapping[str, str], people: Sequence[Mapping[str, str]], k: int
-) -> dict[str, str]:
-    """The wanted values that at least k people share all at once.
-
-    Whoever sees the surrogate learns these values and can strike everybody else from the
-    cluster: at least k must be left.
-
-    Args:
-        wanted: attribute → value of the subject, most important first; a value that is
-            empty is left out.
-        people: the distinct real people who could be behind the surrogate, the subject
-            included: the members of the cluster.
-        k: fewest people who must share.
-
-    >>> crowd = [{"age": "adult", "hair": "dark"}] * 3 + [{"age": "adult", "hair": "fair"}] * 2
-    >>> shared_attributes({"age": "adult", "hair": "dark"}, crowd, 5)
-    {'age': 'adult'}
-    """
-    kept: dict[str, str] = {}
-    left = list(people)
-    for name, value in wanted.items():
-        agreeing = [person for person in left if person.get(name) == value]
-        if value and len(agreeing) >= k:
-            kept[name], left = value, agreeing
-    return kept
+    pair = population.latents[np.concatenate([[card.main], other])].astype(np.float64)
+    return np.tensordot(np.array([1 - accent, accent]), pair, axes=1).astype(np.float32)
 
 
 def read_donors(path: Path) -> DonorPopulation:

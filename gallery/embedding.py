@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from engines.detectors.detector import Detector
 from engines.detectors.loading import detector_from_model
 from engines.face.alignment import (
     ARCFACE_SIZE,
+    Similarity,
     arcface_from_landmarks,
     crop_from_picture,
     kveil_from_landmarks,
@@ -21,11 +23,14 @@ from engines.face.alignment import (
 from engines.face.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.models.catalogue import centerface_path
 from engines.pictures import BgrImage, picture_from_bgr
-from engines.types import Face
+from engines.types import Face, Landmarks
 
 __all__ = ["ArcFaceEmbedder", "KveilEmbedder", "bundled_embedder", "embedder_from_models"]
 
 _CROP_PX = 128
+_MIN_SCORE = 0.5
+_PIXEL_MEAN = 127.5
+_PIXEL_SCALE = 128.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +40,10 @@ class ArcFaceEmbedder:
     Attributes:
         detector: finds the face.
         session: takes (1, 3, 112, 112) float32 RGB and gives one vector.
-        pixel_mean: subtracted from the 0…255 values.
-        pixel_scale: divides the result.
-        min_score: faces below are not used; lower uses more and worse pictures.
     """
 
     detector: Detector
     session: Session
-    pixel_mean: float = 127.5
-    pixel_scale: float = 128.0
-    min_score: float = 0.5
 
     def embed(self, image_bgr: BgrImage) -> NDArray[np.float32] | None:
         """(D,) float32, unit length, of the largest face; None without a face.
@@ -52,13 +51,8 @@ class ArcFaceEmbedder:
         Raises:
             EngineFault: a network failed, or the landmarks coincide.
         """
-        face = _largest(self.detector.detect(image_bgr, min_score=self.min_score))
-        if face is None:
-            return None
-        crop = crop_from_picture(
-            picture_from_bgr(image_bgr), arcface_from_landmarks(face.landmarks_px), ARCFACE_SIZE
-        )
-        return self.embed_aligned(crop)
+        crop = _largest(self.detector, image_bgr, arcface_from_landmarks, ARCFACE_SIZE)
+        return None if crop is None else self.embed_aligned(crop)
 
     def embed_aligned(self, crop: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(D,) float32, unit length, of a crop that is aligned already.
@@ -69,7 +63,7 @@ class ArcFaceEmbedder:
         Raises:
             EngineFault: the network failed.
         """
-        scaled = (crop[..., ::-1].astype(np.float32) - self.pixel_mean) / self.pixel_scale
+        scaled = (crop[..., ::-1].astype(np.float32) - _PIXEL_MEAN) / _PIXEL_SCALE
         tensor = np.ascontiguousarray(scaled.transpose(2, 0, 1)[None])
         outputs = self.session.run({self.session.inputs[0].name: tensor})
         vector = outputs[self.session.outputs[0].name].reshape(-1)
@@ -83,12 +77,10 @@ class KveilEmbedder:
     Attributes:
         detector: finds the face.
         embedder: describes kveil crops.
-        min_score: faces below are not used; lower uses more and worse pictures.
     """
 
     detector: Detector
     embedder: FaceEmbedder
-    min_score: float = 0.5
 
     def embed(self, image_bgr: BgrImage) -> NDArray[np.float32] | None:
         """(D,) float32, unit length, of the largest face; None without a face.
@@ -96,14 +88,11 @@ class KveilEmbedder:
         Raises:
             EngineFault: a network failed, or the landmarks coincide.
         """
-        face = _largest(self.detector.detect(image_bgr, min_score=self.min_score))
-        if face is None:
-            return None
-        crop = crop_from_picture(
-            picture_from_bgr(image_bgr),
-            kveil_from_landmarks(face.landmarks_px, _CROP_PX),
-            _CROP_PX,
+        crop = _largest(
+            self.detector, image_bgr, partial(kveil_from_landmarks, size=_CROP_PX), _CROP_PX
         )
+        if crop is None:
+            return None
         return np.asarray(self.embedder.embed(crop[None])[0], dtype=np.float32)
 
 
@@ -130,8 +119,14 @@ def embedder_from_models(backend: Backend, recogniser: Path) -> ArcFaceEmbedder:
     return ArcFaceEmbedder(detector, backend.load(recogniser))
 
 
-def _largest(faces: Sequence[Face]) -> Face | None:
-    return max(faces, key=_area, default=None)
+def _largest(
+    detector: Detector, image: BgrImage, map_of: Callable[[Landmarks], Similarity], size: int
+) -> NDArray[np.uint8] | None:
+    """(size, size, 3) crop of the largest face; None without a face."""
+    face = max(detector.detect(image, min_score=_MIN_SCORE), key=_area, default=None)
+    if face is None:
+        return None
+    return crop_from_picture(picture_from_bgr(image), map_of(face.landmarks_px), size)
 
 
 def _area(face: Face) -> float:

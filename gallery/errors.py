@@ -6,7 +6,6 @@ KveilError                       any failure that kveil reports in one line
     ├── TooFewPeople             fewer distinct people than k                            (exit 2)
     ├── UnknownAlgorithm         no clustering has this name                             (exit 2)
     ├── PartitionBroken          a clustering lost, split or misnumbered a person        (exit 6)
-    ├── WeightsRejected          mixing weights negative, empty or not finite            (exit 2)
     ├── PeopleFolderRejected     a folder of face pictures that cannot be used           (exit 3)
     ├── SecretMissing            no usable key in the environment, the file or the call  (exit 2)
     ├── SealBroken               a sealed value was changed, moved, or its key is unknown (exit 6)
@@ -42,7 +41,6 @@ __all__ = [
     "TooFewDonors",
     "TooFewPeople",
     "UnknownAlgorithm",
-    "WeightsRejected",
     "WindowEnded",
 ]
 
@@ -67,10 +65,6 @@ class PartitionBroken(GalleryError):
     """A clustering lost, split or misnumbered a person: a defect, nothing may be released."""
 
     exit_code = 6
-
-
-class WeightsRejected(GalleryError):
-    """Mixing weights are negative, all zero, not finite, or of the wrong number."""
 
 
 class PeopleFolderRejected(GalleryError):

@@ -241,19 +241,6 @@ class Gallery:
             self._roster.close()
             self._ledger.close()
 
-    def purge(self) -> int:
-        """Delete all people from the store and from this process; keys deleted.
-
-        Tracks in view keep what they wear; the ledger keeps its record, which holds no
-        biometrics.
-
-        Raises:
-            StoreUnavailable: the store does not answer; this process has forgotten anyway.
-        """
-        with self._lock:
-            self._releaser.forget()
-            return self._roster.forget()
-
     def report(self) -> GalleryReport:
         """Counts and k so far."""
         with self._lock:

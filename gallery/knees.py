@@ -7,8 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gallery.errors import WeightsRejected
-
 __all__ = ["Shape", "knees"]
 
 Shape = Literal["concave", "convex"]
@@ -36,14 +34,14 @@ def knees(
         Ascending positions in x; none for fewer than three points or a flat curve.
 
     Raises:
-        WeightsRejected: x is not ascending, or the lengths differ.
+        ValueError: x is not ascending, or the lengths differ.
 
     >>> x = np.arange(1, 11)
     >>> [int(x[i]) for i in knees(x, np.minimum(x, 4))]
     [4]
     """
     if x.ndim != 1 or x.shape != y.shape or not (np.diff(x) > 0).all():
-        raise WeightsRejected("a curve needs as many values as ascending places")
+        raise ValueError("a curve needs as many values as ascending places")
     height = float(np.ptp(y)) if len(y) else 0.0
     if len(x) < 3 or height == 0:
         return []

@@ -19,7 +19,6 @@ import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from engines.durable import sync_folder, sync_handle
@@ -119,12 +118,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def release(self, release: Release) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "attribute_entropies",
     "centroids",
     "cluster_quality",
+    "count_entropies",
     "homogeneous_rate",
     "information_loss",
     "silhouette",
@@ -145,7 +146,15 @@ def attribute_entropies(partition: Partition, values: Values) -> NDArray[np.floa
     >>> attribute_entropies(partition, np.array(["f", "m", "f", "f"])).tolist()
     [1.0, 0.0]
     """
-    counts = value_counts(partition, values)
+    return count_entropies(value_counts(partition, values))
+
+
+def count_entropies(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n_clusters,) entropy of (n_clusters, values) counts in each cluster, bits.
+
+    >>> count_entropies(np.array([[1.0, 1.0], [2.0, 0.0]])).tolist()
+    [1.0, 0.0]
+    """
     shares = counts / counts.sum(axis=1, keepdims=True)
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
     return np.asarray(np.abs((shares * logs).sum(axis=1)), dtype=np.float64)

@@ -120,15 +120,6 @@ class Roster:
                 return
         raise StoreUnavailable("the store ends each window at once; check its memory and TTL")
 
-    def forget(self) -> int:
-        """Delete everything in the store and in this process; keys deleted.
-
-        Raises:
-            StoreUnavailable: the store does not answer; this process has forgotten anyway.
-        """
-        self._copy = None
-        return self._store.forget()
-
     def drop(self) -> None:
         """Forget the present window in this process alone."""
         self._copy = None

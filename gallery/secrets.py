@@ -255,17 +255,17 @@ class SecretRing:
         return cls(keys)
 
     @classmethod
-    def from_environment(cls, variable: str = KEY_VARIABLE) -> SecretRing:
-        """A ring from an environment variable.
+    def from_environment(cls) -> SecretRing:
+        """A ring from the variable `KVEIL_GALLERY_KEYS`.
 
         Raises:
             SecretMissing: the variable is empty or malformed.
         """
-        text = os.environ.get(variable, "")
+        text = os.environ.get(KEY_VARIABLE, "")
         if not text.strip():
             raise SecretMissing(
-                f"set {variable} to a base64 key of 32 bytes: "
-                f"export {variable}=$(head -c 32 /dev/urandom | base64)"
+                f"set {KEY_VARIABLE} to a base64 key of 32 bytes: "
+                f"export {KEY_VARIABLE}=$(head -c 32 /dev/urandom | base64)"
             )
         return cls.from_text(text)
 
@@ -340,28 +340,6 @@ class SecretRing:
             )
         except (InvalidTag, ValueError):
             raise SealBroken("a sealed value was changed or moved; purge the store") from None
-
-    def seal_array(self, array: NDArray[np.float32], *context: Context) -> bytes:
-        """Seal a float32 array of up to 255 axes, such as an embedding or a latent."""
-        shape = np.asarray(array.shape, dtype="<u4").tobytes()
-        clear = bytes([array.ndim]) + shape + np.ascontiguousarray(array, dtype="<f4").tobytes()
-        return self.seal(clear, *context)
-
-    def unseal_array(self, sealed: bytes, *context: Context) -> NDArray[np.float32]:
-        """The float32 array that `seal_array` sealed; owns its memory.
-
-        Raises:
-            SealBroken: unknown key, wrong context, or changed in any bit.
-
-        >>> ring = SecretRing.ephemeral()
-        >>> ring.unseal_array(ring.seal_array(np.ones((2, 3), np.float32), "w"), "w").shape
-        (2, 3)
-        """
-        clear = self.unseal(sealed, *context)
-        axes = clear[0]
-        shape = tuple(int(n) for n in np.frombuffer(clear, "<u4", count=axes, offset=1))
-        values = np.frombuffer(clear, "<f4", offset=1 + 4 * axes)
-        return values.reshape(shape).astype(np.float32)
 
 
 def _key_id(key: bytes) -> bytes:

@@ -34,7 +34,6 @@ from gallery.people import unit_embedding
 from gallery.secrets import KeyedRandom, SecretRing
 from gallery.settings import Attributes, BelowK, GallerySettings, Scope, Thresholds
 from gallery.stores.memory import MemoryStore
-from gallery.stores.store import Store
 from gallery.surrogates import Made
 
 __all__ = ["Crowd", "NoiseMaker", "Oracle", "Violation", "look"]
@@ -202,7 +201,6 @@ class Crowd:
     Args:
         folder: for the ledger's files.
         below_k, scope, k, attributes: settings of the gallery.
-        store: where the log is; a new one in memory if None.
         seed: other seeds give other people.
         make_buffer, make_ledger: make the parts that keep the promises; faulty ones plant a
             violation.
@@ -214,7 +212,6 @@ class Crowd:
         below_k: BelowK = "swap",
         scope: Scope = "session",
         k: int = 3,
-        store: Store | None = None,
         seed: int = 0,
         make_buffer: Callable[[GallerySettings], Buffer] = Buffer,
         make_ledger: Callable[..., Ledger] = Ledger,
@@ -229,7 +226,7 @@ class Crowd:
         self._folder = folder
         self._seed = seed
         self._make_buffer = make_buffer
-        self._store = store or MemoryStore(3600.0, clock=lambda: self.time_s)
+        self._store = MemoryStore(3600.0, clock=lambda: self.time_s)
         self._ring = SecretRing.ephemeral()
         self._tracks: dict[int, _Truth] = {}
         self._next_track = 1

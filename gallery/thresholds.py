@@ -52,16 +52,13 @@ class ThresholdRow:
     return_new: float
 
 
-def threshold_row(
-    faces: FaceSet, thresholds: Thresholds, people: int, seed: int = 0
-) -> ThresholdRow:
+def threshold_row(faces: FaceSet, thresholds: Thresholds, people: int) -> ThresholdRow:
     """What thresholds do in a gallery of so many people drawn from a set.
 
     Args:
         faces: labelled embeddings; cosines are taken, so any length will do.
         thresholds: when two embeddings are one person.
         people: size of the gallery, up to those of the set.
-        seed: chooses them.
 
     Raises:
         TooFewPeople: the set has fewer.
@@ -73,7 +70,7 @@ def threshold_row(
     if not 2 <= people <= faces.n_people:
         raise TooFewPeople(f"the set has {faces.n_people} people; a gallery of {people} needs more")
     unit = faces.embeddings / np.linalg.norm(faces.embeddings, axis=1, keepdims=True)
-    chosen = np.random.default_rng(seed).permutation(np.unique(faces.persons))[:people]
+    chosen = np.random.default_rng(0).permutation(np.unique(faces.persons))[:people]
     firsts = np.array([np.flatnonzero(faces.persons == person)[0] for person in chosen])
     enrolled = unit[firsts]
     among = np.where(np.isin(faces.persons, chosen))[0]

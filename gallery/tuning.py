@@ -6,7 +6,7 @@ people cost little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,7 @@ from gallery.faces import FaceSet
 from gallery.knees import knees
 from gallery.quality import centroids, homogeneous_rate, information_loss
 
-__all__ = ["Judge", "Recommendation", "Surrogates", "TuningPoint", "recommend", "sweep"]
-
-Surrogates = Callable[[NDArray[np.float32], Partition], NDArray[np.floating]]
-"""(rows (n, D), clustering) → (n_clusters, D) embedding of each cluster's surrogate."""
+__all__ = ["Judge", "Recommendation", "TuningPoint", "recommend", "sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +84,11 @@ def sweep(
     algorithm: ClusteringAlgorithm,
     seed: int,
     judge: Judge,
-    surrogates: Surrogates = centroids,
 ) -> list[TuningPoint]:
     """Clusters the faces at every k and measures.
+
+    What a cluster would release is the people's mean in embedding space, which stands in for
+    a generator.
 
     Args:
         faces: who is to be clustered.
@@ -97,9 +96,6 @@ def sweep(
         algorithm: how to cluster.
         seed: ≥ 0.
         judge: who measures re-identification.
-        surrogates: embedding of what each cluster would release, asked once with the
-            clustered rows and once with the judge's. The default is the people's mean in
-            embedding space, which stands in for a generator.
 
     Raises:
         TooFewPeople: no k is small enough.
@@ -110,7 +106,7 @@ def sweep(
     usable = sorted({k for k in ks if k <= faces.n_people})
     if not usable:
         raise TooFewPeople(f"{faces.n_people} people are fewer than every k; add people")
-    return [_measured(faces, k, algorithm, seed, judge, surrogates) for k in usable]
+    return [_measured(faces, k, algorithm, seed, judge) for k in usable]
 
 
 def recommend(
@@ -181,16 +177,11 @@ def _chosen(
 
 
 def _measured(
-    faces: FaceSet,
-    k: int,
-    algorithm: ClusteringAlgorithm,
-    seed: int,
-    judge: Judge,
-    surrogates: Surrogates,
+    faces: FaceSet, k: int, algorithm: ClusteringAlgorithm, seed: int, judge: Judge
 ) -> TuningPoint:
     partition = algorithm.partition(faces.embeddings, k, seed, faces.persons)
-    released = surrogates(faces.embeddings, partition)[partition.labels]
-    rank_one, match = _reidentified(judge, partition, surrogates)
+    released = centroids(faces.embeddings, partition)[partition.labels]
+    rank_one, match = _reidentified(judge, partition)
     homogeneity = {n: homogeneous_rate(partition, v) for n, v in faces.attributes.items()}
     if homogeneity:
         homogeneity["all"] = homogeneous_rate(partition, *faces.attributes.values())
@@ -204,11 +195,9 @@ def _measured(
     )
 
 
-def _reidentified(
-    judge: Judge, partition: Partition, surrogates: Surrogates
-) -> tuple[float, float]:
+def _reidentified(judge: Judge, partition: Partition) -> tuple[float, float]:
     """Rank-1 rate and match rate over people, by cosine in the judge's space."""
-    released = _unit(surrogates(judge.embeddings, partition))
+    released = _unit(centroids(judge.embeddings, partition))
     people = _unit(group_means(judge.embeddings, partition.persons))
     homes = partition.people_labels
     similarities = released @ people.T

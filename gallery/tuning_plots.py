@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, fcluster
 
-from gallery.clustering.hierarchical import Linkage, merge_tree
+from gallery.clustering.hierarchical import merge_tree
 from gallery.clustering.people import group_means
-from gallery.comparison import Compared
 from gallery.faces import FaceSet
 from gallery.tuning import Recommendation, TuningPoint
 
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["TreeCut", "comparison_figure", "dendrogram_figure", "homogeneity_figure", "save"]
+__all__ = ["TreeCut", "dendrogram_figure", "homogeneity_figure", "save"]
 __all__ += ["tradeoff_figure", "tree_cuts"]
 
 _MOST_LEAVES = 400
+_SHARES = (0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,13 @@ class TreeCut:
     largest: int
 
 
-def tree_cuts(merges: NDArray[np.float64], shares: Sequence[float] = (0.5, 0.95)) -> list[TreeCut]:
-    """The lowest cuts at which the given shares of people have a companion.
+def tree_cuts(merges: NDArray[np.float64]) -> list[TreeCut]:
+    """The lowest cuts at which half and 95 % of people have a companion.
 
     The sizes at the two cuts bound good values of k (AnonFACES 4.4).
 
     Args:
         merges: (m−1, 4) float64 linkage matrix.
-        shares: ascending, each within 0…1.
 
     >>> merges = np.array([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 5, 9.0, 4]])
     >>> [cut.height for cut in tree_cuts(merges)]
@@ -60,7 +59,7 @@ def tree_cuts(merges: NDArray[np.float64], shares: Sequence[float] = (0.5, 0.95)
     people = len(merges) + 1
     joined = np.cumsum((merges[:, :2] < people).sum(axis=1)) / people
     cuts = []
-    for share in shares:
+    for share in _SHARES:
         height = float(merges[int(np.argmax(joined >= share)), 2])
         sizes = np.bincount(fcluster(merges, height, criterion="distance"))[1:]
         groups = sizes[sizes > 1]
@@ -105,10 +104,10 @@ def homogeneity_figure(points: Sequence[TuningPoint]) -> Figure:
     return figure
 
 
-def dendrogram_figure(faces: FaceSet, linkage: Linkage = "ward") -> Figure:
+def dendrogram_figure(faces: FaceSet) -> Figure:
     """The merge tree of the people, at most 400 of them, with the two cuts of `tree_cuts`."""
     people = group_means(faces.embeddings, np.unique(faces.persons, return_inverse=True)[1])
-    merges = merge_tree(people[:_MOST_LEAVES], linkage)
+    merges = merge_tree(people[:_MOST_LEAVES], "ward")
     drawn = dendrogram(merges, no_plot=True)
     figure, axes = _figure()
     for across, up in zip(drawn["icoord"], drawn["dcoord"], strict=True):
@@ -118,29 +117,8 @@ def dendrogram_figure(faces: FaceSet, linkage: Linkage = "ward") -> Figure:
         axes.axhline(cut.height, color=colour, linestyle="--", linewidth=1, label=text)
     axes.set_xticks([])
     axes.set_xlabel(f"{min(len(people), _MOST_LEAVES)} people")
-    axes.set_ylabel(f"merge distance ({linkage})")
+    axes.set_ylabel("merge distance (ward)")
     axes.legend(fontsize=8)
-    return figure
-
-
-def comparison_figure(rows: Sequence[Compared]) -> Figure:
-    """Distances within clusters and silhouettes of several algorithms."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    names = [row.algorithm for row in rows]
-    places = np.arange(len(rows))
-    lows = np.array([row.quality.min_distance for row in rows])
-    highs = np.array([row.quality.max_distance for row in rows])
-    left.hlines(places, lows, highs, color="0.6")
-    left.plot([row.quality.mean_distance for row in rows], places, "o", color="C0")
-    left.set_yticks(places, names)
-    left.invert_yaxis()
-    left.set_xlabel("distance within clusters: min, mean, max")
-    right.barh(places, [row.quality.silhouette for row in rows], color="C0")
-    right.axvline(0, color="black", linewidth=0.8)
-    right.set_xlabel("mean silhouette")
     return figure
 
 

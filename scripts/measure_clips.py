@@ -41,6 +41,7 @@ from evaluation.recognisers import (
     recognisers_from_names,
 )
 from evaluation.reports.exposure_page import exposure_table, false_alarm_table, threshold_table
+from evaluation.reproduction.markdown import put_figures
 from evaluation.run_journal import file_hash, fingerprint_of
 from evaluation.sheets import ContactSheet
 from evaluation.size_thresholds import OriginalFaces, SizeThreshold
@@ -109,7 +110,7 @@ def main() -> int:
     parts += [threshold_table(nominal, calibrated), false_alarm_table(alarms)]
     print("\n\n".join(parts))
     if chosen.page:
-        write_page(chosen.page, parts)
+        put_figures(chosen.page, {f"table {place}": part for place, part in enumerate(parts)})
     whole = all(is_whole(lab, clip, chosen.method) for clip in wanted)
     return 0 if whole and not any(figures.without(alarms).bare() for _, figures in ours) else 1
 
@@ -189,16 +190,6 @@ def thresholds(lab: Laboratory, clips: Sequence[Path]) -> dict[str, list[SizeThr
         rows = {"marks": marks, "by_judge": by_judge}
         kept.write_text(json.dumps(rows))
     return {name: [SizeThreshold(**one) for one in some] for name, some in rows["by_judge"].items()}
-
-
-def write_page(page: Path, parts: Sequence[str]) -> None:
-    """Puts the tables between the page's markers `<!-- table N -->` and `<!-- end N -->`."""
-    text = page.read_text()
-    for number, part in enumerate(parts):
-        head, end = f"<!-- table {number} -->", f"<!-- end {number} -->"
-        before, rest = text.split(head)
-        text = f"{before}{head}\n{part}\n{end}{rest.split(end)[1]}"
-    page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from evaluation.methods.generated import surrogates_from_pack
 from evaluation.metrics.verification import verification_from_scores
 from evaluation.protocol import people_and_judges
 from evaluation.recognisers import models_folder, recognisers_from_names
-from evaluation.reproduction.markdown import with_figures
+from evaluation.reproduction.markdown import put_figures
 
 Float32 = NDArray[np.float32]
 Depth = Callable[[Float32, Float32], Float32]
@@ -122,8 +122,7 @@ def main() -> int:
     told = "\n".join([free, "", *table])
     print(told)
     if chosen.doc is not None:
-        page = with_figures(chosen.doc.read_text("utf-8"), "occlusion", told)
-        chosen.doc.write_text(page, "utf-8")
+        put_figures(chosen.doc, {"occlusion": told})
     return 0
 
 

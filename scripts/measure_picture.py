@@ -23,8 +23,9 @@ import av
 from engines.backends.openvino import OpenVino
 from engines.detectors.yunet import YuNet
 from evaluation.clips import paired
-from evaluation.consensus import ScaledFinder
+from evaluation.consensus import LEAST_SCORE
 from evaluation.exposure import FaceFinder
+from evaluation.finders import FrameFinder
 from evaluation.picture_worth import HEAD, PictureMeter, row
 from evaluation.recognisers import models_folder
 from scripts.measure_swap import cut
@@ -63,10 +64,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def yunet_finder(models: Path) -> ScaledFinder:
+def yunet_finder(models: Path) -> FrameFinder:
     """The detector, which looks at frames as they are: faces under 40 px are not measured."""
     size = (_INPUT_PX, _INPUT_PX)
-    return ScaledFinder(YuNet(OpenVino(), models / NETWORK, fixed=size), "yunet", enlarged=1.0)
+    detector = YuNet(OpenVino(), models / NETWORK, fixed=size)
+    return FrameFinder(detector, "yunet", enlarged=1.0, least_score=LEAST_SCORE)
 
 
 def measured(clip: Path, finder: FaceFinder, chosen: argparse.Namespace) -> PictureMeter:

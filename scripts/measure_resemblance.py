@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from engines.backends.openvino import OpenVino
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model
-from evaluation.reproduction.markdown import with_figures
+from evaluation.reproduction.markdown import put_figures
 from gallery.donors import DonorPopulation, read_donors, surrogate_latent
 from gallery.secrets import KeyedRandom
 from training.measure import RECOGNISERS, same_pairs
@@ -61,8 +61,7 @@ def main() -> int:
     ]
     print("\n".join(table))
     if chosen.doc is not None:
-        page = chosen.doc.read_text("utf-8")
-        chosen.doc.write_text(with_figures(page, "resemblance", "\n".join(table)), "utf-8")
+        put_figures(chosen.doc, {"resemblance": "\n".join(table)})
     return 0
 
 

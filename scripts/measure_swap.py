@@ -32,7 +32,7 @@ import av
 
 from evaluation.clip_exposure import read_false_alarms
 from evaluation.movement import BANDS_DEG, MOVEMENT_HEAD, MovementBand, bands_of_faces, row_of_band
-from evaluation.reproduction.markdown import with_figures
+from evaluation.reproduction.markdown import put_figures
 from evaluation.run_journal import file_hash
 
 ALARMS = Path(__file__).parents[1] / "docs" / "false_alarms.toml"
@@ -107,8 +107,7 @@ def main() -> int:
     table = "\n".join([HEAD, *rows, "", *movement_rows(judged)])
     print(table)
     if chosen.doc is not None:
-        page = with_figures(chosen.doc.read_text("utf-8"), "measured", table)
-        chosen.doc.write_text(page, "utf-8")
+        put_figures(chosen.doc, {"measured": table})
     return 0 if is_clean else 1
 
 

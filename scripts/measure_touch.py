@@ -31,9 +31,10 @@ from engines.detectors.yunet import YuNet
 from engines.pictures import BgrImage
 from engines.types import Face
 from evaluation.clips import decoded, paired
-from evaluation.consensus import Consensus, ScaledFinder, bridged, consensus, steadied
+from evaluation.consensus import LEAST_SCORE, Consensus, bridged, consensus, steadied
 from evaluation.exposure import FaceFinder
 from evaluation.false_tracks import FalseKind
+from evaluation.finders import FrameFinder
 from evaluation.finding_cache import CachedFinder
 from evaluation.recognisers import models_folder
 from evaluation.settled_faces import boxes_at, read_settled_faces
@@ -121,18 +122,18 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def scaled_finders(models: Path) -> tuple[ScaledFinder, ScaledFinder]:
+def scaled_finders(models: Path) -> tuple[FrameFinder, FrameFinder]:
     """The two detectors, told apart by their files."""
     paths = [models / name for name in NETWORKS]
     marks = [f"{one.stem} {hashlib.sha256(one.read_bytes()).hexdigest()[:12]}" for one in paths]
     backend, size = OpenVino(), (_INPUT_PX, _INPUT_PX)
     return (
-        ScaledFinder(Scrfd(backend, paths[0], fixed=size), marks[0]),
-        ScaledFinder(YuNet(backend, paths[1], fixed=size), marks[1]),
+        FrameFinder(Scrfd(backend, paths[0], fixed=size), marks[0], least_score=LEAST_SCORE),
+        FrameFinder(YuNet(backend, paths[1], fixed=size), marks[1], least_score=LEAST_SCORE),
     )
 
 
-def measured(clip: Path, scaled: Sequence[ScaledFinder], chosen: argparse.Namespace) -> Touch:
+def measured(clip: Path, scaled: Sequence[FrameFinder], chosen: argparse.Namespace) -> Touch:
     """The figures of one clip."""
     target, run = chosen.work / f"{clip.name}.{chosen.method}.mkv", run_of(clip, chosen)
     if not (target.exists() and run.exists()):

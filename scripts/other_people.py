@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evaluation.folder import cast_people, people_in_folder
+from evaluation.folder import cast_people
+from gallery.pictures import people_in_folder
 
 
 def main() -> int:

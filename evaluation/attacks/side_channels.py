@@ -7,7 +7,7 @@ and through what it leaves. Both attackers look at one of them alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 import cv2
@@ -18,7 +18,6 @@ from engines.face.alignment import identity_mask
 from evaluation.attacks.attack import Bench, Finding, Judge, one_picture_each
 from evaluation.attacks.recognition import finding_from_scores
 from evaluation.faces import CROP, PORTRAIT, crop_window
-from evaluation.recognisers import Embeddings
 
 __all__ = ["SideChannels", "changed_region"]
 
@@ -87,16 +86,13 @@ class SideChannels:
         for variant, images in variants.items():
             faces = probes.showing(images)
             for judge in judges:
-                scores = _scores(faces.embed(judge.recogniser), judge)
+                scores = np.asarray(faces.embed(judge.recogniser) @ judge.gallery.T, np.float32)
                 finding = finding_from_scores(
                     self.id, variant, judge, scores, faces.persons, gallery.persons
                 )
-                findings.append(_with(finding, kept))
+                measures = {**finding.measures, "pixels_kept": kept}
+                findings.append(replace(finding, measures=measures))
         return findings
-
-
-def _scores(rows: Embeddings, judge: Judge) -> NDArray[np.float32]:
-    return np.asarray(rows @ judge.gallery.T, np.float32)
 
 
 def _tested_region(masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -108,16 +104,3 @@ def _tested_region(masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         oval[crop_window()] = identity_mask(CROP)
     region[untouched] = oval
     return region
-
-
-def _with(finding: Finding, kept: float) -> Finding:
-    measures = {**finding.measures, "pixels_kept": kept}
-    return Finding(
-        finding.attack,
-        finding.variant,
-        finding.judge,
-        finding.rate,
-        finding.chance,
-        measures,
-        finding.curves,
-    )

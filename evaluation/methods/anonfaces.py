@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.eigenfaces import FaceSpace, face_space, reduced_rows, rows_from_images
+from evaluation.eigenfaces import FaceSpace, rows_from_images
 from evaluation.faces import Faces
-from evaluation.methods.ksame import mixed_rows, mixing_of_partition, sampled
+from evaluation.methods.ksame import mixed_rows, mixing_of_partition, space_of, space_weights
 from evaluation.methods.method import Kind, Release
 from evaluation.recognisers import Recogniser
 from gallery.clustering.hierarchical import HierarchicalClustering
@@ -23,7 +23,6 @@ from gallery.secrets import KeyedRandom
 
 __all__ = ["AnonFaces", "effective_people"]
 
-_COMPONENTS = 100
 _MOST_ROUNDS = 8
 
 
@@ -54,7 +53,7 @@ class AnonFaces:
 
     def fit(self, donors: Faces) -> None:
         """Learns the face space that stands in for an embedder."""
-        self._space = face_space(sampled(reduced_rows(donors.images)), _COMPONENTS)
+        self._space = space_of(donors)
 
     def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """Replaces every face by its cluster's mix.
@@ -63,19 +62,17 @@ class AnonFaces:
             TooFewPeople: fewer than k people.
         """
         seed = KeyedRandom(secret, "anonfaces").integer(2**31)
-        partition = self.clustering.partition(self._features(faces), self.k, seed, faces.persons)
+        features = (
+            space_weights(faces, self._space)
+            if self.embedder is None
+            else faces.embed(self.embedder)
+        )
+        partition = self.clustering.partition(features, self.k, seed, faces.persons)
         mixing = mixing_of_partition(partition, faces.persons)
         mixing = self._randomised(mixing, partition.labels, secret)
         if self.adjuster is not None:
             mixing = self._assessed(mixing, faces, self.adjuster)
         return Release(_mixed(mixing, faces), partition.labels.astype(np.int64), mixing)
-
-    def _features(self, faces: Faces) -> NDArray[np.float32]:
-        if self.embedder is not None:
-            return faces.embed(self.embedder)
-        rows = reduced_rows(faces.images)
-        space = self._space or face_space(sampled(rows), _COMPONENTS)
-        return space.project(rows)
 
     def _randomised(
         self, mixing: NDArray[np.float32], labels: NDArray[np.intp], secret: bytes

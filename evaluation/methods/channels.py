@@ -7,29 +7,25 @@ generator's layers all hold the same latent, so a channel of one layer means lit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.faces import Faces, crop_window
-from evaluation.methods.disentanglement import ScoringGenerator, code_swap, score_swaps
-from evaluation.methods.latents import LatentGenerator, targets_of
-from evaluation.methods.method import Kind, Release, alone
-from evaluation.methods.surrogate import worn
+from evaluation.faces import Faces
+from evaluation.methods.disentanglement import code_swap, score_swaps
+from evaluation.methods.generator import PeopleGenerator
+from evaluation.methods.latents import TargetSwap
+from evaluation.methods.method import Kind
 
-__all__ = ["ChannelSwap", "Ranking", "StyleIdGenerator", "blocks_of", "chosen_channels"]
+__all__ = ["ChannelSwap", "Ranking", "blocks_of", "chosen_channels"]
 __all__ += ["LAYER_LIKE", "block_size", "rank_blocks"]
 
 LAYER_LIKE: Final = 18
 """Blocks that the channels are cut into where they play the layers of the paper's StyleGAN."""
 
 Bools = NDArray[np.bool_]
-
-
-class StyleIdGenerator(LatentGenerator, ScoringGenerator, Protocol):
-    """All that StyleID's methods ask of a generator; see `GeneratedSurrogates`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ def blocks_of(channels: int, size: int) -> list[Bools]:
     return [number == block for block in range(-(-channels // size))]
 
 
-def rank_blocks(generator: ScoringGenerator, size: int, pairs: int = 12) -> Ranking:
+def rank_blocks(generator: PeopleGenerator, size: int, pairs: int = 12) -> Ranking:
     """Scores each block on its own (Fig. 3b) and orders them greedily.
 
     Args:
@@ -103,10 +99,8 @@ def chosen_channels(ranking: Ranking, channels: int) -> Bools:
 
 
 @dataclass(slots=True)
-class ChannelSwap:
+class ChannelSwap(TargetSwap):
     """The best ranked channels come from a random target, the others stay the person's.
-
-    What stays is the person's own, so it is no k-anonymity: the mixing weights say so.
 
     Attributes:
         generator: encodes, renders and ranks.
@@ -114,7 +108,8 @@ class ChannelSwap:
         size: channels per block; an eighteenth of them when None.
     """
 
-    generator: StyleIdGenerator
+    generator: PeopleGenerator
+    use: ClassVar[str] = "channels"
     share: float = 0.5
     size: int | None = None
     name: str = "StyleID channels"
@@ -122,25 +117,16 @@ class ChannelSwap:
     _ranking: Ranking | None = None
 
     def fit(self, donors: Faces) -> None:
-        """Ranks the blocks, on synthetic people."""
-        self._ranking = self._ranked()
+        """Ranks the blocks once, on synthetic people."""
+        if self._ranking is None:
+            size = self.size or block_size(self.generator.directions.count)
+            self._ranking = rank_blocks(self.generator, size)
 
     @property
     def chosen(self) -> Bools:
-        """(C,) the channels that are exchanged."""
-        if self._ranking is None:
-            self._ranking = self._ranked()
+        """(C,) the channels that are exchanged, after `fit`."""
+        assert self._ranking is not None
         return chosen_channels(self._ranking, round(self.share * self._ranking.channels))
 
-    def _ranked(self) -> Ranking:
-        size = self.size or block_size(self.generator.directions.count)
-        return rank_blocks(self.generator, size)
-
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:
-        """Each person's latent with a random target's best channels."""
-        crops = faces.images[:, *crop_window()]
-        own = self.generator.encoded(crops)
-        targets = targets_of(self.generator, faces.persons, secret, "channels")
-        swapped = code_swap(self.generator.directions, self.chosen)(own, targets)
-        images = worn(faces.images, *self.generator.painted(crops, swapped))
-        return replace(alone(images), latents=swapped)
+    def _swapped(self, own: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+        return code_swap(self.generator.directions, self.chosen)(own, other)

@@ -104,7 +104,7 @@ def directions_from_latents(latents: Float32, paint: Painter, side: int = 64) ->
 
 
 def resized(pictures: Float32, side: int) -> Float32:
-    """(N, S, S, 3) float32 pictures brought to `side` px.
+    """(N, S, S) or (N, S, S, 3) float32 pictures brought to `side` px.
 
     >>> resized(np.ones((1, 4, 4, 3), np.float32), 2).shape
     (1, 2, 2, 3)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.methods.directions import LatentDirections
-from evaluation.methods.looks import LookingGenerator, looks_of
+from evaluation.methods.generator import PeopleGenerator
+from evaluation.methods.looks import looks_of
 
 __all__ = [
-    "ScoringGenerator",
     "Swap",
     "SwapScores",
     "code_swap",
@@ -34,23 +34,6 @@ Swap = Callable[[Float32, Float32], Float32]
 ALPHA: Final = 1.0
 BETA: Final = 1.25
 """Weights of identity and looks in Eq. 3, the paper's."""
-
-
-class ScoringGenerator(LookingGenerator, Protocol):
-    """Paints synthetic people and tells them apart; see `GeneratedSurrogates`."""
-
-    @property
-    def directions(self) -> LatentDirections:
-        """Directions in which people differ."""
-
-    def latents(self, chosen: NDArray[np.int64]) -> Float32:
-        """(N, L, 512) float32 of the chosen surrogates."""
-
-    def neutral(self, latents: Float32, light: Float32 | None = None) -> Float32:
-        """(N, S, S, 3) float32: latents from the front, at rest."""
-
-    def told_apart(self, crops: NDArray[np.uint8]) -> Float32:
-        """(N, D) unit vectors of (N, S, S, 3) uint8 BGR crops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +96,7 @@ def code_swap(directions: LatentDirections, chosen: NDArray[np.bool_]) -> Swap:
     return swap
 
 
-def score_swaps(generator: ScoringGenerator, swaps: Sequence[Swap], pairs: int) -> SwapScores:
+def score_swaps(generator: PeopleGenerator, swaps: Sequence[Swap], pairs: int) -> SwapScores:
     """Tries swaps on pairs of synthetic people, seen from the front.
 
     Args:
@@ -141,6 +124,6 @@ def score_swaps(generator: ScoringGenerator, swaps: Sequence[Swap], pairs: int) 
     )
 
 
-def _read(generator: ScoringGenerator, latents: Float32) -> tuple[Float32, Float32]:
+def _read(generator: PeopleGenerator, latents: Float32) -> tuple[Float32, Float32]:
     pictures = np.clip(np.rint(generator.neutral(latents)), 0, 255).astype(np.uint8)
     return generator.told_apart(pictures), looks_of(generator, pictures)

@@ -18,17 +18,15 @@ from engines.stylegan.topology import (
     LIPS_OUTER_SLICE,
     NOSE_BRIDGE_SLICE,
 )
-from evaluation.eigenfaces import FaceSpace, face_space, reduced_rows
+from evaluation.eigenfaces import FaceSpace
 from evaluation.faces import Faces
-from evaluation.methods.ksame import sampled
+from evaluation.methods.ksame import space_of, space_weights
 from evaluation.methods.method import Kind, Release
 from evaluation.methods.morphing import morph
-from evaluation.recognisers import Recogniser
 from gallery.secrets import KeyedRandom
 
 __all__ = ["FpspMorph", "five_points", "nearest_centres"]
 
-_COMPONENTS = 100
 _ROUNDS = 30
 _OTHER_CORNER = 10
 """Of the outer lips' ring, which starts at the left corner of the picture."""
@@ -36,28 +34,26 @@ _OTHER_CORNER = 10
 
 @dataclass(slots=True)
 class FpspMorph:
-    """k-means, then a piecewise affine morph towards the face nearest the centre.
+    """k-means in a face space, then a piecewise affine morph towards the face nearest the centre.
 
     Attributes:
         clusters: number of k-means clusters; the paper has 15.
         share: of the centre in shape and pixels (k in Eq. 12, t in Eq. 13), 0…1.
-        embedder: features of the clustering; the donors' face space when None.
     """
 
     clusters: int = 15
     share: float = 0.5
-    embedder: Recogniser | None = None
     name: str = "FPSP morph"
     kind: Kind = "mean"
     _space: FaceSpace | None = None
 
     def fit(self, donors: Faces) -> None:
         """Learns the face space that stands in for an embedder."""
-        self._space = face_space(sampled(reduced_rows(donors.images)), _COMPONENTS)
+        self._space = space_of(donors)
 
     def anonymize(self, faces: Faces, secret: bytes) -> Release:
         """Morphs every face towards its cluster's central one."""
-        features = self._features(faces)
+        features = space_weights(faces, self._space)
         labels, centres = nearest_centres(features, min(self.clusters, len(faces)), secret)
         images = np.stack(
             [
@@ -75,13 +71,6 @@ class FpspMorph:
         mixing[np.arange(len(faces)), centres[labels]] += np.float32(self.share)
         # Each output keeps a share of its own original, so it depends on that person alone.
         return Release(images, np.arange(len(faces)), mixing)
-
-    def _features(self, faces: Faces) -> NDArray[np.float32]:
-        if self.embedder is not None:
-            return faces.embed(self.embedder)
-        rows = reduced_rows(faces.images)
-        space = self._space or face_space(sampled(rows), _COMPONENTS)
-        return space.project(rows)
 
 
 def nearest_centres(

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.backends.backend import Backend
 from engines.stylegan.topology import MESH_POINTS
 from evaluation.errors import TooFewPeople
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.fpsp import five_points, nearest_centres
 from evaluation.methods.fusion import FusionNetwork, fusion_inputs, fusion_network
-from evaluation.methods.ksalsa import DirectedGenerator
+from evaluation.methods.generator import PeopleGenerator
 from evaluation.methods.method import Kind, Release, random_from_secret
 from evaluation.methods.morphing import morph
 from evaluation.methods.surrogate import oval_alpha, worn
@@ -38,21 +37,6 @@ _FINE_PX: Final = 1.6
 """Details below this size, px at 128, come from the generator."""
 
 
-class FusingGenerator(DirectedGenerator, Protocol):
-    """Landmarks, an embedder and a face prior; see `GeneratedSurrogates`."""
-
-    @property
-    def backend(self) -> Backend:
-        """Loads networks."""
-
-    @property
-    def match(self) -> float:
-        """Cosine from which the embedder calls two faces one person."""
-
-    def told_apart(self, crops: NDArray[np.uint8]) -> Float32:
-        """(N, D) unit vectors of (N, S, S, 3) uint8 BGR crops."""
-
-
 @dataclass(slots=True)
 class FpspFusion:
     """Surrogate and obscured copies, fused.
@@ -65,7 +49,7 @@ class FpspFusion:
         betas: of the last release, (N,) float32, the β that each face needed.
     """
 
-    generator: FusingGenerator
+    generator: PeopleGenerator
     clusters: int = 15
     share: float = 0.5
     network: FusionNetwork | None = None
@@ -173,7 +157,7 @@ def lenders(
     )
 
 
-def enhanced(generator: DirectedGenerator, crops: NDArray[np.uint8]) -> Float32:
+def enhanced(generator: PeopleGenerator, crops: NDArray[np.uint8]) -> Float32:
     """Fine detail from the generator's face prior, all else from the picture.
 
     The paper sends its output through GFP-GAN: features of a picture steer a StyleGAN that

@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +30,7 @@ from engines.stylegan.sizes import LIGHT_SIZE
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, POINTS
 from engines.stylegan.warp import load_texture_frame
 from evaluation.faces import Faces
-from evaluation.methods.directions import LatentDirections, directions_from_latents
+from evaluation.methods.directions import LatentDirections, directions_from_latents, resized
 from evaluation.methods.dressing import covered, dressed
 from evaluation.methods.remembered import Remembered
 from evaluation.methods.suiting import Suiting
@@ -159,8 +158,8 @@ class GeneratedSurrogates:
             usable = rendered.is_usable
             pixels, alpha = rendered.pixels.copy(), rendered.alpha.copy()
             pixels[~usable], alpha[~usable] = 128.0, 1.0
-            patches.append(_sized(pixels, crops.shape[1]))
-            alphas.append(_sized(alpha, crops.shape[1]))
+            patches.append(resized(pixels, crops.shape[1]))
+            alphas.append(resized(alpha, crops.shape[1]))
         return np.concatenate(patches), np.concatenate(alphas)
 
     def neutral(
@@ -257,13 +256,3 @@ def points_at_rest(shape: ShapeModel) -> NDArray[np.float32]:
     mesh = points_from_canonical(shape.mean[None], pose)
     pupils = [mesh[:, eye].mean(axis=1) for eye in (EYE_LEFT_SLICE, EYE_RIGHT_SLICE)]
     return np.concatenate([mesh, np.stack(pupils, axis=1)], axis=1)
-
-
-def _sized(images: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    """(N, S, S[, 3]) float32 scaled to another side."""
-    if images.shape[1] == size:
-        return images
-    how = cv2.INTER_AREA if images.shape[1] > size else cv2.INTER_LINEAR
-    return np.stack(
-        [np.asarray(cv2.resize(image, (size, size), interpolation=how)) for image in images]
-    ).astype(np.float32)

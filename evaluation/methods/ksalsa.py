@@ -8,41 +8,22 @@ since a face is looked at in its picture; the paper releases one picture per clu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.face.alignment import identity_mask
-from engines.face.swapper import Control
-from evaluation.faces import Faces, crop_window
 from evaluation.methods.directions import LatentDirections
-from evaluation.methods.ksame import mixed_rows, mixing_of_partition
-from evaluation.methods.latents import LatentGenerator
-from evaluation.methods.method import Kind, Release
+from evaluation.methods.generator import PeopleGenerator
+from evaluation.methods.latents import LatentMix
 from evaluation.methods.style_alignment import AlignmentSettings, align_styles
-from evaluation.methods.surrogate import worn
 from gallery.clustering.ksalsa import KSalsaClustering
 from gallery.clustering.partition import ClusteringAlgorithm
-from gallery.secrets import KeyedRandom
 
-__all__ = ["DirectedGenerator", "FaceStyles", "KSalsa"]
+__all__ = ["FaceStyles", "KSalsa"]
 
 Float32 = NDArray[np.float32]
-
-
-class DirectedGenerator(LatentGenerator, Protocol):
-    """A generator whose directions are known; see `GeneratedSurrogates`."""
-
-    @property
-    def directions(self) -> LatentDirections:
-        """Directions in which people differ."""
-
-    def control(self, crops: NDArray[np.uint8]) -> Control:
-        """What (N, S, S, 3) uint8 BGR crops say of pose, expression and light."""
-
-    def neutral(self, latents: Float32, light: Float32 | None = None) -> Float32:
-        """(N, S, S, 3) float32: (N, L, 512) latents from the front, at rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +36,7 @@ class FaceStyles:
         lights: (B, 2, 4, 4, 3) float32 mean light of their members.
     """
 
-    generator: DirectedGenerator
+    generator: PeopleGenerator
     centroids: Float32
     lights: Float32
 
@@ -76,7 +57,7 @@ class FaceStyles:
 
 
 @dataclass(slots=True)
-class KSalsa:
+class KSalsa(LatentMix):
     """A cluster's mean face with its members' texture.
 
     Attributes:
@@ -85,34 +66,13 @@ class KSalsa:
         settings: of the alignment; zero rounds give the paper's k-Centroid.
     """
 
-    generator: DirectedGenerator
-    k: int = 5
-    settings: AlignmentSettings = field(default_factory=AlignmentSettings)
+    generator: PeopleGenerator
+    use: ClassVar[str] = "k-salsa"
     clustering: ClusteringAlgorithm = field(default_factory=KSalsaClustering)
     name: str = "k-SALSA"
-    kind: Kind = "mean"
+    settings: AlignmentSettings = field(default_factory=AlignmentSettings)
 
-    def fit(self, donors: Faces) -> None:
-        """Learns nothing: the generator is trained."""
-
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:
-        """Everybody gets his cluster's representative, under his own pose and light.
-
-        Raises:
-            TooFewPeople: fewer than k people.
-        """
-        crops = faces.images[:, *crop_window()]
-        latents = self.generator.encoded(crops)
-        rows = latents.reshape(len(latents), -1)
-        seed = KeyedRandom(secret, "k-salsa").integer(2**31)
-        partition = self.clustering.partition(rows, self.k, seed, faces.persons)
-        mixing = mixing_of_partition(partition, faces.persons)
-        mixed = mixed_rows(mixing, rows).reshape(latents.shape)
-        made = self._aligned(crops, latents, mixed, partition.labels)
-        images = worn(faces.images, *self.generator.painted(crops, made))
-        return Release(images, partition.labels.astype(np.int64), mixing, made)
-
-    def _aligned(
+    def _representatives(
         self, crops: NDArray[np.uint8], latents: Float32, mixed: Float32, labels: NDArray[np.intp]
     ) -> Float32:
         """The clusters' latents after the alignment, one row per face."""

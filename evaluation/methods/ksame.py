@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.eigenfaces import Rows, face_space, reduced_rows, rows_from_images
+from evaluation.eigenfaces import FaceSpace, Rows, face_space, reduced_rows, rows_from_images
 from evaluation.faces import Faces
 from evaluation.methods.method import Kind, Release
 from gallery.clustering.ksame import KSameClustering
@@ -15,7 +15,7 @@ from gallery.clustering.partition import ClusteringAlgorithm, Partition
 from gallery.secrets import KeyedRandom
 
 __all__ = ["KSameEigen", "KSamePixel", "mixed_rows", "mixing_of_partition", "person_weights"]
-__all__ += ["sampled"]
+__all__ += ["space_of", "space_weights"]
 
 _COMPONENTS = 100
 _TRAINING_FACES = 300
@@ -47,8 +47,7 @@ class KSamePixel:
         Raises:
             TooFewPeople: fewer than k people.
         """
-        small = reduced_rows(faces.images)
-        weights = face_space(sampled(small), _COMPONENTS).project(small)
+        weights = space_weights(faces)
         seed = KeyedRandom(secret, "k-same").integer(2**31)
         partition = self.clustering.partition(weights, self.k, seed, faces.persons)
         mixing = mixing_of_partition(partition, faces.persons)
@@ -67,7 +66,7 @@ class KSameEigen(KSamePixel):
     name: str = "k-Same-Eigen"
 
     def _mix(self, mixing: NDArray[np.float32], rows: Rows) -> Rows:
-        space = face_space(sampled(rows), _COMPONENTS)
+        space = _space_of_rows(rows)
         return space.face(mixed_rows(mixing, space.project(rows)))
 
 
@@ -103,7 +102,18 @@ def mixed_rows(mixing: NDArray[np.float32], rows: Rows) -> Rows:
     return np.asarray(means[index.reshape(-1)], np.float32)
 
 
-def sampled(rows: Rows) -> Rows:
-    """At most 300 rows, evenly spread: enough for a face space of 100 directions."""
+def space_of(faces: Faces) -> FaceSpace:
+    """The face space of small pictures of faces."""
+    return _space_of_rows(reduced_rows(faces.images))
+
+
+def space_weights(faces: Faces, space: FaceSpace | None = None) -> Rows:
+    """(N, C) weights of faces in a face space, which is their own if none is given."""
+    rows = reduced_rows(faces.images)
+    return (space or _space_of_rows(rows)).project(rows)
+
+
+def _space_of_rows(rows: Rows) -> FaceSpace:
+    """Of at most 300 rows, evenly spread: enough for a face space of 100 directions."""
     step = max(1, -(-len(rows) // _TRAINING_FACES))
-    return rows[::step]
+    return face_space(rows[::step], _COMPONENTS)

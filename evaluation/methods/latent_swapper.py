@@ -7,38 +7,25 @@ what is released is α of the one and 1 − α of the other. `training.latent_sw
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Session
 from engines.errors import ModelMissing, ModelRejected
-from evaluation.faces import Faces, crop_window
+from evaluation.faces import Faces
 from evaluation.methods.fusion import networks_folder
-from evaluation.methods.ksalsa import DirectedGenerator
-from evaluation.methods.latents import targets_of
-from evaluation.methods.method import Kind, Release, alone
-from evaluation.methods.surrogate import worn
+from evaluation.methods.generator import PeopleGenerator
+from evaluation.methods.latents import TargetSwap
+from evaluation.methods.method import Kind
 
-__all__ = ["LatentSwap", "PackedGenerator", "SwapperNetwork", "swapper_network"]
+__all__ = ["LatentSwap", "SwapperNetwork", "swapper_network"]
 
 _NETWORK: Final = "swapper.onnx"
 _FACTS: Final = "swapper.json"
 _TRAIN: Final = "python -m training.latent_swapper"
-
-
-class PackedGenerator(DirectedGenerator, Protocol):
-    """A generator out of a pack; see `GeneratedSurrogates`."""
-
-    @property
-    def backend(self) -> Backend:
-        """Loads networks."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the pack."""
 
 
 class SwapperNetwork:
@@ -84,17 +71,16 @@ def swapper_network(backend: Backend, fingerprint: str) -> SwapperNetwork:
 
 
 @dataclass(slots=True)
-class LatentSwap:
+class LatentSwap(TargetSwap):
     """Each person's code and a random target's, mixed as the network says.
-
-    What stays is the person's own, so it is no k-anonymity: the mixing weights say so.
 
     Attributes:
         generator: encodes and renders.
         network: the pack's own when None.
     """
 
-    generator: PackedGenerator
+    generator: PeopleGenerator
+    use: ClassVar[str] = "swapper"
     network: SwapperNetwork | None = None
     name: str = "StyleID swapper"
     kind: Kind = "mean"
@@ -109,16 +95,9 @@ class LatentSwap:
         if self.network is None:
             self.network = swapper_network(self.generator.backend, self.generator.fingerprint)
 
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:
-        """Mixes and renders; see `fit` for what else may be raised."""
-        self.fit(faces)
+    def _swapped(self, own: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
         assert self.network is not None
-        crops = faces.images[:, *crop_window()]
-        own = self.generator.encoded(crops)
-        targets = targets_of(self.generator, faces.persons, secret, "swapper")
         directions = self.generator.directions
-        source, target = directions.codes(own), directions.codes(targets)
+        source, target = directions.codes(own), directions.codes(other)
         kept = self.network.kept(source, target)
-        made = directions.moved(own, kept * source + (1 - kept) * target)
-        images = worn(faces.images, *self.generator.painted(crops, made))
-        return replace(alone(images), latents=made)
+        return directions.moved(own, kept * source + (1 - kept) * target)

@@ -5,14 +5,16 @@ Both read the identity of real people and pass some of it on. They stand here to
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.stylegan.latents import LayerWindow, composed
 from evaluation.faces import Faces, crop_window
+from evaluation.methods.generator import LatentGenerator
 from evaluation.methods.ksame import mixed_rows, mixing_of_partition
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
@@ -20,26 +22,9 @@ from gallery.clustering.hierarchical import HierarchicalClustering
 from gallery.clustering.partition import ClusteringAlgorithm
 from gallery.secrets import KeyedRandom
 
-__all__ = ["LatentGenerator", "LatentMix", "LayerSwap", "targets_of"]
+__all__ = ["LatentMix", "LayerSwap", "TargetSwap", "targets_of"]
 
-
-class LatentGenerator(Protocol):
-    """Encodes people and paints latents; see `GeneratedSurrogates`."""
-
-    @property
-    def donors(self) -> int:
-        """Different surrogates to draw from."""
-
-    def latents(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(N, L, 512) float32 of the chosen surrogates."""
-
-    def encoded(self, crops: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """(N, L, 512) float32 latents of (N, S, S, 3) uint8 BGR crops."""
-
-    def painted(
-        self, crops: NDArray[np.uint8], latents: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(N, S, S, 3) float32 patches and (N, S, S) float32 alphas."""
+Float32 = NDArray[np.float32]
 
 
 def targets_of(
@@ -66,6 +51,8 @@ class LatentMix:
 
     generator: LatentGenerator
     k: int = 5
+    use: ClassVar[str] = "latents"
+    """What the clustering's seed is for."""
     clustering: ClusteringAlgorithm = field(default_factory=lambda: HierarchicalClustering("ward"))
     name: str = "AnonFACES latent"
     kind: Kind = "mean"
@@ -82,19 +69,54 @@ class LatentMix:
         crops = faces.images[:, *crop_window()]
         latents = self.generator.encoded(crops)
         rows = latents.reshape(len(latents), -1)
-        seed = KeyedRandom(secret, "latents").integer(2**31)
+        seed = KeyedRandom(secret, self.use).integer(2**31)
         partition = self.clustering.partition(rows, self.k, seed, faces.persons)
         mixing = mixing_of_partition(partition, faces.persons)
         mixed = mixed_rows(mixing, rows).reshape(latents.shape)
-        images = worn(faces.images, *self.generator.painted(crops, mixed))
-        return Release(images, partition.labels.astype(np.int64), mixing, mixed)
+        made = self._representatives(crops, latents, mixed, partition.labels)
+        images = worn(faces.images, *self.generator.painted(crops, made))
+        return Release(images, partition.labels.astype(np.int64), mixing, made)
+
+    def _representatives(
+        self, crops: NDArray[np.uint8], latents: Float32, mixed: Float32, labels: NDArray[np.intp]
+    ) -> Float32:
+        """(N, L, 512) what stands for each face's cluster: the mean of its members."""
+        return mixed
 
 
 @dataclass(slots=True)
-class LayerSwap:
-    """StyleID (2023), Section 3: some layers come from a donor, the others stay.
+class TargetSwap(ABC):
+    """A part of each person's latent comes from a random target, the rest stays.
 
     What stays is the person's own, so it is no k-anonymity: the mixing weights say so.
+    """
+
+    generator: LatentGenerator
+    use: ClassVar[str]
+    """What the targets' draws are for."""
+
+    @abstractmethod
+    def fit(self, donors: Faces) -> None:
+        """Gets ready; learns nothing from people, for the donors are the generator's own."""
+
+    def anonymize(self, faces: Faces, secret: bytes) -> Release:
+        """Each person's latent with a random target's part; see `fit` for what may be raised."""
+        self.fit(faces)
+        crops = faces.images[:, *crop_window()]
+        own = self.generator.encoded(crops)
+        targets = targets_of(self.generator, faces.persons, secret, self.use)
+        made = self._swapped(own, targets)
+        images = worn(faces.images, *self.generator.painted(crops, made))
+        return replace(alone(images), latents=made)
+
+    @abstractmethod
+    def _swapped(self, own: Float32, other: Float32) -> Float32:
+        """(N, L, 512) latents with the target's part."""
+
+
+@dataclass(slots=True)
+class LayerSwap(TargetSwap):
+    """StyleID (2023), Section 3: some layers come from a donor, the others stay.
 
     Attributes:
         generator: encodes and renders.
@@ -102,24 +124,15 @@ class LayerSwap:
             more and keep less.
     """
 
-    generator: LatentGenerator
+    use: ClassVar[str] = "layers"
     window: LayerWindow | tuple[int, ...] = field(default_factory=lambda: LayerWindow(2, 8))
     name: str = "StyleID layers"
     kind: Kind = "mean"
 
     def fit(self, donors: Faces) -> None:
-        """Learns nothing: the donors are the generator's own."""
+        """Learns nothing."""
 
-    def anonymize(self, faces: Faces, secret: bytes) -> Release:
-        """Each person's latent with a random donor's identity layers."""
-        crops = faces.images[:, *crop_window()]
-        own = self.generator.encoded(crops)
-        targets = targets_of(self.generator, faces.persons, secret, "layers")
-        swapped = self._swapped(own, targets)
-        images = worn(faces.images, *self.generator.painted(crops, swapped))
-        return replace(alone(images), latents=swapped)
-
-    def _swapped(self, own: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _swapped(self, own: Float32, other: Float32) -> Float32:
         if isinstance(self.window, LayerWindow):
             return composed(own, other, self.window)
         swapped = own.copy()

@@ -10,7 +10,7 @@ shows (l-diversity and t-closeness, which the paper leaves to an outer loop).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,12 @@ from evaluation.faces import Faces, crop_window
 from evaluation.methods.attribute_control import corrected, read_values
 from evaluation.methods.channels import (
     Ranking,
-    StyleIdGenerator,
     block_size,
     chosen_channels,
     rank_blocks,
 )
 from evaluation.methods.disentanglement import code_swap, score_swaps
+from evaluation.methods.generator import PeopleGenerator
 from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
@@ -44,14 +44,6 @@ _L_MIN: Final = 1.5
 _T_MAX: Final = 0.5
 
 
-class LevelledGenerator(StyleIdGenerator, Protocol):
-    """A generator whose embedder has a threshold; see `GeneratedSurrogates`."""
-
-    @property
-    def match(self) -> float:
-        """Cosine from which the embedder calls two faces one person."""
-
-
 @dataclass(slots=True)
 class TunableStyleId:
     """One of three levels of anonymity.
@@ -63,7 +55,7 @@ class TunableStyleId:
         diversity: after a high release, what its worst cluster tells, by attribute.
     """
 
-    generator: LevelledGenerator
+    generator: PeopleGenerator
     level: Level = "medium"
     k: int = 5
     name: str = ""
@@ -189,7 +181,7 @@ def dealt_values(
     return {name: crowd[name][of_person][partition.persons] for name in names}
 
 
-def least_channels(generator: LevelledGenerator) -> NDArray[np.bool_]:
+def least_channels(generator: PeopleGenerator) -> NDArray[np.bool_]:
     """(C,) the fewest best ranked channels that take synthetic people beyond the threshold.
 
     Beyond: the mean identity distance reaches Γ, that of two vectors whose cosine is the

@@ -6,12 +6,11 @@ landmarks. None of it takes part in judging privacy.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.face.swapper import Control
 from engines.stylegan.attributes import AttributeModel, shares_from_scores
 from engines.stylegan.shape import ShapeModel
 from engines.stylegan.topology import (
@@ -20,8 +19,9 @@ from engines.stylegan.topology import (
     LIPS_INNER_SLICE,
     LIPS_OUTER_SLICE,
 )
+from evaluation.methods.generator import PeopleGenerator
 
-__all__ = ["LookingGenerator", "attribute_shares", "look_names", "looks_of"]
+__all__ = ["attribute_shares", "look_names", "looks_of"]
 
 Float32 = NDArray[np.float32]
 
@@ -30,24 +30,6 @@ _SCALE: Final = np.array([30.0, 30.0, 0.15, 0.15, 0.05], np.float32)
 _USUAL: Final = np.array([0.0, 0.0, 0.15, 0.85, 0.15], np.float32)
 _UPPER, _LOWER = 4, 12
 """Places on an eye's ring opposite each other, lid over lid."""
-
-
-class LookingGenerator(Protocol):
-    """Reads latents and landmarks off crops; see `GeneratedSurrogates`."""
-
-    @property
-    def looks(self) -> AttributeModel:
-        """Attributes, linear in latents."""
-
-    @property
-    def shape(self) -> ShapeModel:
-        """Takes pose out of landmarks."""
-
-    def encoded(self, crops: NDArray[np.uint8]) -> Float32:
-        """(N, L, 512) float32 latents of (N, S, S, 3) uint8 BGR crops."""
-
-    def control(self, crops: NDArray[np.uint8]) -> Control:
-        """What the crops say of pose, expression and light."""
 
 
 def attribute_shares(model: AttributeModel, latents: Float32) -> dict[str, Float32]:
@@ -69,7 +51,7 @@ def look_names(model: AttributeModel) -> list[str]:
     return [*values, *_GEOMETRY]
 
 
-def looks_of(generator: LookingGenerator, crops: NDArray[np.uint8]) -> Float32:
+def looks_of(generator: PeopleGenerator, crops: NDArray[np.uint8]) -> Float32:
     """Reads faces.
 
     Args:

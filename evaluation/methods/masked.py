@@ -25,7 +25,7 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 from evaluation.faces import Faces, crop_window
-from evaluation.methods.ksalsa import DirectedGenerator
+from evaluation.methods.generator import PeopleGenerator
 from evaluation.methods.latents import targets_of
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
@@ -93,7 +93,7 @@ class MaskSwap:
         area: what is exchanged; a larger one hides more and keeps less.
     """
 
-    generator: DirectedGenerator
+    generator: PeopleGenerator
     area: Area = "face"
     kind: Kind = "mean"
     name: str = ""

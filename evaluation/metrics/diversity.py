@@ -30,15 +30,14 @@ def count_identities(embeddings: NDArray[np.float32], threshold: float) -> int:
     return int(leads.sum())
 
 
-def separating_threshold(originals: NDArray[np.float32], share: float = _TOLD_APART) -> float:
-    """The lowest cosine at which `share` of different people count as different people.
+def separating_threshold(originals: NDArray[np.float32]) -> float:
+    """The lowest cosine at which 99 % of different people count as different people.
 
     A threshold for matching two faces, at a false match rate of 1e-3, merges one person in
     ten among 300 and more among 1,000; a count of people needs a stricter one.
 
     Args:
         originals: (N, D) unit rows, one picture per person.
-        share: of the people who must be told apart, 0…1; larger is stricter.
 
     >>> separating_threshold(np.eye(4, dtype=np.float32))
     0.0
@@ -49,7 +48,7 @@ def separating_threshold(originals: NDArray[np.float32], share: float = _TOLD_AP
     low, high = 0, len(cosines) - 1
     while low < high:
         middle = (low + high) // 2
-        if count_identities(originals, float(cosines[middle])) >= share * people:
+        if count_identities(originals, float(cosines[middle])) >= _TOLD_APART * people:
             high = middle
         else:
             low = middle + 1

@@ -7,57 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Homogeneity", "attribute_entropy", "homogeneity_of", "l_diversity", "t_closeness"]
+from gallery.diversity import counted_diversity
+from gallery.quality import count_entropies
 
-
-def attribute_entropy(clusters: NDArray[np.int64], attribute: NDArray[np.int64]) -> float:
-    """Mean entropy of an attribute within clusters, in bits, weighted by members.
-
-    0: everybody in a cluster shares the attribute, which therefore is disclosed.
-
-    >>> attribute_entropy(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
-    0.5
-    """
-    total = 0.0
-    for cluster in np.unique(clusters):
-        _, counts = np.unique(attribute[clusters == cluster], return_counts=True)
-        share = counts / counts.sum()
-        total -= float((share * np.log2(share)).sum()) * int(counts.sum())
-    return total / max(1, len(clusters)) + 0.0
-
-
-def l_diversity(clusters: NDArray[np.int64], attribute: NDArray[np.int64]) -> int:
-    """Fewest distinct values of an attribute in any cluster; 1 discloses it.
-
-    >>> l_diversity(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
-    1
-    """
-    return min(
-        (len(np.unique(attribute[clusters == cluster])) for cluster in np.unique(clusters)),
-        default=0,
-    )
-
-
-def t_closeness(clusters: NDArray[np.int64], attribute: NDArray[np.int64]) -> float:
-    """Largest total-variation distance between a cluster's attribute and everybody's.
-
-    Returns:
-        0 when every cluster looks like the whole, up to 1.
-
-    >>> t_closeness(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
-    0.0
-    """
-    values = np.unique(attribute)
-    overall = np.array([(attribute == value).mean() for value in values])
-    distances = [
-        np.abs(_shares(attribute[clusters == cluster], values) - overall).sum() / 2
-        for cluster in np.unique(clusters)
-    ]
-    return float(max(distances, default=0.0))
-
-
-def _shares(attribute: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.array([(attribute == value).mean() for value in values])
+__all__ = ["Homogeneity", "homogeneity_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +56,15 @@ def homogeneity_of(
     own, value = own[shared], value[shared]
     if not len(own):
         return None
-    kinds = [len(np.unique(value[own == cluster])) for cluster in np.unique(own)]
+    rows, columns = (np.unique(which, return_inverse=True)[1] for which in (own, value))
+    table = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
+    np.add.at(table, (rows, columns), 1)
+    entropies, told = count_entropies(table), counted_diversity(table)
     return Homogeneity(
         name,
-        attribute_entropy(own, value),
-        float(np.mean(np.array(kinds) == 1)),
-        l_diversity(own, value),
-        t_closeness(own, value),
-        len(kinds),
+        float(entropies @ table.sum(axis=1) / table.sum()),
+        float((entropies == 0).mean()),
+        told.distinct,
+        told.distance,
+        len(table),
     )

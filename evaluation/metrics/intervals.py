@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,7 @@ class Proportion:
 
     def as_dict(self) -> dict[str, float | int]:
         """The record for a JSON report."""
-        return {
-            "rate": self.rate,
-            "lower": self.lower,
-            "upper": self.upper,
-            "hits": self.hits,
-            "probes": self.probes,
-            "groups": self.groups,
-        }
+        return {"rate": self.rate, **asdict(self)}
 
 
 def wilson(hits: float, probes: float, z: float = Z95) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["information_loss", "landmark_error", "pose_error_deg"]
+__all__ = ["landmark_error", "pose_error_deg"]
 
 
 def landmark_error(
@@ -35,19 +35,3 @@ def pose_error_deg(
 ) -> NDArray[np.float32]:
     """Mean absolute error of (N, 3) yaw, pitch and roll in degrees; returns (N,)."""
     return np.asarray(np.abs(original - anonymized).mean(axis=1), np.float32)
-
-
-def information_loss(original: NDArray[np.float32], anonymized: NDArray[np.float32]) -> float:
-    """AnonFACES Definition 3.2 in a feature space: mean distance of a face and its stand-in.
-
-    Args:
-        original: (N, D) features of the originals.
-        anonymized: (N, D) features of what replaced them.
-
-    Returns:
-        Mean Euclidean distance; for unit vectors 0…2.
-
-    >>> round(information_loss(np.zeros((2, 2), np.float32), np.ones((2, 2), np.float32)), 3)
-    1.414
-    """
-    return float(np.linalg.norm(original - anonymized, axis=1).mean())

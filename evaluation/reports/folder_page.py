@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, cast
 
 from evaluation.reports.charts import Chart, Series
@@ -253,22 +253,15 @@ def _trade_offs(rows: Sequence[Record]) -> list[Chart]:
         return Series(name, [k for k, _ in points], [rate for _, rate in points])
 
     bound = Series("1 ÷ k", sizes, [1 / k for k in sizes], dashed=True)
-    loss = [
-        Series(
-            name,
-            [cast(int, row["k"]) for row in rows if row["method"] == name],
-            [_mean(row["information_loss"]) for row in rows if row["method"] == name],
-        )
-        for name in names
-    ]
-    diversity = [
-        Series(
-            name,
-            [cast(int, row["k"]) for row in rows if row["method"] == name],
-            [_diversity(row) for row in rows if row["method"] == name],
-        )
-        for name in names
-    ]
+
+    def over_k(figure: Callable[[Record], float]) -> list[Series]:
+        own = [(name, [row for row in rows if row["method"] == name]) for name in names]
+        return [
+            Series(name, [cast(int, row["k"]) for row in some], [figure(row) for row in some])
+            for name, some in own
+        ]
+
+    loss = over_k(lambda row: _mean(row["information_loss"]))
     return [
         Chart(
             "Found at first rank over k, same photograph",
@@ -291,7 +284,7 @@ def _trade_offs(rows: Sequence[Record]) -> list[Chart]:
             "Identities out ÷ in, over k",
             "k",
             "ratio",
-            [*diversity, bound],
+            [*over_k(_diversity), bound],
             y_limits=(-0.02, 1.05),
             whole_x=True,
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import metadata
 
 from evaluation.attacks.attack import Judge
@@ -48,7 +49,7 @@ def folder_record(evaluation: Evaluation, surrogates: str) -> Record:
         "subjects": _subjects(evaluation),
         "judges": [_judge(judge) for judge in evaluation.judges],
         "attacks": [{"id": attack.id, "question": attack.question} for attack in ATTACKS],
-        "controls": [_control(control) for control in controls],
+        "controls": [asdict(control) for control in controls],
         "controls_hold": bool(controls) and all(control.holds for control in controls),
         "goals": [_check(check) for check in goals],
         "methods": [_method(result) for result in evaluation.results],
@@ -114,18 +115,6 @@ def _judge(judge: Judge) -> Record:
         "impostor_pairs": judge.impostor_pairs,
         "seen_by_kveil": judge.recogniser.seen_by_kveil,
         "network_sha256": network_hash(judge.recogniser),
-    }
-
-
-def _control(control: Control) -> Record:
-    return {
-        "attack": control.attack,
-        "variant": control.variant,
-        "judge": control.judge,
-        "leak": control.leak,
-        "strangers": control.strangers,
-        "chance": control.chance,
-        "holds": control.holds,
     }
 
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from evaluation.faces import Faces
 from evaluation.methods.anonfaces import AnonFaces
 from evaluation.metrics.intervals import Proportion, clustered
-from evaluation.metrics.utility import information_loss
 from evaluation.recognisers import Recogniser
-from evaluation.reproduction.markdown import cells, joined, rule, share
+from evaluation.reproduction.markdown import cells, head, joined, share
 from gallery.clustering.maxdist import MaxDistanceClustering
 from gallery.clustering.samesize import SameSizeKMeansClustering
 from gallery.clustering.shuffle import RandomClustering
+from gallery.quality import information_loss
 
 __all__ = ["MixRow", "anonfaces_section", "mix_rows"]
 
@@ -97,7 +97,7 @@ def anonfaces_section(faces: Faces, judges: Sequence[Recogniser]) -> str:
     rows = mix_rows(faces, judges[0], judges[1], _SIZES)
     by_place = {(row.form, row.k): row for row in rows}
     forms = list(dict.fromkeys(row.form for row in rows))
-    head = [cells("form", *(f"k = {k}" for k in _SIZES)), rule(1 + len(_SIZES))]
+    top = head("form", *(f"k = {k}" for k in _SIZES))
     lines = [
         "## AnonFACES, Figures 9, 14, 15 and 16: embeddings, clusterings, weights",
         f"{len(faces)} people of LFW, one picture each; {judges[0].name} clusters and adjusts, "
@@ -105,18 +105,18 @@ def anonfaces_section(faces: Faces, judges: Sequence[Recogniser]) -> str:
         "(Figs 9 and 16a; the paper, dlib on CelebA: recogniser's vectors lose less than "
         "principal components, Ward slightly less than k-means and nearest neighbours, adjusted "
         "weights a little more):",
-        *head,
+        top,
         *(cells(form, *(f"{by_place[form, k].loss:.3f}" for k in _SIZES)) for form in forms),
         "Most alike to their own original (naive recognition, Figs 15 and 16b; the paper: below "
         "1 ÷ k throughout; here 1 ÷ k is "
         + ", ".join(f"{1 / k:.0%}" for k in _SIZES)
         + "). A cluster shares one mean, so that one member at most is nearest to it:",
-        *head,
+        top,
         *(cells(form, *(share(by_place[form, k].found) for k in _SIZES)) for form in forms),
         "Matched with their own original at the judge's threshold (Fig. 14: in the paper cluster "
         "averages lie beyond dlib's). A bound of 1 ÷ k on who comes first says nothing of this: "
         "the mean matches several members at once:",
-        *head,
+        top,
         *(cells(form, *(share(by_place[form, k].matched) for k in _SIZES)) for form in forms),
     ]
     return joined(lines)

@@ -10,7 +10,7 @@ from evaluation.methods.generated import GeneratedSurrogates
 from evaluation.recognisers import Recogniser
 from evaluation.reproduction.fpsp_tables import beta_rows, expression_rows
 from evaluation.reproduction.ksalsa_tables import TextureSet, ablation_rows, texture_rows
-from evaluation.reproduction.markdown import cells, joined, rule, share
+from evaluation.reproduction.markdown import cells, head, joined, share
 
 __all__ = ["fpsp_section", "ksalsa_section"]
 
@@ -57,8 +57,7 @@ def ksalsa_section() -> str:
         "100 principal components of other people's pictures. The paper: APTOS with "
         "StyleGAN2-ADA and ReStyle. Fréchet distance of local styles (the paper's is of "
         "Inception features; scales differ), lower is better:",
-        cells("averaging", *heads),
-        rule(7),
+        head("averaging", *heads),
     ]
     for name in names:
         ours = [f"{rows[name, k].frechet:.1f}" for k in _SIZES]
@@ -66,8 +65,7 @@ def ksalsa_section() -> str:
     lines += [
         "Accuracy on unseen originals of a classifier trained on the release (three grades; "
         "the paper: five, of diabetic retinopathy):",
-        cells("averaging", *heads),
-        rule(7),
+        head("averaging", *heads),
     ]
     for name in names:
         ours = [f"{rows[name, k].accuracy:.3f}" for k in _SIZES]
@@ -76,8 +74,7 @@ def ksalsa_section() -> str:
         "Top-k accuracy in percent of membership inference by the better of two attackers, "
         "pixels or the encoder (the paper trains a ResNet; with so weak an attacker 1 % says "
         "little):",
-        cells("averaging", *heads),
-        rule(7),
+        head("averaging", *heads),
     ]
     for name, paper in _MEMBERS.items():
         ours = [f"{rows[name, k].membership:.1f}" for k in _SIZES]
@@ -87,8 +84,7 @@ def ksalsa_section() -> str:
         "k = 5. Style left is the loss of Eq. 7, relative; the paper gives accuracies alone. "
         "A linear generator cannot put one spot elsewhere, so the patches' freedom to find "
         "their like matters less here than in the paper.",
-        cells("loss", "paper accuracy", "our accuracy", "our style left"),
-        rule(4),
+        head("loss", "paper accuracy", "our accuracy", "our style left"),
         *(
             cells(one.form, _ABLATION[one.form], f"{one.accuracy:.3f}", f"{one.style:.3f}")
             for one in ablation_rows(drawn)
@@ -112,10 +108,7 @@ def fpsp_section(faces: Faces, generator: GeneratedSurrogates, judges: Sequence[
         "counts as protected, which nearly everything passes. The columns of judges say how "
         "many are still called the same person; half of each surrogate is the person's own, "
         "so most remain.",
-        cells(
-            "β up to", "paper, by Eq. 20", "ours, by Eq. 20", *(f"matched by {n}" for n in names)
-        ),
-        rule(3 + len(names)),
+        head("β up to", "paper, by Eq. 20", "ours, by Eq. 20", *(f"matched by {n}" for n in names)),
     ]
     for paper, one in zip(_PROTECTED, beta_rows(faces, generator, judges), strict=True):
         matched = [share(one.matched[name]) for name in names]
@@ -128,8 +121,7 @@ def fpsp_section(faces: Faces, generator: GeneratedSurrogates, judges: Sequence[
         "its classifiers; ours are four states of the mouth read off landmarks, split at the "
         "medians, so that faces near them change by noise alone. Paper, mean over emotions: "
         "FPSP 0.27, blindfold 0.60, cartoon 0.57, Laplace 0.81, mosaic 0.29.",
-        cells("method", *kinds),
-        rule(1 + len(kinds)),
+        head("method", *kinds),
         *(cells(one.method, *(f"{one.lost[kind]:.2f}" for kind in kinds)) for one in rows),
     ]
     return joined(lines)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from evaluation.eigenfaces import face_space, rows_from_images
 from evaluation.errors import FacesUnreadable
 from evaluation.faces import Faces
-from evaluation.folder import read_image
 from evaluation.methods.baselines import cover_method
 from evaluation.methods.ksame import KSameEigen, KSamePixel
 from evaluation.metrics.intervals import Proportion, clustered
 from evaluation.metrics.ranking import true_ranks
+from gallery.pictures import read_picture
 
 __all__ = ["AdHocRow", "KSameRow", "ad_hoc_rows", "ksame_rows", "orl_faces", "threshold_rows"]
 
@@ -63,7 +63,7 @@ def orl_faces(folder: Path) -> list[Faces]:
     count = min(len(_pictures(person)) for person in people)
     sets = []
     for number in range(count):
-        images = [read_image(_pictures(person)[number]) for person in people]
+        images = [read_picture(_pictures(person)[number]) for person in people]
         height, width = images[0].shape[:2]
         points = np.repeat((_TYPICAL * np.array([width, height], np.float32))[None], len(people), 0)
         sets.append(Faces(np.stack(images), points, np.arange(len(people))))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from evaluation.metrics.intervals import Proportion
 
-__all__ = ["cells", "joined", "marked", "rule", "sections_of", "share", "spread", "with_figures"]
+__all__ = ["cells", "head", "joined", "marked", "put_figures", "sections_of", "share", "spread"]
 
 
 def share(figure: Proportion) -> str:
@@ -34,9 +35,13 @@ def cells(*texts: str) -> str:
     return "| " + " | ".join(texts) + " |"
 
 
-def rule(columns: int) -> str:
-    """The line below a table's head."""
-    return "|" + "---|" * columns
+def head(*texts: str) -> str:
+    r"""A table's head, with the line below it.
+
+    >>> head("a", "b")
+    '| a | b |\n|---|---|'
+    """
+    return f"{cells(*texts)}\n|{'---|' * len(texts)}"
 
 
 def joined(lines: Sequence[str]) -> str:
@@ -66,15 +71,19 @@ def sections_of(page: str) -> dict[str, str]:
     return {name: text.strip("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def with_figures(page: str, name: str, figures: str) -> str:
-    """A page whose text between `<!-- name -->` and `<!-- /name -->` is replaced.
+def put_figures(page: Path, figures: Mapping[str, str]) -> None:
+    """Replaces what stands on a page between `<!-- name -->` and `<!-- /name -->`.
+
+    Args:
+        page: the file.
+        figures: by name.
 
     Raises:
         ValueError: the page lacks these marks.
-
-    >>> with_figures("<!-- a -->old<!-- /a --> b", "a", "new").split()
-    ['<!--', 'a', '-->', 'new', '<!--', '/a', '-->', 'b']
     """
-    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-    before, after = page.index(begin) + len(begin), page.index(end)
-    return f"{page[:before]}\n{figures}\n{page[after:]}"
+    text = page.read_text("utf-8")
+    for name, told in figures.items():
+        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        before, after = text.index(begin) + len(begin), text.index(end)
+        text = f"{text[:before]}\n{told}\n{text[after:]}"
+    page.write_text(text, "utf-8")

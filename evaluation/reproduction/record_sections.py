@@ -8,7 +8,7 @@ from typing import Final, cast
 from evaluation.errors import EvaluationError
 from evaluation.reports.clip_record import Record
 from evaluation.reports.folder_record import FOLDER_SCHEMA
-from evaluation.reproduction.markdown import cells, joined, rule
+from evaluation.reproduction.markdown import cells, head, joined
 
 __all__ = ["best_accuracy", "record_section"]
 
@@ -79,7 +79,7 @@ def _recognition(
         "range is over FaceNet, ArcFace and CurricularFace, its gallery has some 5,000 people and "
         "its ranks come from another service. Accuracy: best point of the curve. Identities: see "
         "the guide to the evaluation; the paper counts clusters of k-means.",
-        cells(
+        head(
             "method",
             "paper AUC",
             *(f"AUC, {judge}" for judge in judges),
@@ -90,7 +90,6 @@ def _recognition(
             "paper identities",
             "identities out ÷ in",
         ),
-        rule(7 + 2 * len(judges)),
         *(_recognition_row(methods[name], name, judges, gallery) for name in named),
     ]
 
@@ -140,8 +139,7 @@ def _attributes(methods: Mapping[str, Record], named: Sequence[str], source: str
         "and how far the shares of the values moved (total variation). A classifier on gradients "
         f"reads; its labels were {source}. The paper draws bars of four attributes of CelebA, "
         "read by a service, and finds StyleID near the original and means far from it.",
-        cells("method", *heads),
-        rule(1 + len(heads)),
+        head("method", *heads),
         *(
             cells(name, *(text for key in attributes for text in _attribute_cells(read[name][key])))
             for name in named
@@ -163,8 +161,7 @@ def _over_k(rows: Sequence[Record], untouched: Record) -> list[str]:
         f"{before:.1%} here, 78.7 % in the paper, whose values at k = 2, 4, 8 are "
         f"{', '.join(_TABLE_1.values())}. The paper's plots stay below 1 ÷ k; here a person has up "
         "to two pictures in one mean, which can exceed it by a little where k is small.",
-        cells("method", "k", "1 ÷ k", "another photograph", "the same photograph", "loss"),
-        rule(6),
+        head("method", "k", "1 ÷ k", "another photograph", "the same photograph", "loss"),
         *(
             cells(
                 str(own["method"]),

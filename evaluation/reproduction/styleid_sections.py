@@ -10,7 +10,7 @@ from evaluation.methods.generated import GeneratedSurrogates
 from evaluation.methods.levels import LEVELS
 from evaluation.methods.masked import AREAS
 from evaluation.recognisers import Recogniser
-from evaluation.reproduction.markdown import cells, joined, rule, share, spread
+from evaluation.reproduction.markdown import cells, head, joined, share, spread
 from evaluation.reproduction.styleid_tables import (
     DistanceRow,
     WindowRow,
@@ -97,8 +97,7 @@ def layer_section(rows: Sequence[WindowRow]) -> str:
         scores = {(one.start, one.length): one.score for one in own}
         lines += [
             f"Score by first of the {kind}, down, and number of {kind}, across:",
-            cells("first", *(str(length) for length in lengths)),
-            rule(len(lengths) + 1),
+            head("first", *(str(length) for length in lengths)),
             *(
                 cells(
                     str(start),
@@ -129,8 +128,7 @@ def _blocks(generator: GeneratedSurrogates) -> str:
         "Mean identity distance when the best ranked blocks are swapped together. The paper "
         "sees small blocks rise fastest at first and blocks of 32–256 of 9,216 channels differ "
         f"little; ours has {generator.directions.count} channels.",
-        cells("channels per block", *(f"{part:.0%} swapped" for part in _SHARES)),
-        rule(len(_SHARES) + 1),
+        head("channels per block", *(f"{part:.0%} swapped" for part in _SHARES)),
         *(cells(str(one.size), *(f"{one.identity[part]:.2f}" for part in _SHARES)) for one in rows),
     ]
     return joined(lines)
@@ -144,8 +142,7 @@ def _correlations(generator: GeneratedSurrogates, best: WindowRow) -> str:
         f"Pearson correlation of identity distance with the change of each look, {_CORRELATED} "
         "pairs, best window. In the paper what tells gender leads (lipstick, male, make-up). "
         "The pack reads gender presentation and age; the rest is geometry.",
-        cells("look", "correlation"),
-        rule(2),
+        head("look", "correlation"),
         *(cells(name, f"{value:+.2f}") for name, value in rows),
         f"Gender correction (Fig. 14): {gender.before:.0%} of random targets show their "
         f"source's gender presentation, {gender.after:.0%} after a step of {gender.moved:.1f} "
@@ -200,14 +197,13 @@ def _distances(
     lines = [
         title,
         words,
-        cells(
+        head(
             "method",
             "paper",
             *judges,
             *(f"same person by {judge}" for judge in judges),
             *(f"same {name}" for name in attributes),
         ),
-        rule(2 + 2 * len(judges) + len(attributes)),
     ]
     for name in names:
         one = rows[name]

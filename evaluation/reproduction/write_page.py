@@ -14,7 +14,7 @@ from engines.backends.backend import Backend
 from engines.backends.openvino import OpenVino
 from evaluation.faces import Faces
 from evaluation.finders import finder_from_models
-from evaluation.folder import people_in_folder, portraits
+from evaluation.folder import portraits
 from evaluation.methods.generated import surrogates_from_pack
 from evaluation.recognisers import models_folder, recognisers_from_names
 from evaluation.reproduction.anonfaces_tables import anonfaces_section
@@ -27,9 +27,10 @@ from evaluation.reproduction.ksame_tables import (
     orl_faces,
     threshold_rows,
 )
-from evaluation.reproduction.markdown import cells, joined, marked, rule, sections_of, share
+from evaluation.reproduction.markdown import cells, head, joined, marked, sections_of, share
 from evaluation.reproduction.record_sections import record_section
 from evaluation.reproduction.styleid_sections import styleid_section
+from gallery.pictures import people_in_folder
 
 __all__ = ["write_page"]
 
@@ -146,8 +147,7 @@ def _table_1(sets: list[Faces]) -> str:
         "## k-Same 2003, Table 1: ad hoc covers do not protect",
         "Eigenfaces, best match. ORL: 40 people, one picture each, over the ten person-specific "
         "sets. As in the paper the very same pictures are anonymized and looked up.",
-        cells("cover", "paper naive", "ours naive", "ours reverse", "paper parrot", "ours parrot"),
-        rule(6),
+        head("cover", "paper naive", "ours naive", "ours reverse", "paper parrot", "ours parrot"),
     ]
     for row in rows:
         naive, parrot = PAPER_TABLE_1.get(row.name, ("–", "–"))
@@ -175,8 +175,7 @@ def _figure_15(sets: list[Faces]) -> str:
         "## k-Same 2003, Figure 15: black and white by threshold",
         "The paper sees at most 30 % naive (at 118), 29 % reverse (at 120), and parrot "
         "recognition above 10 % nearly everywhere.",
-        cells("threshold", "naive", "reverse", "parrot"),
-        rule(4),
+        head("threshold", "naive", "reverse", "parrot"),
         *(cells(row.name, share(row.naive), share(row.reverse), share(row.parrot)) for row in rows),
     ]
     return joined(lines)
@@ -188,8 +187,7 @@ def _figure_18(sets: list[Faces]) -> str:
         "## k-Same 2003, Figure 18: recognition stays below 1 ÷ k",
         "The paper finds both variants below 1 ÷ k at every k, and says the same of parrot "
         "recognition.",
-        cells("k", "1 ÷ k", "k-Same-Pixel", "k-Same-Eigen", "parrot, k-Same-Pixel"),
-        rule(5),
+        head("k", "1 ÷ k", "k-Same-Pixel", "k-Same-Eigen", "parrot, k-Same-Pixel"),
         *(
             cells(
                 str(row.k),
@@ -210,8 +208,7 @@ def _figures_2_and_3(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
         f"{len(vectors)} people of LFW, one picture each, vectors of {judge}, k = 20. The paper "
         "(CelebA, dlib) finds hierarchical partitioning with Ward or average linkage slightly "
         "ahead in distance, and alone in having positive silhouettes.",
-        cells("clustering", "least", "mean", "largest distance", "silhouette", "information loss"),
-        rule(6),
+        head("clustering", "least", "mean", "largest distance", "silhouette", "information loss"),
     ]
     for name, quality in clustering_rows(vectors, 20):
         lines.append(
@@ -235,8 +232,7 @@ def _centroids(
         f"Cosine of a member with his cluster's mean vector ({judge}), which an ideal mixing "
         "generator would render. Expected: √((1 + (k − 1)ρ) ÷ k), with ρ the mean cosine between "
         f"members. The last column: members whom the mean matches at the threshold {threshold}.",
-        cells("k", "clusters", "ρ", "expected", "measured", "members matched"),
-        rule(6),
+        head("k", "clusters", "ρ", "expected", "measured", "members matched"),
     ]
     lines.extend(
         cells(
@@ -259,8 +255,7 @@ def _collapse(vectors: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> str
         "## Re-clustering collapses",
         "100 people, k = 5. Candidates that remain for a person once several releases of "
         "everybody are intersected, on average; sticky clusters are kveil's.",
-        cells("clusters", *(f"{n + 1} releases" for n in range(releases))),
-        rule(releases + 1),
+        head("clusters", *(f"{n + 1} releases" for n in range(releases))),
         *(cells(name, *(f"{value:.3f}" for value in means)) for name, means in rows.items()),
     ]
     return joined(lines)

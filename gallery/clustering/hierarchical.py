@@ -12,11 +12,10 @@ from scipy.spatial.distance import pdist
 
 from gallery.clustering.dendrogram import Dendrogram, dendrogram_from_linkage
 from gallery.clustering.partition import (
+    ClusteringAlgorithm,
     Groups,
-    Partition,
     Points,
     balanced_sizes,
-    partition_people,
 )
 
 __all__ = ["HierarchicalClustering", "Linkage", "merge_tree"]
@@ -25,7 +24,7 @@ Linkage = Literal["single", "complete", "average", "ward"]
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchicalClustering:
+class HierarchicalClustering(ClusteringAlgorithm):
     """One merge tree, cut again and again, its lowest members taken out each time.
 
     With m clusters to go, the tree is cut into m sub-trees and the largest of them gives
@@ -55,16 +54,6 @@ class HierarchicalClustering:
     def name(self) -> str:
         """Short name for tables and settings."""
         return f"hierarchical-{self.linkage}"
-
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(self._group, embeddings, k, seed, persons)
 
     def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
         del random

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import Remaining, squared_distances
 
 __all__ = ["KMemberClustering"]
 
 
 @dataclass(frozen=True, slots=True)
-class KMemberClustering:
+class KMemberClustering(ClusteringAlgorithm):
     """Starts far from the last start and adds whoever raises the loss least.
 
     The paper's loss is the width of the generalised box; for embeddings it is the sum of
@@ -25,28 +24,17 @@ class KMemberClustering:
     Time O(n²·D), memory O(n·D): the slowest of the greedy rules.
     """
 
-    name: ClassVar[str] = "k-member"
+    name = "k-member"
 
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(_group, embeddings, k, seed, persons)
-
-
-def _group(points: Points, k: int, random: np.random.Generator) -> Groups:
-    left = Remaining(points)
-    groups: list[NDArray[np.intp]] = []
-    start = points[int(random.integers(len(points)))]
-    while len(left) >= k:
-        start = left.farthest(start)
-        groups.append(_grow(left, start, k))
-    _join_rest(points, groups, left.take_all())
-    return groups
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        left = Remaining(points)
+        groups: list[NDArray[np.intp]] = []
+        start = points[int(random.integers(len(points)))]
+        while len(left) >= k:
+            start = left.farthest(start)
+            groups.append(_grow(left, start, k))
+        _join_rest(points, groups, left.take_all())
+        return groups
 
 
 def _grow(left: Remaining, start: NDArray[np.float64], k: int) -> NDArray[np.intp]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import Remaining, nearest
 
 __all__ = ["KSalsaClustering"]
@@ -18,7 +17,7 @@ _BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class KSalsaClustering:
+class KSalsaClustering(ClusteringAlgorithm):
     """The person with the largest mean distance to the rest, and the k − 1 nearest, again.
 
     The paper drops samples until k divides n. Here the last cluster takes k…2k−1 and nobody
@@ -27,34 +26,23 @@ class KSalsaClustering:
     Time O(n²·D), memory O(n·(D + k)); the sums of distances are updated, not recomputed.
     """
 
-    name: ClassVar[str] = "k-salsa"
+    name = "k-salsa"
 
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(_group, embeddings, k, seed, persons)
-
-
-def _group(points: Points, k: int, random: np.random.Generator) -> Groups:
-    del random
-    left = Remaining(points)
-    sums = _distance_sums(points)
-    groups = []
-    while len(left) >= 2 * k:
-        outlier = int(np.argmax(sums))
-        distances = cdist(left.points[outlier][None], left.points)[0]
-        distances[outlier] = -1.0
-        positions = nearest(distances, k)
-        gone = left.points[positions]
-        groups.append(left.take(positions))
-        sums = np.delete(sums, positions) - cdist(left.points, gone).sum(axis=1)
-    groups.append(left.take_all())
-    return groups
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        del random
+        left = Remaining(points)
+        sums = _distance_sums(points)
+        groups = []
+        while len(left) >= 2 * k:
+            outlier = int(np.argmax(sums))
+            distances = cdist(left.points[outlier][None], left.points)[0]
+            distances[outlier] = -1.0
+            positions = nearest(distances, k)
+            gone = left.points[positions]
+            groups.append(left.take(positions))
+            sums = np.delete(sums, positions) - cdist(left.points, gone).sum(axis=1)
+        groups.append(left.take_all())
+        return groups
 
 
 def _distance_sums(points: Points) -> NDArray[np.float64]:

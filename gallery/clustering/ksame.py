@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import Remaining
 
 __all__ = ["KSameClustering"]
 
 
 @dataclass(frozen=True, slots=True)
-class KSameClustering:
+class KSameClustering(ClusteringAlgorithm):
     """Takes the next face in a seeded order together with the nearest that remain.
 
     The last cluster takes all that is left once fewer than 2k remain, so its size is
@@ -24,30 +23,21 @@ class KSameClustering:
     Time O(n²·D / k), memory O(n·D).
     """
 
-    name: ClassVar[str] = "k-same"
+    name = "k-same"
 
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(_group, embeddings, k, seed, persons)
-
-
-def _group(points: Points, k: int, random: np.random.Generator) -> Groups:
-    left = Remaining(points)
-    is_left = np.ones(len(points), dtype=np.bool_)
-    groups = []
-    for row in random.permutation(len(points)):
-        if not is_left[row]:
-            continue
-        taken = left.take_all() if len(left) < 2 * k else _around(left, points[row], int(row), k)
-        is_left[taken] = False
-        groups.append(taken)
-    return groups
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        left = Remaining(points)
+        is_left = np.ones(len(points), dtype=np.bool_)
+        groups = []
+        for row in random.permutation(len(points)):
+            if not is_left[row]:
+                continue
+            taken = (
+                left.take_all() if len(left) < 2 * k else _around(left, points[row], int(row), k)
+            )
+            is_left[taken] = False
+            groups.append(taken)
+        return groups
 
 
 def _around(left: Remaining, face: NDArray[np.float64], row: int, k: int) -> NDArray[np.intp]:

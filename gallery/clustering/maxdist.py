@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import Remaining, nearest, squared_distances
 
 __all__ = ["MaxDistanceClustering"]
 
 
 @dataclass(frozen=True, slots=True)
-class MaxDistanceClustering:
+class MaxDistanceClustering(ClusteringAlgorithm):
     """The next start is the person farthest from the nearest earlier start.
 
     The first start is farthest from the mean. Each start takes its k − 1 nearest; the last
@@ -25,33 +23,22 @@ class MaxDistanceClustering:
     Time O(n²·D / k), memory O(n·D).
     """
 
-    name: ClassVar[str] = "max-distance"
+    name = "max-distance"
 
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(_group, embeddings, k, seed, persons)
-
-
-def _group(points: Points, k: int, random: np.random.Generator) -> Groups:
-    del random
-    left = Remaining(points)
-    reach = squared_distances(points, points.mean(axis=0))
-    is_first = True
-    groups = []
-    while len(left) >= 2 * k:
-        start = int(np.argmax(reach))
-        distances = squared_distances(left.points, left.points[start])
-        reach = distances.copy() if is_first else np.minimum(reach, distances)
-        is_first = False
-        distances[start] = -1.0
-        positions = nearest(distances, k)
-        groups.append(left.take(positions))
-        reach = np.delete(reach, positions)
-    groups.append(left.take_all())
-    return groups
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        del random
+        left = Remaining(points)
+        reach = squared_distances(points, points.mean(axis=0))
+        is_first = True
+        groups = []
+        while len(left) >= 2 * k:
+            start = int(np.argmax(reach))
+            distances = squared_distances(left.points, left.points[start])
+            reach = distances.copy() if is_first else np.minimum(reach, distances)
+            is_first = False
+            distances[start] = -1.0
+            positions = nearest(distances, k)
+            groups.append(left.take(positions))
+            reach = np.delete(reach, positions)
+        groups.append(left.take_all())
+        return groups

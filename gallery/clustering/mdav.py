@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import Remaining
 
 __all__ = ["MdavClustering"]
 
 
 @dataclass(frozen=True, slots=True)
-class MdavClustering:
+class MdavClustering(ClusteringAlgorithm):
     """Clusters at both ends: around the farthest from the mean, and the farthest from that.
 
     While 3k or more are left both ends are taken; with 2k…3k−1 left one end and the rest;
@@ -24,30 +22,19 @@ class MdavClustering:
     Time O(n²·D / k), memory O(n·D).
     """
 
-    name: ClassVar[str] = "mdav"
+    name = "mdav"
 
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(_group, embeddings, k, seed, persons)
-
-
-def _group(points: Points, k: int, random: np.random.Generator) -> Groups:
-    del random
-    left = Remaining(points)
-    groups = []
-    while len(left) >= 3 * k:
-        first = left.farthest(left.points.mean(axis=0))
-        second = left.farthest(first)
-        groups.append(left.take_nearest(first, k))
-        groups.append(left.take_nearest(second, k))
-    if len(left) >= 2 * k:
-        end = left.farthest(left.points.mean(axis=0))
-        groups.append(left.take_nearest(end, k))
-    groups.append(left.take_all())
-    return [group for group in groups if len(group)]
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        del random
+        left = Remaining(points)
+        groups = []
+        while len(left) >= 3 * k:
+            first = left.farthest(left.points.mean(axis=0))
+            second = left.farthest(first)
+            groups.append(left.take_nearest(first, k))
+            groups.append(left.take_nearest(second, k))
+        if len(left) >= 2 * k:
+            end = left.farthest(left.points.mean(axis=0))
+            groups.append(left.take_nearest(end, k))
+        groups.append(left.take_all())
+        return [group for group in groups if len(group)]

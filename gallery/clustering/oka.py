@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import squared_distances
 
 __all__ = ["OkaClustering"]
 
 
 @dataclass(frozen=True, slots=True)
-class OkaClustering:
+class OkaClustering(ClusteringAlgorithm):
     """⌊n/k⌋ seeded starts; each person joins the nearest running centroid; then adjustment.
 
     Adjustment takes the outermost members of every cluster above k and gives each to the
@@ -25,31 +24,20 @@ class OkaClustering:
     Time O(n²·D / k), memory O(n·D).
     """
 
-    name: ClassVar[str] = "oka"
+    name = "oka"
 
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(_group, embeddings, k, seed, persons)
-
-
-def _group(points: Points, k: int, random: np.random.Generator) -> Groups:
-    starts = random.permutation(len(points))[: len(points) // k]
-    groups = [[int(row)] for row in starts]
-    centres = points[starts].copy()
-    is_start = np.zeros(len(points), dtype=np.bool_)
-    is_start[starts] = True
-    for row in np.flatnonzero(~is_start).tolist():
-        _join(points, groups, centres, row, np.arange(len(groups)))
-    for row in _outermost(points, groups, centres, k):
-        short = np.flatnonzero([len(rows) < k for rows in groups])
-        _join(points, groups, centres, row, short if len(short) else np.arange(len(groups)))
-    return [np.array(rows, dtype=np.intp) for rows in groups]
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        starts = random.permutation(len(points))[: len(points) // k]
+        groups = [[int(row)] for row in starts]
+        centres = points[starts].copy()
+        is_start = np.zeros(len(points), dtype=np.bool_)
+        is_start[starts] = True
+        for row in np.flatnonzero(~is_start).tolist():
+            _join(points, groups, centres, row, np.arange(len(groups)))
+        for row in _outermost(points, groups, centres, k):
+            short = np.flatnonzero([len(rows) < k for rows in groups])
+            _join(points, groups, centres, row, short if len(short) else np.arange(len(groups)))
+        return [np.array(rows, dtype=np.intp) for rows in groups]
 
 
 def _join(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import Remaining, squared_distances
 from gallery.errors import EmbeddingsRejected
 
@@ -117,7 +116,7 @@ class OpenClusters:
 
 
 @dataclass(frozen=True, slots=True)
-class OnlineClustering:
+class OnlineClustering(ClusteringAlgorithm):
     """`OpenClusters` run over the rows in order, then closed.
 
     Rows count as arrivals, so their order matters. At the end the people in clusters below
@@ -134,17 +133,7 @@ class OnlineClustering:
 
     reach: float = 1.15
     max_open: int = 64
-    name: ClassVar[str] = "online"
-
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(self._group, embeddings, k, seed, persons)
+    name = "online"
 
     def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
         del random

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,11 +93,13 @@ class Partition:
         return np.flatnonzero(self.labels == cluster)
 
 
-@runtime_checkable
-class ClusteringAlgorithm(Protocol):
-    """A way to divide people into clusters of at least k."""
+class ClusteringAlgorithm(ABC):
+    """A way to divide people into clusters of at least k; each kind has a rule for people."""
+
+    __slots__ = ()
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Short name for tables and settings."""
 
@@ -120,7 +122,13 @@ class ClusteringAlgorithm(Protocol):
         Raises:
             EmbeddingsRejected: wrong shape, not finite, or persons that do not match.
             TooFewPeople: fewer than k distinct people.
+            PartitionBroken: the rule lost, repeated or misgrouped a person.
         """
+        return partition_people(self._group, embeddings, k, seed, persons)
+
+    @abstractmethod
+    def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
+        """The rule; see `partition_people`."""
 
 
 def partition_people(

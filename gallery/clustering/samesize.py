@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from gallery.clustering.partition import Groups, Partition, Points, partition_people
+from gallery.clustering.partition import ClusteringAlgorithm, Groups, Points
 from gallery.clustering.remaining import squared_distances
 
 __all__ = ["SameSizeKMeansClustering"]
 
 
 @dataclass(frozen=True, slots=True)
-class SameSizeKMeansClustering:
+class SameSizeKMeansClustering(ClusteringAlgorithm):
     """⌊n/k⌋ means; people change places only where the squared error falls.
 
     Starts by k-means++. Whoever has most to lose from a wrong cluster is placed first, in
@@ -32,17 +31,7 @@ class SameSizeKMeansClustering:
     """
 
     max_rounds: int = 30
-    name: ClassVar[str] = "same-size-k-means"
-
-    def partition(
-        self,
-        embeddings: NDArray[np.float32],
-        k: int,
-        seed: int,
-        persons: NDArray[np.integer] | None = None,
-    ) -> Partition:
-        """See `ClusteringAlgorithm.partition`."""
-        return partition_people(self._group, embeddings, k, seed, persons)
+    name = "same-size-k-means"
 
     def _group(self, points: Points, k: int, random: np.random.Generator) -> Groups:
         count = len(points) // k

@@ -8,11 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from config.loading import load_settings
 from config.presets import Preset
-from config.settings import Settings
 from stream.cli.exits import on_leaving
-from stream.cli.pairs import flags_from_pairs
+from stream.cli.pairs import settings_from_command
 from stream.cli.progress import progress_for
 
 __all__ = ["anonymize"]
@@ -120,7 +118,7 @@ def anonymize(
     kept = "what was finished stays, nothing unfinished has its final name"
     kept += "; the same command goes on with it" if resume else ""
     on_leaving(lambda: kept)
-    chosen = _settings(preset, config, flags, settings or [])
+    chosen = settings_from_command(preset, config, flags, settings or [])
     with progress_for(quiet) as progress:
         run_files(
             inputs,
@@ -131,10 +129,3 @@ def anonymize(
             report_path=report,
             progress=progress,
         )
-
-
-def _settings(
-    preset: Preset, config: Path | None, flags: dict[str, object], pairs: list[str]
-) -> Settings:
-    given = {key: value for key, value in flags.items() if value is not None}
-    return load_settings(preset=preset, file=config, flags=given | flags_from_pairs(pairs))

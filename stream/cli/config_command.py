@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 import yaml
 
-from config.loading import ENV_PREFIX, json_schema, load_settings, setting_keys
+from config.loading import ENV_PREFIX, load_settings, setting_keys
 from config.presets import Preset
+from config.settings import Settings
 
 __all__ = ["config_app"]
 
@@ -28,7 +29,7 @@ def keys() -> None:
 @config_app.command()
 def schema() -> None:
     """Print the JSON schema of the configuration file."""
-    typer.echo(json.dumps(json_schema(), indent=2))
+    typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
 
 
 @config_app.command()

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from config.service import NAME_PATTERN, Role
+from config.service import NAME_PATTERN, Role, ServiceSettings
 from stream.errors import UsageRefused
 
 __all__ = ["serve"]
@@ -39,12 +39,12 @@ def serve(
     """Run many live streams as a service."""
     import json
 
-    from config.service_loading import commented_yaml, load_service, service_schema
+    from config.service_loading import commented_yaml, load_service
 
     if example:
         typer.echo(commented_yaml(), nl=False)
     elif schema:
-        typer.echo(json.dumps(service_schema(), indent=2))
+        typer.echo(json.dumps(ServiceSettings.model_json_schema(), indent=2))
     elif new_token is not None:
         _print_token(new_token, role, days)
     else:

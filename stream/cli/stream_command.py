@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from config.loading import load_settings
 from config.presets import Preset
-from stream.cli.pairs import flags_from_pairs
+from stream.cli.pairs import settings_from_command
 
 __all__ = ["stream"]
 
@@ -57,11 +56,8 @@ def stream(
     from stream.cli.terminal import say as say_line
 
     flags: dict[str, object] = {"method": method, "tracking.lookahead_live_frames": lookahead}
-    given = {key: value for key, value in flags.items() if value is not None}
     settings = ServiceSettings(
-        anonymize=load_settings(
-            preset=preset, file=config, flags=given | flags_from_pairs(pairs or [])
-        ),
+        anonymize=settings_from_command(preset, config, flags, pairs or []),
         sources=Sources(rtsp_transport=transport),
         live=Live(fps=fps, bitrate_kbps=bitrate, codec=codec),
         recording=Recording(folder="" if "://" in target or ".m3u8" in target else target),

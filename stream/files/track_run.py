@@ -16,7 +16,7 @@ from stream.files.run_progress import RunProgress
 from stream.finding.detection_setup import file_schedule, finder_for, tracker_for, weak_hold_s
 from stream.finding.finding_memory import FindingMemory
 from stream.media.ends import Sink, StreamShape
-from stream.media.opening import RecordedSource
+from stream.media.reading.recorded_source import RecordedSource
 from stream.pipeline.anonymizer import Anonymizer
 from stream.pipeline.engine_set import EngineSet
 from stream.pipeline.methods import method_cover

@@ -4,40 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 from stream.errors import InputUnreadable, UsageRefused
-from stream.media.ends import Sink, Source
+from stream.media.ends import Sink
 from stream.media.reading.decoder_bounds import MAX_PIXELS
 from stream.media.reading.file_source import FileSource
 from stream.media.reading.image_source import ImageSource
 from stream.media.reading.inspection import opened_input, video_tracks
-from stream.media.reading.probe import MediaProbe, SourceReport
+from stream.media.reading.recorded_source import RecordedSource
 from stream.media.stills import IMAGE_ENDINGS
 from stream.media.writing.encoder_options import EncodeSettings
 from stream.media.writing.file_sink import FileSink
 from stream.media.writing.image_sink import ImageSink
 from stream.media.writing.segments import SegmentSink
 
-__all__ = ["RecordedSource", "open_sink", "open_source", "opened_tracks", "video_track_count"]
-
-
-class RecordedSource(Source, Protocol):
-    """A source that knows its format and tells afterwards what it met."""
-
-    @property
-    def probe(self) -> MediaProbe:
-        """Format of the input."""
-
-    @property
-    def report(self) -> SourceReport:
-        """What was met so far; complete when `frames` has ended."""
+__all__ = ["open_sink", "open_source", "opened_tracks", "video_track_count"]
 
 
 def open_source(
     path: Path,
     *,
-    is_upright: bool = True,
     max_pixels: int = MAX_PIXELS,
     video_track: int | None = None,
     rotation: int = 0,
@@ -46,8 +32,6 @@ def open_source(
 
     Args:
         path: what to read; a local file or folder.
-        is_upright: turn the pictures of a rotated video upright, so that a detector sees
-            upright faces; the sink turns them back and keeps the rotation tag.
         max_pixels: larger pictures are refused.
         video_track: which of a file's video tracks, from 1; None for the one that players take.
         rotation: degrees clockwise by which pictures are turned besides what the file says.
@@ -58,13 +42,7 @@ def open_source(
     """
     if path.is_dir() or path.suffix.lower() in IMAGE_ENDINGS:
         return ImageSource(path, max_pixels=max_pixels, rotation=rotation)
-    return FileSource(
-        path,
-        is_upright=is_upright,
-        max_pixels=max_pixels,
-        video_track=video_track,
-        rotation=rotation,
-    )
+    return FileSource(path, max_pixels=max_pixels, video_track=video_track, rotation=rotation)
 
 
 def video_track_count(path: Path, max_pixels: int = MAX_PIXELS) -> int:

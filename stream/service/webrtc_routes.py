@@ -117,13 +117,13 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
 @router.delete("/whip/{name}/{session_id}", dependencies=[allowed("publisher")], responses=_ANSWERS)
 async def unpublish(name: Name, session_id: SessionId, shared: Shared) -> None:
     """Ends a publication."""
-    await _end(shared.publishers, name, session_id)
+    await shared.publishers.end(_session(shared.publishers, name, session_id))
 
 
 @router.delete("/whep/{name}/{session_id}", dependencies=[allowed("viewer")], responses=_ANSWERS)
 async def leave(name: Name, session_id: SessionId, shared: Shared) -> None:
     """Ends watching."""
-    await _end(shared.viewers, name, session_id)
+    await shared.viewers.end(_session(shared.viewers, name, session_id))
 
 
 @router.patch(
@@ -165,9 +165,13 @@ def tell_what_is_taken(name: Name) -> Response:
 async def _offer(request: Request, shared: Context) -> str:
     if not shared.settings.webrtc.is_enabled:
         raise StreamConflict("WebRTC is turned off; see webrtc.is_enabled")
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != _SDP:
+    if _body_type(request) != _SDP:
         raise _UnsupportedBody("send an SDP offer with Content-Type application/sdp")
     return await _text_of(request)
+
+
+def _body_type(request: Request) -> str:
+    return request.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
 async def _text_of(request: Request) -> str:
@@ -192,10 +196,8 @@ def _tag_of(session: RtcSession) -> str:
 
 
 async def _patched(guests: Guests, name: str, session_id: str, request: Request) -> Response:
-    session = guests.find(session_id)
-    if session is None or session.stream != name:
-        raise StreamUnknown("there is no such session")
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FRAGMENT_TYPE:
+    session = _session(guests, name, session_id)
+    if _body_type(request) != _FRAGMENT_TYPE:
         raise _UnsupportedBody(f"send a fragment with Content-Type {_FRAGMENT_TYPE}")
     wanted = request.headers.get("if-match", "")
     if not wanted:
@@ -221,11 +223,11 @@ async def _end_unless_runs(
         raise StreamConflict(TAKEN_AWAY)
 
 
-async def _end(sessions: Guests, name: str, session_id: str) -> None:
-    session = sessions.find(session_id)
+def _session(guests: Guests, name: str, session_id: str) -> RtcSession:
+    session = guests.find(session_id)
     if session is None or session.stream != name:
         raise StreamUnknown("there is no such session")
-    await sessions.end(session)
+    return session
 
 
 class _TagMissing(OfferRefused):

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from config.errors import FileInvalid, SettingInvalid
-from config.loading import json_schema, load_settings, setting_keys
+from config.loading import load_settings, setting_keys
 from config.presets import PRESETS, Preset
+from config.settings import Settings
 
 pytestmark = pytest.mark.unit
 
@@ -70,7 +71,7 @@ def test_absent_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_schema_lists_every_section() -> None:
-    properties = json_schema()["properties"]
+    properties = Settings.model_json_schema()["properties"]
     assert isinstance(properties, dict)
     assert {"detection", "tracking", "privacy", "output", "limits"} <= set(properties)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from config.errors import FileInvalid, SettingInvalid
 from config.service import ServiceSettings, StreamSpec
-from config.service_loading import commented_yaml, load_service, service_schema
+from config.service_loading import commented_yaml, load_service
 
 pytestmark = pytest.mark.unit
 
@@ -90,7 +90,7 @@ def test_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_schema_is_strict_about_unknown_keys() -> None:
-    schema = service_schema()
+    schema = ServiceSettings.model_json_schema()
     assert schema["additionalProperties"] is False
 
 

@@ -127,7 +127,7 @@ def test_one_person_and_an_empty_folder_are_told_in_a_line(
         result = CliRunner().invoke(
             app, ["evaluate", str(tmp_path / name), "--report", str(report)]
         )
-        assert isinstance(result.exception, EvaluationError)
+        assert isinstance(result.exception, KveilError)
         assert result.exception.exit_code == 3
         assert words in str(result.exception)
         assert "\n" not in str(result.exception)

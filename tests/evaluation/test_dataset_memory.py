@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from evaluation.dataset_memory import copied_pictures, measure_dataset
-from evaluation.folder import people_in_folder
+from gallery.pictures import people_in_folder
 from tests.evaluation.fakes import write_people
 
 pytestmark = pytest.mark.unit

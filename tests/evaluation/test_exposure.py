@@ -71,7 +71,7 @@ def test_one_missed_frame_of_one_face_is_counted_with_its_size() -> None:
 
     sheet = ContactSheet()
     finder = ScriptedFinder(FACES)
-    exposure = measure_exposure(with_hole(), finder, JUDGES, keep=sheet.keep_bare)
+    exposure = measure_exposure(with_hole(), finder, JUDGES, keep=sheet.keep_exposed)
     assert exposure.bare().hits == 1
     assert exposure.bare(16, 24).hits == 1
     assert exposure.bare(24).hits == 0

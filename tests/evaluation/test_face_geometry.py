@@ -133,7 +133,9 @@ def test_without_networks_nothing_is_measured() -> None:
 
 
 def test_folder_without_networks_gives_an_empty_probe(tmp_path: Path) -> None:
-    assert geometry_from_models(OpenVino(), tmp_path).landmarks is None
+    probe = geometry_from_models(OpenVino(), tmp_path)
+    assert probe.pose == ()
+    assert probe.landmarks is None
 
 
 def test_jittered_crops_are_the_same_for_a_seed() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from engines.backends.openvino import OpenVino
 from evaluation.finders import finder_from_models, largest_central
-from evaluation.folder import read_image
 from evaluation.recognisers import recognisers_from_names
 from evaluation.reproduction.ksame_tables import ad_hoc_rows, ksame_rows, orl_faces
+from gallery.pictures import read_picture
 from tests.archives import unpack
 
 pytestmark = pytest.mark.data
@@ -43,7 +43,7 @@ def test_the_presets_tell_people_of_lfw_apart(shared_data: Path, tmp_path: Path)
     _, finder = finder_from_models(backend, models)
     images, points, people = [], [], []
     for path in sorted(folder.rglob("*.webp")):
-        image = read_image(path)
+        image = read_picture(path)
         face = largest_central(finder.find(image), *image.shape[:2])
         if face is not None:
             images.append(image)

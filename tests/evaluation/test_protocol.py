@@ -11,8 +11,8 @@ import pytest
 
 from evaluation import method_runs
 from evaluation.attacks.attack import Bench
-from evaluation.errors import FacesUnreadable, TooFewPeople
-from evaluation.folder import cast_people, people_in_folder, read_image
+from evaluation.errors import TooFewPeople
+from evaluation.folder import cast_people
 from evaluation.labels import TableLabeller
 from evaluation.protocol import Evaluation, Laboratory, Plan, evaluate_folder
 from evaluation.reports.folder_record import folder_record
@@ -20,6 +20,8 @@ from evaluation.reports.page import page_from_record
 from evaluation.results import record_from_result
 from evaluation.utility import UtilityProbe
 from evaluation.verdict import controls_of, goals_of
+from gallery.errors import PeopleFolderRejected
+from gallery.pictures import people_in_folder, read_picture
 from tests.evaluation.fakes import PORTRAIT_FACE, PixelJudge, ScriptedFinder, write_people
 
 pytestmark = pytest.mark.unit
@@ -205,15 +207,15 @@ def test_too_few_people_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_or_a_text_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FacesUnreadable, match="one folder per person"):
+    with pytest.raises(PeopleFolderRejected, match="one folder per person"):
         people_in_folder(tmp_path)
     (tmp_path / "a.png").write_text("no picture")
-    with pytest.raises(FacesUnreadable, match="not a picture"):
-        read_image(tmp_path / "a.png")
+    with pytest.raises(PeopleFolderRejected, match="not a picture"):
+        read_picture(tmp_path / "a.png")
 
 
 def test_a_csv_without_its_columns_is_refused(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text("name,picture\n")
-    with pytest.raises(FacesUnreadable, match="`file` and `person`"):
+    with pytest.raises(PeopleFolderRejected, match="`file` and `person`"):
         people_in_folder(tmp_path, table)

@@ -16,6 +16,7 @@ from evaluation.reproduction.ksame_tables import (
     orl_faces,
     threshold_rows,
 )
+from evaluation.reproduction.markdown import put_figures
 from tests.evaluation.fakes import painted_portrait
 
 pytestmark = pytest.mark.unit
@@ -65,3 +66,12 @@ def test_centroids_are_as_near_as_expected_and_sets_collapse() -> None:
     names = [name for name, _ in clustering_rows(vectors, 5)]
     assert "hierarchical-ward" in names
     assert len(names) == len(set(names))
+
+
+def test_figures_replace_those_between_their_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- a -->old<!-- /a --> text\n", "utf-8")
+    put_figures(page, {"a": "new"})
+    assert page.read_text("utf-8") == "<!-- a -->\nnew\n<!-- /a --> text\n"
+    with pytest.raises(ValueError, match="substring"):
+        put_figures(page, {"b": "new"})

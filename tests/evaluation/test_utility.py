@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.fake import Fake, FakeSession
+from engines.backends.fake import FakeSession
 from engines.types import Face
-from evaluation.utility import UtilityProbe, probe_from_models
+from evaluation.face_geometry import GeometryProbe
+from evaluation.utility import UtilityProbe
 from tests.evaluation.fakes import PORTRAIT_FACE, ScriptedFinder, painted_people
 
 pytestmark = pytest.mark.unit
@@ -33,7 +33,7 @@ def session(values: int) -> FakeSession:
 
 
 def test_an_unchanged_release_loses_nothing() -> None:
-    probe = UtilityProbe(FINDER, [session(3), session(3)], session(136), sample=5)
+    probe = UtilityProbe(FINDER, GeometryProbe([session(3), session(3)], session(136)), sample=5)
     utility = probe.measure(FACES, FACES.images)
     assert utility.redetected.hits == utility.redetected.probes == 5
     assert utility.pose_error_deg == 0
@@ -41,7 +41,7 @@ def test_an_unchanged_release_loses_nothing() -> None:
 
 
 def test_a_changed_release_has_errors() -> None:
-    probe = UtilityProbe(FINDER, [session(3)], None)
+    probe = UtilityProbe(FINDER, GeometryProbe([session(3)]))
     utility = probe.measure(FACES, 255 - FACES.images)
     assert utility.pose_error_deg > 0
     assert math.isnan(utility.landmark_error)
@@ -57,9 +57,3 @@ def test_a_face_that_is_not_seen_again_counts_against_the_release() -> None:
     utility = UtilityProbe(SeesNothing()).measure(FACES, FACES.images)
     assert utility.redetected.hits == 0
     assert utility.redetected.probes == 12
-
-
-def test_absent_networks_are_left_out(tmp_path: Path) -> None:
-    probe = probe_from_models(FINDER, Fake(), tmp_path, 10)
-    assert probe.pose == ()
-    assert probe.landmarks is None

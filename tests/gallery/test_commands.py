@@ -1,4 +1,4 @@
-"""`kveil tune` and the laboratory of clusters, as a person calls them."""
+"""`kveil tune`, as a person calls it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from gallery.commands import clusters, tune
+from gallery.commands import tune
 from gallery.errors import EmbeddingsRejected, GalleryError, PeopleFolderRejected, UnknownAlgorithm
 from gallery.faces import FaceSet
 
@@ -103,19 +103,3 @@ def test_unusable_call_says_what_to_do(
         word in str(result.exception)
         for word in ("--recogniser", "choose", "cannot read", "attribute.<name>", "judged by")
     )
-
-
-def test_compare_prints_all_algorithms(archive: Path, tmp_path: Path) -> None:
-    result = run.invoke(clusters, ["compare", str(archive), "--k", "5", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    assert "40 people, 40 pictures, k = 5" in result.output
-    assert "hierarchical-ward" in result.output
-    assert (tmp_path / "comparison.png").is_file()
-
-
-def test_collapse_prints_both_strategies() -> None:
-    result = run.invoke(clusters, ["collapse", "--trials", "40"])
-    assert result.exit_code == 0, result.output
-    lines = result.output.splitlines()
-    assert len(lines) == 7
-    assert lines[-1].split()[:4] == ["sticky", "3", "5.000", "5.000"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gallery.clustering.partition import Partition
-from gallery.diversity import attribute_diversity, is_l_diverse, is_t_close
+from gallery.diversity import attribute_diversity
 from gallery.errors import EmbeddingsRejected
 
 pytestmark = pytest.mark.unit
@@ -23,9 +23,9 @@ def test_cluster_that_agrees_gives_the_value_away() -> None:
 
 def test_every_cluster_like_the_crowd_is_perfectly_close() -> None:
     values = np.array(["a", "b"] * 3)
-    assert attribute_diversity(PAIRS, values).distance == pytest.approx(0.0)
-    assert is_l_diverse(PAIRS, values, 2)
-    assert is_t_close(PAIRS, values, 0.0)
+    found = attribute_diversity(PAIRS, values)
+    assert found.distance == pytest.approx(0.0)
+    assert found.effective == pytest.approx(2.0)
 
 
 def test_entropy_diversity_is_less_than_the_count_when_one_value_dominates() -> None:
@@ -33,15 +33,6 @@ def test_entropy_diversity_is_less_than_the_count_when_one_value_dominates() -> 
     found = attribute_diversity(partition, np.array([0, 0, 0, 1]))
     assert found.distinct == 2
     assert 1.0 < found.effective < 2.0
-    assert not is_l_diverse(partition, np.array([0, 0, 0, 1]), 2)
-
-
-def test_order_makes_neighbouring_ages_close() -> None:
-    # Clusters {0,1}, {1,2}, {0,2}: crowd 1/3 each. Ordered: (|1/6| + |1/3|) / 2 = 1/4.
-    values = np.array([0, 1, 1, 2, 0, 2])
-    assert attribute_diversity(PAIRS, values).distance == pytest.approx(1 / 3)
-    ordered = attribute_diversity(PAIRS, values, is_ordered=True)
-    assert ordered.distance == pytest.approx(1 / 4)
 
 
 def test_pictures_of_one_person_do_not_count_twice() -> None:

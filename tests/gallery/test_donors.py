@@ -12,7 +12,6 @@ from gallery.donors import (
     DonorPopulation,
     DonorRecipe,
     read_donors,
-    shared_attributes,
     surrogate_latent,
 )
 from gallery.errors import DonorPackRejected, TooFewDonors
@@ -165,24 +164,6 @@ def test_recipe_of_one_donor_is_that_donor() -> None:
     population = crowd()
     latent = surrogate_latent(population, keyed("c"), 0, recipe=DonorRecipe(accent=0.0))
     assert np.isclose(population.latents, latent, atol=1e-5).all(axis=(1, 2)).sum() == 1
-
-
-PEOPLE = [{"age": "old", "gender": "f"}] * 3 + [{"age": "old", "gender": "m"}] * 3
-
-
-def test_attribute_that_fewer_than_k_share_is_left_out() -> None:
-    assert shared_attributes(PEOPLE[0], PEOPLE, 3) == {"age": "old", "gender": "f"}
-    assert shared_attributes(PEOPLE[0], PEOPLE, 4) == {"age": "old"}
-    assert shared_attributes(PEOPLE[0], PEOPLE, 7) == {}
-
-
-def test_attributes_are_counted_together_not_one_by_one() -> None:
-    people = [{"a": "1", "b": "1"}] + [{"a": "1", "b": "2"}] * 4 + [{"a": "2", "b": "1"}] * 4
-    assert shared_attributes({"a": "1", "b": "1"}, people, 5) == {"a": "1"}
-
-
-def test_unknown_value_is_never_shared() -> None:
-    assert shared_attributes({"age": ""}, [{"age": ""}] * 9, 5) == {}
 
 
 def test_pack_is_read_as_it_is(tmp_path: Path) -> None:

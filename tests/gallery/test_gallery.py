@@ -160,14 +160,15 @@ def test_full_gallery_begins_a_new_window() -> None:
     assert report.people <= 6
 
 
-def test_purge_forgets_everybody_but_spares_worn_faces() -> None:
-    here = scene()
+def test_purged_store_forgets_everybody_but_spares_worn_faces() -> None:
+    store = MemoryStore()
+    here = scene(store=store)
     track = here.stays(2)
     worn = here.gallery.assign("door", track, None, None, 0.0)
-    assert here.gallery.purge() == 1
-    assert here.gallery.report().people == 0
+    assert store.forget() == 1
     assert here.gallery.assign("door", track, None, None, 1.0) == worn
     assert here.passes(3).surrogate is not None
+    assert here.gallery.report().people == 1
 
 
 def test_presence_counts_those_shown_in_the_same_period() -> None:

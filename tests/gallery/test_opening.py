@@ -59,9 +59,6 @@ def test_stream_outlives_a_redis_that_dies_and_returns_empty(
         assert after.face != before.face
         report = gallery.report()
         assert (report.windows, report.store_failures, report.violations) == (2, 1, 0)
-        gallery.purge()
-        with server.client() as client:
-            assert list(client.scan_iter("*")) == []
         gallery.close()
     assert check_folder(short_folder / "ledger").is_ok
 

@@ -16,7 +16,6 @@ from typing import Final
 
 from engines.types import Frame
 from stream.errors import InputUnreadable, reading
-from stream.media.ends import StreamShape
 from stream.media.frame_clock import FrameClock
 from stream.media.planes import fitted, neutral_picture, picture_from_frame
 from stream.media.projection import projection_of
@@ -25,7 +24,8 @@ from stream.media.reading.decoding import Decoded, Decoding
 from stream.media.reading.inspection import chosen_video, opened_input, probe_of, video_tracks
 from stream.media.reading.matroska import is_whole_matroska
 from stream.media.reading.pauses import Pauses
-from stream.media.reading.probe import MediaProbe, SourceReport
+from stream.media.reading.probe import SourceReport
+from stream.media.reading.recorded_source import RecordedSource
 from stream.media.side_data import lost_beside
 
 __all__ = ["FileSource"]
@@ -34,7 +34,7 @@ _END_MARGIN_S: Final = 1.0
 _ADVICE: Final = "check that the file is complete and its codec is supported"
 
 
-class FileSource:
+class FileSource(RecordedSource):
     """Decodes one video track of a file in the caller's thread.
 
     Construction opens the file and decodes the first frame, so that a file without a single
@@ -99,21 +99,6 @@ class FileSource:
         self._report = SourceReport()
         self._beside: set[str] = set()
         self._pauses = Pauses()
-
-    @property
-    def probe(self) -> MediaProbe:
-        """Format of the file."""
-        return self._probe
-
-    @property
-    def shape(self) -> StreamShape:
-        """Size and clock of the frames."""
-        return self._probe.shape
-
-    @property
-    def report(self) -> SourceReport:
-        """What was met so far; complete when `frames` has ended."""
-        return self._report
 
     def frames(self) -> Iterator[Frame]:
         """Every frame once, in presentation order.

@@ -16,6 +16,7 @@ from stream.media.containers import video_endings
 from stream.media.ends import StreamShape
 from stream.media.reading.decoder_bounds import MAX_PIXELS
 from stream.media.reading.probe import ColourTags, MediaProbe, SourceReport
+from stream.media.reading.recorded_source import RecordedSource
 from stream.media.stills import IMAGE_ENDINGS, Beside, Still, decoded_still
 
 __all__ = ["FolderListing", "ImageSource", "counted", "folder_listing"]
@@ -80,7 +81,7 @@ def counted(losses: Counter[str], pictures: int) -> Iterator[str]:
         yield loss if pictures == 1 else f"{loss} ({count} pictures)"
 
 
-class ImageSource:
+class ImageSource(RecordedSource):
     """Gives each image as one frame; frame `i` is image `i` of `paths`, at second `i`.
 
     Pictures of a folder have nothing to do with each other: they differ in size and show
@@ -124,21 +125,6 @@ class ImageSource:
             dropped=first.dropped,
         )
         self._report = SourceReport()
-
-    @property
-    def probe(self) -> MediaProbe:
-        """Format of the image, or of the folder's first."""
-        return self._probe
-
-    @property
-    def shape(self) -> StreamShape:
-        """Size of the first image and number of images."""
-        return self._probe.shape
-
-    @property
-    def report(self) -> SourceReport:
-        """What was met so far; complete when `frames` has ended."""
-        return self._report
 
     @property
     def paths(self) -> tuple[Path, ...]:

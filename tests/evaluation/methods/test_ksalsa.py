@@ -31,7 +31,7 @@ def test_clusters_hold_k_people_and_share_one_representative() -> None:
 
 
 def test_the_alignment_moves_the_centroid_and_repeats_itself() -> None:
-    plain = KSalsa(GENERATOR, 4, AlignmentSettings(rounds=0)).anonymize(FACES, SECRET)
+    plain = KSalsa(GENERATOR, 4, settings=AlignmentSettings(rounds=0)).anonymize(FACES, SECRET)
     first, again = (KSalsa(GENERATOR, k=4).anonymize(FACES, SECRET) for _ in range(2))
     np.testing.assert_array_equal(first.images, again.images)
     assert not np.allclose(first.latents, plain.latents)

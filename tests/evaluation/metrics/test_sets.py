@@ -12,12 +12,7 @@ from evaluation.metrics.diversity import (
 )
 from evaluation.metrics.flicker import flicker_ratio, warp_error_ratio
 from evaluation.metrics.frechet import frechet_distance
-from evaluation.metrics.homogeneity import (
-    attribute_entropy,
-    homogeneity_of,
-    l_diversity,
-    t_closeness,
-)
+from evaluation.metrics.homogeneity import homogeneity_of
 
 pytestmark = pytest.mark.unit
 
@@ -66,11 +61,14 @@ def test_strangers_drawn_with_repetition_count_once_each() -> None:
 def test_a_homogeneous_cluster_discloses_its_attribute() -> None:
     clusters = np.array([0, 0, 0, 1, 1, 1])
     mixed, homogeneous = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 0, 1, 1, 1])
-    assert attribute_entropy(clusters, homogeneous) == 0
-    assert attribute_entropy(clusters, mixed) > 0.9
-    assert l_diversity(clusters, homogeneous) == 1
-    assert l_diversity(clusters, mixed) == 2
-    assert t_closeness(clusters, homogeneous) == 0.5
+    told, hidden = (
+        homogeneity_of("gender", clusters, np.arange(6), values) for values in (homogeneous, mixed)
+    )
+    assert told is not None
+    assert hidden is not None
+    assert (told.entropy, told.least_values, told.farthest) == (0, 1, 0.5)
+    assert hidden.entropy > 0.9
+    assert hidden.least_values == 2
 
 
 def test_homogeneity_counts_people_and_leaves_out_who_stands_alone() -> None:

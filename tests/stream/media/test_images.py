@@ -25,8 +25,9 @@ from stream.errors import (
 from stream.media import stills
 from stream.media.marking import XMP_MARK
 from stream.media.metadata import bare_profile
-from stream.media.opening import RecordedSource, open_sink, open_source
+from stream.media.opening import open_sink, open_source
 from stream.media.reading.image_source import ImageSource, folder_listing
+from stream.media.reading.recorded_source import RecordedSource
 from stream.media.stills import decoded_still
 from stream.media.writing.encoder_options import EncodeSettings
 from stream.media.writing.still_writing import encoded_still
