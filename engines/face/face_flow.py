@@ -8,6 +8,7 @@ turns, the camera shakes or the brows rise; their mean is calm and late for noth
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -37,6 +38,19 @@ _MIDDLE: Final = np.array(
 
 Float32 = NDArray[np.float32]
 Grey = NDArray[np.uint8]
+
+
+class _Search(threading.local):
+    """A search of flow, with memory of its own, for each thread."""
+
+    def __init__(self) -> None:
+        self.search = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+        self.search.setPatchStride(_STRIDE_PX)
+        self.search.setGradientDescentIterations(_DESCENTS)
+        self.search.setVariationalRefinementIterations(_REFINEMENTS)
+
+
+_of_this_thread: Final = _Search()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +195,5 @@ def flow_between(before: Grey, after: Grey) -> Float32:
         before: uint8[S, S].
         after: uint8[S, S] of another frame, the face in about the same place.
     """
-    search = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
-    search.setPatchStride(_STRIDE_PX)
-    search.setGradientDescentIterations(_DESCENTS)
-    search.setVariationalRefinementIterations(_REFINEMENTS)
-    flow = np.zeros((*before.shape, 2), np.float32)
-    return np.asarray(search.calc(before, after, flow), np.float32)
+    flow = np.zeros((*before.shape, 2), np.float32)  # where the search begins
+    return np.asarray(_of_this_thread.search.calc(before, after, flow), np.float32)
