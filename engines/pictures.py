@@ -137,6 +137,22 @@ class Picture:
                 planes[place] = _resized(part, *size)
         return self._bgr_from_full_planes(planes)
 
+    def region_luma(
+        self, top: int, left: int, height: int, width: int, scaled: tuple[int, int] | None = None
+    ) -> NDArray[np.uint8]:
+        """The brightness of a window, uint8 of 0…255; arguments as of `region_bgr`."""
+        if self.layout == "bgr":
+            pixels = self.region_bgr(top, left, height, width, scaled)
+            return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.uint8)
+        part = _resized(self._windows(top, left, height, width)[0], *(scaled or (height, width)))
+        is_narrow = self.layout.startswith("yuv") and not self.is_full_range
+        step, black = (255 / 219, 16) if is_narrow else (1.0, 0)
+        gain, shift = step / self._scale, -step * black
+        return np.asarray(
+            cv2.convertScaleAbs(cv2.max(part, black * self._scale), alpha=gain, beta=shift),
+            np.uint8,
+        )
+
     def blend(
         self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
     ) -> None:

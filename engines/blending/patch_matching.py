@@ -28,9 +28,9 @@ _SAME: Final = 10.0
 """Grey levels by which a place of the head may change until then. More follows less."""
 _PLACES: Final = 16
 """Places along each side of the crop in which that is looked for."""
-_RETOUCH_FRAMES: Final = 5
+_RETOUCH_FRAMES: Final = 10
 """Frames between two measures of focus and grain; cameras change slowly."""
-_RETOUCH_SHARE: Final = 0.2
+_RETOUCH_SHARE: Final = 0.36
 """What a new measure of those counts beside the ones before."""
 
 

@@ -153,11 +153,11 @@ def defect_of(patch: Patch) -> str:
         return "patch is not placed by a similarity"
     if patch.identity is not None and not _is_outline(patch.identity):
         return "patch has no proper identity outline"
-    inside = identity_mask_of(patch, size)
-    varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside.astype(np.uint8))[1]
+    inside = identity_mask_of(patch, size).view(np.uint8)
+    varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside)[1]
     if float(varies.max()) < _LEAST_VARIATION:
         return "patch is blank"
-    if float(alpha.min(initial=1, where=inside)) < _OPAQUE:
+    if cv2.minMaxLoc(alpha, inside)[0] < _OPAQUE:
         return "patch is not opaque over the face"
     return ""
 
