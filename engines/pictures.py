@@ -147,11 +147,9 @@ class Picture:
         part = _resized(self._windows(top, left, height, width)[0], *(scaled or (height, width)))
         is_narrow = self.layout.startswith("yuv") and not self.is_full_range
         step, black = (255 / 219, 16) if is_narrow else (1.0, 0)
+        above = np.maximum(part, round(black * self._scale))  # or it would become bright
         gain, shift = step / self._scale, -step * black
-        return np.asarray(
-            cv2.convertScaleAbs(cv2.max(part, black * self._scale), alpha=gain, beta=shift),
-            np.uint8,
-        )
+        return np.asarray(cv2.convertScaleAbs(above, alpha=gain, beta=shift), np.uint8)
 
     def blend(
         self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]

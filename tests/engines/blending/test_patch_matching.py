@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.blending import patch_matching
+from engines.blending import patch_matching, rim
 from engines.blending.patch_matching import PatchMatching
 from engines.face.alignment import crop_from_picture
 from engines.pictures import picture_from_bgr
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Gets a number for each time that the rim is looked at."""
     seen: list[int] = []
-    measured = patch_matching.rim_match_of
+    measured = rim.rim_match_of
 
     def rim_match_of(*seen_by: object) -> object:
         seen.append(len(seen))
@@ -45,6 +45,7 @@ def test_a_head_that_looks_the_same_is_looked_at_every_third_frame(counted: list
 def test_light_that_comes_is_followed_at_once(counted: list[int]) -> None:
     """The planted fault: a face that stays dark for two frames of a flash."""
     matching = PatchMatching()
-    dark, bright = (matched(matching, tone, place) for place, tone in enumerate((SKIN / 2, SKIN)))
+    dark = matched(matching, np.asarray(SKIN / 2, np.float32), 0)
+    bright = matched(matching, SKIN, 1)
     assert len(counted) == 2
     assert bright[70:110, 50:80].mean() > 1.6 * dark[70:110, 50:80].mean()
