@@ -45,8 +45,6 @@ TRYING_ON: Final = "trying_on"
 _NEXT: Final = 4
 """Draws that are painted at once where the first one resembles and all may be painted in one
 frame; all others follow together."""
-_PAINTED: Final = 8
-"""Draws that are painted in one go: as many faces lie in memory."""
 
 NEAREST: Final = 4
 """The best draws, which are tried on in further frames where all resemble in the first."""
@@ -239,15 +237,11 @@ class Fitting:
         self, trial: Trial, latents: Sequence[Latent], subject: Subject
     ) -> tuple[Float32, NDArray[np.uint8], NDArray[np.intp]]:
         """Cosines (N,) float32 in one frame, infinite where one was not painted; see `tried_on`."""
-        found, crops, rows = np.full(len(latents), np.inf, np.float32), [], []
-        for start in range(0, len(latents), _PAINTED):
-            part = np.stack(latents[start : start + _PAINTED])
-            made, places = tried_on(self._painter, [subject] * len(part), part)
-            if len(places):
-                found[start + places] = self._embedder.embed(made) @ trial.embedding
-            crops.append(made)
-            rows.append(start + places)
-        return found, np.concatenate(crops), np.concatenate(rows)
+        crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
+        found = np.full(len(latents), np.inf, np.float32)
+        if len(rows):
+            found[rows] = self._embedder.embed(crops) @ trial.embedding
+        return found, crops, rows
 
 
 def nearest(
