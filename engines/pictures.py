@@ -137,6 +137,20 @@ class Picture:
                 planes[place] = _resized(part, *size)
         return self._bgr_from_full_planes(planes)
 
+    def region_luma(
+        self, top: int, left: int, height: int, width: int, scaled: tuple[int, int] | None = None
+    ) -> NDArray[np.uint8]:
+        """The brightness of a window, uint8 of 0…255; arguments as of `region_bgr`."""
+        if self.layout == "bgr":
+            pixels = self.region_bgr(top, left, height, width, scaled)
+            return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.uint8)
+        part = _resized(self._windows(top, left, height, width)[0], *(scaled or (height, width)))
+        is_narrow = self.layout.startswith("yuv") and not self.is_full_range
+        step, black = (255 / 219, 16) if is_narrow else (1.0, 0)
+        above = np.maximum(part, round(black * self._scale))  # or it would become bright
+        gain, shift = step / self._scale, -step * black
+        return np.asarray(cv2.convertScaleAbs(above, alpha=gain, beta=shift), np.uint8)
+
     def blend(
         self, top: int, left: int, patch: NDArray[np.float32], alpha: NDArray[np.float32]
     ) -> None:
@@ -154,20 +168,12 @@ class Picture:
         for band in self._bands(top, left, *alpha.shape):
             self._blend_band(top + band.start, left, patch[band], alpha[band])
 
-    def lay(self, top: int, left: int, layer: NDArray[np.float32] | PlaneLayer) -> None:
-        """Blends as `blend` does, from h×w×4 float32, BGR 0…255 and alpha, or from its planes."""
-        if isinstance(layer, PlaneLayer):
-            self._lay_planes(top, left, layer)
-            return
-        for band in self._bands(top, left, *layer.shape[:2]):
-            self._blend_band(top + band.start, left, *_apart(layer[band]))
-
-    def planes_of(self, layer: NDArray[np.float32]) -> PlaneLayer:
-        """What `lay` works out of a layer before it blends, for any place on `grid`."""
+    def planes_of(self, patch: NDArray[np.float32], alpha: NDArray[np.float32]) -> PlaneLayer:
+        """What `blend` works out of a patch before it writes, for any place on `grid`."""
         values: list[list[NDArray[np.float32]]] = [[] for _ in self.planes]
         weights: list[list[NDArray[np.float32]]] = [[] for _ in self.planes[:2]]
-        for band in self._steps(*layer.shape[:2]):
-            for place, (value, weight) in enumerate(self._layer_planes(*_apart(layer[band]))):
+        for band in self._steps(*alpha.shape):
+            for place, (value, weight) in enumerate(self._layer_planes(patch[band], alpha[band])):
                 values[place].append(value)
                 if place < len(weights):
                     weights[place].append(weight)
@@ -177,7 +183,8 @@ class Picture:
             tuple(joined[min(place, 1)] for place in range(len(values))),
         )
 
-    def _lay_planes(self, top: int, left: int, layer: PlaneLayer) -> None:
+    def lay(self, top: int, left: int, layer: PlaneLayer) -> None:
+        """Blends as `blend` does, what `planes_of` gave."""
         height, width = layer.weights[0].shape
         windows = self._windows(top, left, height, width)
         largest = (1 << self.bit_depth) - 1
@@ -316,12 +323,6 @@ class Picture:
         to_yuv = _yuv_from_bgr(self.matrix, self.is_full_range) * scale
         to_yuv[1:, 3] = 1 << (self.bit_depth - 1)
         return [np.asarray(plane) for plane in cv2.split(cv2.transform(bgr, to_yuv))]
-
-
-def _apart(layer: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """BGR and alpha of a layer."""
-    patch = np.asarray(cv2.cvtColor(layer, cv2.COLOR_BGRA2BGR), np.float32)
-    return patch, np.asarray(cv2.extractChannel(layer, 3), np.float32)
 
 
 def _resized(plane: Plane, height: int, width: int, how: int | None = None) -> Plane:

@@ -56,7 +56,7 @@ class Frame:
     @property
     def time_s(self) -> float:
         """Presentation time in seconds."""
-        return float(self.pts * self.time_base)
+        return self.pts * self.time_base.numerator / self.time_base.denominator
 
 
 @dataclass(frozen=True, slots=True)

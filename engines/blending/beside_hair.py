@@ -9,6 +9,7 @@ through.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import cv2
@@ -16,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.blending.occlusion import along_edges
-from engines.blending.patches import Patch, identity_mask_of
 from engines.face.crop_regions import disc
 from engines.pictures import BgrImage
 from engines.stylegan.drawing import brightness, laid_over, rise, spread_near
 
-__all__ = ["with_hair_over"]
+__all__ = ["Strands", "strands_beside", "with_hair_over"]
 
 _STRIP: Final = (0.02, 0.055)
 """Distances within the identity outline up to which hair lies over the face, and from which it does
@@ -45,27 +45,48 @@ _SHARPLY: Final = (0.15, 0.95)
 Float32 = NDArray[np.float32]
 
 
-def with_hair_over(patch: Patch, head: BgrImage, bare: Float32) -> Float32:
-    """The patch's pixels with the hair that hangs over its sides, float32[S, S, 3].
+@dataclass(frozen=True, slots=True)
+class Strands:
+    """Hair over the sides of a face.
+
+    Attributes:
+        marks: float32[s, s] in [0, 1], how surely it is there.
+        colour: float32[s, s, 3] BGR, nothing fine of it.
+    """
+
+    marks: Float32
+    colour: Float32
+
+
+def strands_beside(must: NDArray[np.bool_], head: Float32, bare: Float32) -> Strands | None:
+    """The hair that hangs over the sides of a face; None where none does.
 
     Args:
-        patch: in the tone of its head, at any size.
-        head: uint8[S, S, 3] what its crop shows of the picture.
-        bare: float32[s, s] of the same crop, how surely places are skin, without spots.
+        must: bool[s, s], the identity outline.
+        head: float32[s, s, 3] of the same crop.
+        bare: float32[s, s], how surely its places are skin, without spots.
     """
-    side, size = len(bare), patch.alpha.shape[0]
-    must = identity_mask_of(patch, side)
     no_skin = np.asarray(1 - bare, np.float32)
     strip = _strip(must, no_skin)
     if float(strip.max(initial=0)) < _SURELY[0]:
-        return patch.pixels
-    small = cv2.resize(head, (side, side), interpolation=cv2.INTER_AREA).astype(np.float32)
-    colour = spread_near(np.asarray(small, np.float32), no_skin, _COLOUR * side)
+        return None
+    return Strands(strip, spread_near(head, no_skin, _COLOUR * len(bare)))
+
+
+def with_hair_over(pixels: Float32, head: BgrImage, strands: Strands) -> Float32:
+    """Pixels of a patch with the hair that hangs over its sides, float32[S, S, 3].
+
+    Args:
+        pixels: float32[S, S, 3], in the tone of the head.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture.
+        strands: of the same crop.
+    """
+    size = len(pixels)
     sharp = min(size, _SHARP)
-    marks = cv2.resize(strip, (sharp, sharp), interpolation=cv2.INTER_LINEAR)
+    marks = cv2.resize(strands.marks, (sharp, sharp), interpolation=cv2.INTER_LINEAR)
     over = along_edges(np.asarray(marks, np.float32), brightness(head), _REACH * sharp)
-    wide = cv2.resize(colour, (size, size), interpolation=cv2.INTER_LINEAR)
-    return laid_over(patch.pixels, np.asarray(wide, np.float32), rise(over, *_SHARPLY))
+    wide = cv2.resize(strands.colour, (size, size), interpolation=cv2.INTER_LINEAR)
+    return laid_over(pixels, np.asarray(wide, np.float32), rise(over, *_SHARPLY))
 
 
 def _strip(must: NDArray[np.bool_], no_skin: Float32) -> Float32:

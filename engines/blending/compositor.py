@@ -312,7 +312,7 @@ def _lay_fronts(
     regions = [covered_region(picture, track, margin) for track in covered]
     kept = [(one[:2], picture.region_bgr(*one).copy()) for one in regions if one is not None]
     for front in laid:
-        picture.lay(front.top, front.left, front.layer)
+        front.lay(picture)
     for (top, left), pixels in kept:
         picture.overwrite(top, left, pixels)
 
@@ -383,7 +383,7 @@ def _swapped_or_cause(
         placed = layers.face(picture, track.face)
         if isinstance(placed, str):
             return placed
-        picture.lay(placed.top, placed.left, placed.layer)
+        placed.lay(picture)
         if _is_the_same(before, _centre(picture, track.face.box_px)):
             return HARDLY_CHANGED
     except Exception as fault:  # a patch of an unforeseen kind costs one face, not the frame

@@ -214,7 +214,8 @@ def along_edges(marks: Float32, guide: Float32, reach: float) -> Float32:
     both = cv2.blur(cv2.merge([slope, mean - slope * level]), (side, side))
     if small is not guide:
         both = cv2.resize(both, guide.shape[::-1], interpolation=cv2.INTER_LINEAR)
-    return np.asarray(both[..., 0] * guide + both[..., 1], np.float32)
+    steep, rest = cv2.split(both)
+    return np.asarray(cv2.add(cv2.multiply(steep, guide, dst=steep), rest, dst=rest), np.float32)
 
 
 def _from_beyond(sure: Float32, face: NDArray[np.bool_]) -> list[UInt8]:

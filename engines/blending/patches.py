@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Final
 
@@ -34,7 +35,6 @@ __all__ = [
     "defect_of",
     "hides",
     "identity_mask_of",
-    "patch_in_crop",
     "placed_patch",
     "reaching",
     "warped_patch",
@@ -44,6 +44,8 @@ _LEAST_VARIATION: Final = 1.0
 """Standard deviation in grey levels below which a rendered face counts as blank."""
 _OPAQUE: Final = 1 - 1e-3
 _LEAST_CORNERS: Final = 3
+_FINE: Final = 1.4
+"""Pixels of a patch per pixel of the frame from which they are averaged before it is warped."""
 _LEAST_HIDDEN: Final = 0.7
 """Share of the central half of the box that must be opaque. Larger covers more turned heads
 that could be swapped; smaller swaps where a part of the face may lie beside the patch."""
@@ -60,7 +62,9 @@ _BETWEEN: Final = np.array(
     ]
 )
 """Weights (50, 5) of the five landmarks that give them and places on the lines between them."""
-_CENTRAL_STEPS: Final = np.linspace(0.25, 0.75, 11)
+_CENTRAL: Final = np.stack(
+    np.meshgrid(np.linspace(0.25, 0.75, 11), np.linspace(0.25, 0.75, 11)), -1
+).reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +99,18 @@ class Placed:
     Attributes:
         top: first row, on the picture's grid.
         left: first column, on the picture's grid.
-        layer: h×w×4 float32: BGR, 0…255, and alpha, which is exactly 1 on every pixel that touches
-            the identity outline.
+        pixels: h×w×3 float32 BGR, 0…255.
+        alpha: h×w float32, exactly 1 on every pixel that touches the identity outline.
     """
 
     top: int
     left: int
-    layer: NDArray[np.float32]
+    pixels: NDArray[np.float32]
+    alpha: NDArray[np.float32]
 
-    @property
-    def pixels(self) -> NDArray[np.float32]:
-        """BGR, h×w×3; a view."""
-        return self.layer[:, :, :3]
-
-    @property
-    def alpha(self) -> NDArray[np.float32]:
-        """Alpha, h×w; a view."""
-        return self.layer[:, :, 3]
+    def lay(self, picture: Picture) -> None:
+        """Blends it into a picture of the grid that it was placed on."""
+        picture.blend(self.top, self.left, self.pixels, self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +126,10 @@ class PlacedPlanes:
     top: int
     left: int
     layer: PlaneLayer
+
+    def lay(self, picture: Picture) -> None:
+        """Blends it into a picture with such planes."""
+        picture.lay(self.top, self.left, self.layer)
 
 
 def defect_of(patch: Patch) -> str:
@@ -150,11 +153,11 @@ def defect_of(patch: Patch) -> str:
         return "patch is not placed by a similarity"
     if patch.identity is not None and not _is_outline(patch.identity):
         return "patch has no proper identity outline"
-    inside = identity_mask_of(patch, size)
-    varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside.astype(np.uint8))[1]
+    inside = identity_mask_of(patch, size).view(np.uint8)
+    varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside)[1]
     if float(varies.max()) < _LEAST_VARIATION:
         return "patch is blank"
-    if float(alpha[inside].min()) < _OPAQUE:
+    if cv2.minMaxLoc(alpha, inside)[0] < _OPAQUE:
         return "patch is not opaque over the face"
     return ""
 
@@ -193,7 +196,16 @@ def identity_mask_of(patch: Patch, size: int) -> NDArray[np.bool_]:
     """
     if patch.identity is None:
         return identity_mask(size)
-    return filled_hull(patch.identity * size, (size, size)) > 0
+    return _hull_mask(np.ascontiguousarray(patch.identity, np.float32).tobytes(), size)
+
+
+@lru_cache(maxsize=32)
+def _hull_mask(outline: bytes, size: int) -> NDArray[np.bool_]:
+    """Where the hull of float32[K, 2] lies: bool[size, size], shared, cannot be written."""
+    points = np.frombuffer(outline, np.float32).reshape(-1, 2)
+    mask = filled_hull(points * np.float32(size), (size, size)) > 0
+    mask.flags.writeable = False
+    return mask
 
 
 def _identity_in(placed: Placed, patch: Patch) -> NDArray[np.bool_]:
@@ -215,57 +227,51 @@ def warped_patch(picture: Picture, patch: Patch) -> Placed | None:
         picture: gives size and grid; not changed.
         patch: of any alpha, placed by a similarity.
     """
-    size = patch.alpha.shape[0]
-    corners = np.array([[0, 0], [size, 0], [0, size], [size, size]], np.float64)
+    x, y, wide, high = _shown_part(patch.alpha)
+    corners = np.array([[x, y], [x + wide, y], [x, y + high], [x + wide, y + high]], np.float64)
     seen = moved(inverse_of(patch.crop_from_frame), corners)
     region = sized_region(np.concatenate([seen.min(0), seen.max(0)]), picture)
     if region is None:
         return None
     top, left, height, width = region
-    local = shifted(patch.crop_from_frame, left, top)
-    return Placed(top, left, _warped(patch, local, height, width))
+    local = shifted(patch.crop_from_frame, left, top) - np.array([[0, 0, x], [0, 0, y]], np.float32)
+    part = np.s_[y : y + high, x : x + wide]
+    pixels, alpha = patch.pixels[part], patch.alpha[part]
+    scale = scale_of(local)
+    if scale > _FINE:
+        small = max(round(high / scale), 1), max(round(wide / scale), 1)
+        pixels, alpha = _averaged(pixels, *small), _averaged(alpha, *small)
+        local *= np.array([[small[1] / wide], [small[0] / high]], np.float32)
+    return Placed(top, left, *_warped(pixels, alpha, local, (width, height)))
 
 
-def patch_in_crop(patch: Patch, crop_from_frame: Similarity, size: int) -> NDArray[np.float32]:
-    """A patch in another crop of its frame, float32[S, S, 4]: BGR, 0…255, and alpha.
-
-    Args:
-        patch: of any alpha, placed by a similarity.
-        crop_from_frame: map to that crop.
-        size: its side S, px.
-    """
-    frame_from_crop, linear = inverse_of(crop_from_frame), patch.crop_from_frame[:, :2]
-    local = linear @ frame_from_crop
-    local[:, 2] += patch.crop_from_frame[:, 2]
-    return _warped(patch, np.asarray(local, np.float32), size, size)
+def _shown_part(alpha: NDArray[np.float32]) -> tuple[int, int, int, int]:
+    """Left, top, width and height of what a patch shows, with a rim of alpha 0 where it has one."""
+    size = alpha.shape[0]
+    x, y, wide, high = cv2.boundingRect(np.asarray(alpha > 0, np.uint8))
+    if not wide:
+        return 0, 0, size, size
+    left, top = max(x - 1, 0), max(y - 1, 0)
+    return left, top, min(x + wide + 1, size) - left, min(y + high + 1, size) - top
 
 
-def _warped(patch: Patch, local: Similarity, height: int, width: int) -> NDArray[np.float32]:
-    """BGR and alpha in the window; fine patches are averaged down before warping.
-
-    Alpha is 0 in a rim around the patch, beyond which the rim is repeated.
-    """
-    pixels, alpha = np.clip(patch.pixels, 0, 255), np.clip(patch.alpha, 0, 1)
-    scale, size = scale_of(local), patch.alpha.shape[0]
-    if scale > 1.4:
-        small = max(8, round(size / scale))
-        pixels = _averaged(pixels, small)
-        alpha = _averaged(alpha, small)
-        local = local * np.float32(small / size)
-    both = cv2.copyMakeBorder(cv2.merge([pixels, alpha]), 1, 1, 1, 1, cv2.BORDER_REPLICATE)
-    for rim in (both[0], both[-1], both[:, 0], both[:, -1]):
-        rim[:, 3] = 0
-    source = to_integer_centres(local)
-    source[:, 2] += 1
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    layer = cv2.warpAffine(
-        both, source, (width, height), flags=flags, borderMode=cv2.BORDER_REPLICATE
-    )
-    return np.asarray(layer, np.float32)
+def _warped(
+    pixels: NDArray[np.float32],
+    alpha: NDArray[np.float32],
+    local: Similarity,
+    size: tuple[int, int],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """BGR and alpha in a window of that width and height; alpha is 0 beyond the patch."""
+    source, flags = to_integer_centres(local), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    painted = cv2.warpAffine(pixels, source, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    weight = cv2.warpAffine(alpha, source, size, flags=flags, borderMode=cv2.BORDER_CONSTANT)
+    np.clip(painted, 0, 255, out=painted)
+    np.clip(weight, 0, 1, out=weight)
+    return np.asarray(painted, np.float32), np.asarray(weight, np.float32)
 
 
-def _averaged(image: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-    reduced = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA)
+def _averaged(image: NDArray[np.float32], height: int, width: int) -> NDArray[np.float32]:
+    reduced = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
     return np.asarray(reduced, np.float32)
 
 
@@ -316,8 +322,7 @@ def hides(face: Face, patch: Patch) -> bool:
     x0, y0, x1, y1 = face.box_px.tolist()
     if x1 <= x0 or y1 <= y0:
         return False
-    x, y = np.meshgrid(x0 + (x1 - x0) * _CENTRAL_STEPS, y0 + (y1 - y0) * _CENTRAL_STEPS)
-    centre = np.stack([x, y], -1).reshape(-1, 2)
+    centre = _CENTRAL * (x1 - x0, y1 - y0) + (x0, y0)
     between = _BETWEEN @ face.landmarks_px.astype(np.float64)
     is_hidden = _is_opaque_at(np.concatenate([between, centre]), patch)
     if not is_hidden[: len(between)].all():

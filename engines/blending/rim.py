@@ -8,14 +8,14 @@ its shade, is spread a little way inwards by normalised convolution (Knutsson an
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.beside_hair import with_hair_over
+from engines.blending.beside_hair import Strands, strands_beside, with_hair_over
 from engines.blending.head_skin import COARSE, RIM, lit_skin_of, ruddy_parts, skin_of
 from engines.blending.occlusion import along_edges
 from engines.blending.patches import Patch, identity_mask_of
@@ -24,7 +24,7 @@ from engines.face.crop_regions import disc, inside_of
 from engines.pictures import BgrImage, Picture
 from engines.stylegan.drawing import brightness, rise, spread_near
 
-__all__ = ["matched_at_rim"]
+__all__ = ["RimMatch", "matched_at_rim", "rim_match_of"]
 
 _WORKED: Final = 96
 """Side at which the difference is spread, px; it is smooth."""
@@ -67,8 +67,24 @@ _LEAST_LEVEL: Final = 30.0
 Float32 = NDArray[np.float32]
 
 
-def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
-    """The patch in the tone of the head around it, behind the hair on its forehead.
+@dataclass(frozen=True, slots=True)
+class RimMatch:
+    """How a painted face and its head go together along the rim; it changes slowly.
+
+    Attributes:
+        gain: float32[s / 2, s / 2, 3] by which the face is multiplied to be lit as its head; None
+            where too little of both is skin.
+        bare: float32[s, s], how surely places of the head are skin, without spots.
+        strands: hair over the sides of the face; None without.
+    """
+
+    gain: Float32 | None
+    bare: Float32
+    strands: Strands | None
+
+
+def rim_match_of(picture: Picture, patch: Patch, head: BgrImage) -> RimMatch:
+    """Compares a patch with the head around it.
 
     Args:
         picture: the frame as it came.
@@ -78,11 +94,12 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
-    size = patch.alpha.shape[0]
-    inside = inside_of(picture, patch.crop_from_frame, size).astype(np.float32)
-    pictures = head.astype(np.float32), patch.pixels, patch.alpha, inside
-    original, painted, alpha, seen = map(_reduced, pictures)
-    must = _reduced(identity_mask_of(patch, size).astype(np.float32))
+    place = patch.crop_from_frame * np.float32(_WORKED / patch.alpha.shape[0])
+    seen = inside_of(picture, place, _WORKED)
+    original, painted = _reduced(head), _reduced(patch.pixels)
+    alpha = _reduced(patch.alpha)
+    within = identity_mask_of(patch, _WORKED)
+    must = within.astype(np.float32)
     skin = skin_of(original, alpha, must)
     rim = ((alpha > RIM[0]) & (alpha < RIM[1])).astype(np.float32)
     bare = np.asarray(cv2.morphologyEx(skin, cv2.MORPH_CLOSE, disc(_SPOTS * _WORKED)), np.float32)
@@ -90,17 +107,30 @@ def matched_at_rim(picture: Picture, patch: Patch, head: BgrImage) -> Patch:
     both = _both_skin(painted, sure, alpha, must)
     either = np.maximum(both, _in_any_light(original, painted, alpha, must * seen))
     if either.sum() < _LEAST_RIM:
-        return replace(patch, alpha=_behind_hair(patch, bare, head))
+        return RimMatch(None, bare, None)
     parts = ruddy_parts(must[COARSE])
     gain = shading_between(painted[COARSE], original[COARSE], _normals_of(patch), either, parts)
     gain *= _left_at_rim(original[COARSE], painted[COARSE] * gain, (rim * sure)[COARSE])
-    pixels = np.asarray(cv2.resize(gain, (size, size), interpolation=cv2.INTER_LINEAR), np.float32)
-    pixels *= patch.pixels
+    return RimMatch(gain, bare, strands_beside(within, original, bare))
+
+
+def matched_at_rim(patch: Patch, head: BgrImage, match: RimMatch) -> Patch:
+    """The patch in the tone of the head around it, behind the hair on its forehead.
+
+    Args:
+        patch: painted, at any size.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture.
+        match: of this patch, or of one of the same face a few frames before.
+    """
+    size, alpha = patch.alpha.shape[0], _behind_hair(patch, match.bare, head)
+    if match.gain is None:
+        return replace(patch, alpha=alpha)
+    gain = cv2.resize(match.gain, (size, size), interpolation=cv2.INTER_LINEAR)
+    pixels = np.asarray(cv2.multiply(gain, patch.pixels, dst=gain), np.float32)
     np.clip(pixels, 0, 255, out=pixels)
-    lit = replace(patch, pixels=pixels)
-    return replace(
-        patch, pixels=with_hair_over(lit, head, bare), alpha=_behind_hair(patch, bare, head)
-    )
+    if match.strands is not None:
+        pixels = with_hair_over(pixels, head, match.strands)
+    return replace(patch, pixels=pixels, alpha=alpha)
 
 
 def _both_skin(painted: Float32, sure: Float32, alpha: Float32, must: Float32) -> Float32:
@@ -123,8 +153,9 @@ def _normals_of(patch: Patch) -> Float32:
     return np.asarray(cv2.resize(patch.normals, (side, side), interpolation=way), np.float32)
 
 
-def _reduced(picture: Float32, side: int = _WORKED) -> Float32:
-    return np.asarray(cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA), np.float32)
+def _reduced(picture: Float32 | BgrImage, side: int = _WORKED) -> Float32:
+    small = cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.float32)
 
 
 def _left_at_rim(original: Float32, lit: Float32, rim: Float32) -> Float32:
@@ -173,17 +204,18 @@ def _behind_hair(patch: Patch, bare: Float32, head: BgrImage) -> Float32:
         bare: float32[s, s] of the same crop, how surely places are skin, without spots.
         head: uint8[S, S, 3] what the crop shows of the picture.
     """
-    size, side = patch.alpha.shape[0], bare.shape[0]
-    must = identity_mask_of(patch, size)
-    away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / size
+    size = patch.alpha.shape[0]
+    side = min(size, _GUIDED)
+    must = identity_mask_of(patch, side)
+    away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / side
     away = np.asarray(away, np.float32)
     above = _above_brows(must)
     beside = rise(away, _NEAR[0], max(_NEAR[1], _LEAST_NEAR_PX / size))
     near = 1 - beside * (1 - above) - rise(away, *_NEAR_BROWS) * above
-    soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * side)
-    seen = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
-    shown = _reduced(np.maximum(seen, near), min(size, _GUIDED))
-    shown = along_edges(shown, brightness(head), _REACH * len(shown))
+    soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * len(bare))
+    seen = cv2.resize(soft, (side, side), interpolation=cv2.INTER_LINEAR)
+    shown = along_edges(np.maximum(seen, near), brightness(head), _REACH * side)
+    must = identity_mask_of(patch, size)
     soft = cv2.GaussianBlur(must.astype(np.float32), (0, 0), max(_RIM_SOFT * size, _LEAST_SOFT_PX))
     alpha = np.minimum(np.maximum(patch.alpha * shown, 2 * soft), patch.alpha)
     alpha[must] = 1.0

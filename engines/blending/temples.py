@@ -8,7 +8,7 @@ that.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import cv2
@@ -19,7 +19,7 @@ from engines.blending.patches import Patch, identity_mask_of
 from engines.pictures import BgrImage
 from engines.stylegan.drawing import brightness, laid_over, rise
 
-__all__ = ["without_temples"]
+__all__ = ["Temples", "temples_beside", "without_temples"]
 
 _SIDE: Final = 192
 """Side at which temples are looked for, px at most."""
@@ -44,8 +44,21 @@ Float32 = NDArray[np.float32]
 UInt8 = NDArray[np.uint8]
 
 
-def without_temples(patch: Patch, head: BgrImage) -> Patch:
-    """The patch, and with it painted over what is seen of temples beside it.
+@dataclass(frozen=True, slots=True)
+class Temples:
+    """Temples of glasses in a band of a crop.
+
+    Attributes:
+        bare: float32[h, s, 3] BGR, the band without them.
+        weight: float32[h, s] in [0, 1], how surely they are there.
+    """
+
+    bare: Float32
+    weight: Float32
+
+
+def temples_beside(patch: Patch, head: BgrImage) -> Temples | None:
+    """The temples that are seen beside a patch; None where there are none.
 
     Args:
         patch: painted, at any size.
@@ -53,19 +66,28 @@ def without_temples(patch: Patch, head: BgrImage) -> Patch:
     """
     size = patch.alpha.shape[0]
     if size < _LEAST_SIDE:
-        return patch
-    band, side = _band(size), min(size, _SIDE)
+        return None
+    side = min(size, _SIDE)
     must = identity_mask_of(patch, side)[_band(side)].astype(np.uint8)
     low = (side, len(must))
-    small = np.asarray(cv2.resize(head[band], low, interpolation=cv2.INTER_AREA), np.uint8)
+    small = np.asarray(cv2.resize(head[_band(size)], low, interpolation=cv2.INTER_AREA), np.uint8)
     bare, weight = _without_lines(small, _nearby(must))
     weight = weight * _joined(np.asarray(weight > _CLEARLY, np.uint8), must)
-    if not weight.any():
-        return patch
-    high = (size, band.stop - band.start)
-    fill = np.asarray(cv2.resize(bare, high), np.float32)
+    return Temples(bare, weight) if weight.any() else None
+
+
+def without_temples(patch: Patch, temples: Temples) -> Patch:
+    """The patch, and with it painted over what is seen of temples beside it.
+
+    Args:
+        patch: painted, at any size.
+        temples: beside it, or beside one of the same face a few frames before.
+    """
+    band = _band(patch.alpha.shape[0])
     pixels, alpha = patch.pixels.copy(), patch.alpha.copy()
-    hidden = cv2.resize(weight, high) * (1 - alpha[band])
+    high = alpha[band].shape[::-1]
+    fill = np.asarray(cv2.resize(temples.bare, high), np.float32)
+    hidden = cv2.resize(temples.weight, high) * (1 - alpha[band])
     alpha[band] += hidden
     share = np.asarray(hidden / np.maximum(alpha[band], np.float32(1e-6)), np.float32)
     pixels[band] = laid_over(pixels[band], fill, share)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -30,6 +31,7 @@ __all__ = [
     "identity_mask",
     "inverse_of",
     "kveil_from_landmarks",
+    "luma_from_picture",
     "moved",
     "near_identity",
     "scale_of",
@@ -281,6 +283,25 @@ def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) 
     Raises:
         EngineFault: the map is not finite or not invertible.
     """
+    crop = _cut(picture, crop_from_frame, size, picture.region_bgr)
+    return np.zeros((size, size, 3), np.uint8) if crop is None else crop
+
+
+def luma_from_picture(
+    picture: Picture, crop_from_frame: Similarity, size: int
+) -> NDArray[np.uint8]:
+    """The brightness of what `crop_from_picture` cuts, size×size uint8; raises what it raises."""
+    crop = _cut(picture, crop_from_frame, size, picture.region_luma)
+    return np.zeros((size, size), np.uint8) if crop is None else crop
+
+
+def _cut(
+    picture: Picture,
+    crop_from_frame: Similarity,
+    size: int,
+    pixels_of: Callable[[int, int, int, int, tuple[int, int]], NDArray[np.uint8]],
+) -> NDArray[np.uint8] | None:
+    """A crop of what is read of the picture's windows; None where it lies outside."""
     scale = scale_of(crop_from_frame)
     if not np.isfinite(crop_from_frame).all() or scale < 1e-6:
         raise EngineFault("the crop's map is not a similarity; the face cannot be aligned")
@@ -289,7 +310,7 @@ def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) 
     box = np.concatenate([seen.min(0) - step, seen.max(0) + step])
     region = sized_region(box, picture)
     if region is None:
-        return np.zeros((size, size, 3), np.uint8)
+        return None
     top, left, height, width = region
     step = min(step, height, width)
     height, width = height - height % step, width - width % step
@@ -297,7 +318,7 @@ def crop_from_picture(picture: Picture, crop_from_frame: Similarity, size: int) 
     small = _reduced_size(height, width, scale, step)
     local[:, 0] *= width / small[1]
     local[:, 1] *= height / small[0]
-    pixels = picture.region_bgr(top, left, height, width, scaled=small)
+    pixels = pixels_of(top, left, height, width, small)
     source, rim = to_integer_centres(local), cv2.BORDER_REPLICATE
     return np.asarray(cv2.warpAffine(pixels, source, (size, size), borderMode=rim), np.uint8)
 

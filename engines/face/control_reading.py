@@ -93,8 +93,12 @@ class ControlReader:
     def __init__(self, painter: Painter) -> None:
         self._painter = painter
 
-    def looks(self, wanted: Sequence[tuple[Frame, Face]]) -> list[Look]:
+    def looks(self, wanted: Sequence[tuple[Frame, Face]], *, is_lit: bool = True) -> list[Look]:
         """Control of faces in frames; read twice where the first crop was off the face.
+
+        Args:
+            wanted: the faces.
+            is_lit: whether light and contrast are read too, see `lit`.
 
         Raises:
             EngineFault: the network failed.
@@ -120,14 +124,17 @@ class ControlReader:
             read = self._read([frames[row] for row in off], again, there)
             for row, look in zip(off, read, strict=True):
                 looks[row] = look
-        return [
-            self._lit(replace(look, doubt=_doubt_of(look, frame, face)), frame)
+        looks = [
+            replace(look, doubt=_doubt_of(look, frame, face))
             if _is_of(look, face) and _bowing(look, face) <= _BOWED[1]
             else _unread(look, face)
             for look, (frame, face) in zip(looks, wanted, strict=True)
         ]
+        if not is_lit:
+            return looks
+        return [self.lit(look, frame) for look, (frame, _) in zip(looks, wanted, strict=True)]
 
-    def _lit(self, look: Look, frame: Frame) -> Look:
+    def lit(self, look: Look, frame: Frame) -> Look:
         """The look with light and contrast of the crop that will be painted, a wider one."""
         points = painted_points(look.shape)
         place = painting_place(look.motion, points, LANDMARK_SIZE)

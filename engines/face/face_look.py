@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engines.blending.occlusion import Occlusion
 from engines.face.alignment import Similarity, inverse_of, moved, scale_of
 from engines.stylegan.contrast import UNBOUNDED
+from engines.stylegan.lids import BOTH_EYES
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLICE
 
 __all__ = [
@@ -93,9 +94,10 @@ def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Si
     """
     x, y, a, b = motion.tolist()
     scale = size * float(eyes[1, 0] - eyes[0, 0]) / max(a * a + b * b, 1e-6)
-    linear = np.array([[a, b], [-b, a]]) * scale
-    shift = eyes.mean(axis=0) * size - linear @ np.array([x, y])
-    return np.hstack([linear, shift[:, None]]).astype(np.float32)
+    (left, top), (right, bottom) = eyes.tolist()
+    a, b = a * scale, b * scale
+    across, down = (left + right) / 2 * size, (top + bottom) / 2 * size
+    return np.array([[a, b, across - a * x - b * y], [-b, a, down + b * x - a * y]], np.float32)
 
 
 def painted_points(shape: Float32, closer: float | None = None) -> Float32:
@@ -201,6 +203,4 @@ def points_in_frames(looks: Sequence[Look]) -> Float32:
 
 def eyes_of(points: Float32) -> Float32:
     """Middles of both eyes, float32[2, 2], of float32[POINTS, >=2]."""
-    left = points[EYE_LEFT_SLICE, :2].mean(axis=0)
-    right = points[EYE_RIGHT_SLICE, :2].mean(axis=0)
-    return np.stack([left, right]).astype(np.float32)
+    return np.asarray(points[BOTH_EYES, :2].mean(axis=1), np.float32)

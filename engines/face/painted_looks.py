@@ -8,7 +8,7 @@ import numpy as np
 
 from engines.blending.harmony import retouch_of, retouched, sized_patch
 from engines.blending.patches import Patch, reaching
-from engines.blending.rim import matched_at_rim
+from engines.blending.rim import matched_at_rim, rim_match_of
 from engines.face.alignment import crop_from_picture
 from engines.face.face_look import Look, painted_points, painting_place
 from engines.face.swapper import Control, Rendered
@@ -54,5 +54,5 @@ def matched_to_picture(picture: Picture, patch: Patch, seed: tuple[int, int]) ->
     """
     patch = sized_patch(patch)
     head = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
-    patch = matched_at_rim(picture, patch, head)
+    patch = matched_at_rim(patch, head, rim_match_of(picture, patch, head))
     return retouched(patch, retouch_of(picture, patch, head), seed)

@@ -12,10 +12,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.patches import Patch, patch_in_crop
-from engines.face.alignment import crop_from_picture
-from engines.pictures import Picture
-from engines.stylegan.drawing import brightness
+from engines.blending.patches import Patch
+from engines.face.alignment import moved, scale_of
+from engines.pictures import BgrImage
+from engines.stylegan.drawing import brightness, laid_over
 from engines.types import Face
 
 __all__ = ["CENTRAL", "HARDLY_CHANGED", "MOST_ALIKE", "likeness", "likeness_under"]
@@ -60,23 +60,24 @@ def likeness(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> float:
     return min(1.0, alike + _FAINTER * float(faint))
 
 
-def likeness_under(picture: Picture, face: Face, patch: Patch) -> float:
+def likeness_under(face: Face, patch: Patch, head: BgrImage) -> float:
     """The likeness of a face and of a patch over it, about the middle of its box.
 
     Args:
-        picture: as it came; not changed.
         face: in frame pixels.
         patch: lies over it.
+        head: uint8[S, S, 3] what the patch's crop shows of the picture.
     """
-    half = float((face.box_px[2:] - face.box_px[:2]).mean()) * CENTRAL / 2
-    scale = _COMPARED / max(2 * half, 1.0)
-    first = (face.box_px[:2] + face.box_px[2:]) / 2 - half
-    shift = -scale * first
-    place = np.array([[scale, 0, shift[0]], [0, scale, shift[1]]], np.float32)
-    before = crop_from_picture(picture, place, _COMPARED)
-    layer = patch_in_crop(patch, place, _COMPARED)
-    alpha = layer[:, :, 3:]
-    after = before + alpha * (layer[:, :, :3] - before)
+    box = face.box_px.reshape(2, 2)
+    scale = scale_of(patch.crop_from_frame)
+    half = max(float((box[1] - box[0]).mean()) * CENTRAL / 2 * scale, 1.0)
+    middle = moved(patch.crop_from_frame, box.mean(axis=0, keepdims=True))[0]
+    size = len(head)
+    low = np.clip(np.round(middle - half), 0, size - 1).astype(int)
+    high = np.maximum(np.clip(np.round(middle + half), 0, size).astype(int), low + 1)
+    part = np.s_[low[1] : high[1], low[0] : high[0]]
+    before = head[part]
+    after = laid_over(before.astype(np.float32), patch.pixels[part], patch.alpha[part])
     return likeness(before, np.asarray(after.round(), np.uint8))
 
 

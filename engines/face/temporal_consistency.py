@@ -55,7 +55,7 @@ _NEAR: Final = 0.016
 """Deviation of the blur over which differences are judged, a share of the patch's side."""
 _COARSE_SIDE: Final = 64
 """Of the patch in which differences are blurred, px."""
-_ASTRAY: Final = 0.015
+_ASTRAY: Final = 0.009
 """Distance, a share of the patch's side, from which a pixel's way there and back misses it: a
 hand passed before the face, or it turned away."""
 

@@ -165,5 +165,5 @@ def _laid(subject: Subject, patch: Patch) -> BgrImage:
     laid = picture_from_bgr(crop)
     placed = warped_patch(laid, replace(patch, crop_from_frame=place))
     if placed is not None:
-        laid.lay(placed.top, placed.left, placed.layer)
+        placed.lay(laid)
     return laid.bgr()

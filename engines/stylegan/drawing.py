@@ -1,5 +1,6 @@
 """What parts of faces are drawn with: ramps, brightness and hues, outlines and their boxes."""
 
+import math
 from functools import lru_cache
 from typing import Final
 
@@ -56,7 +57,8 @@ def rise(values: Float32, start: float, end: float) -> Float32:
     [1.0, 1.0, 0.5, 0.0, 0.0]
     """
     share = np.asarray((values - np.float32(start)) * np.float32(1 / (end - start)), np.float32)
-    share = np.clip(share, 0, 1, out=share)
+    np.maximum(share, 0, out=share)
+    np.minimum(share, 1, out=share)
     risen = share * share
     share *= -2
     share += 3
@@ -132,9 +134,14 @@ def box_around(
     >>> box_around(np.array([[3.5, 8.0], [6.0, 9.5]], np.float32), 1.0, (6, 20))
     (2, 7, 6, 11)
     """
-    low = np.clip(np.floor(outline.min(axis=0) - margin), 0, size).astype(int)
-    high = np.clip(np.ceil(outline.max(axis=0) + margin), 0, size).astype(int)
-    return int(low[0]), int(low[1]), int(high[0]), int(high[1])
+    width, height = (size, size) if isinstance(size, int) else size
+    (left, top), (right, bottom) = outline.min(axis=0).tolist(), outline.max(axis=0).tolist()
+    return (
+        min(max(math.floor(left - margin), 0), width),
+        min(max(math.floor(top - margin), 0), height),
+        min(max(math.ceil(right + margin), 0), width),
+        min(max(math.ceil(bottom + margin), 0), height),
+    )
 
 
 def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:

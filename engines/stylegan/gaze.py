@@ -31,6 +31,8 @@ _SKIPPED_FROM: Final = 0.18
 """How far beyond the lids what shut eyes do not show reaches, and from where the skin is drawn
 towards them for it, widths of the eye."""
 _PUPILS: Final = (PUPIL_IMAGE_LEFT, PUPIL_IMAGE_RIGHT)
+_LIDS: Final = (np.r_[8:16, 0], np.r_[0:9])
+"""Places of the upper and the lower lid in an eye's outline."""
 _FAINT: Final = 1e-6
 
 Float32 = npt.NDArray[np.float32]
@@ -126,7 +128,7 @@ def _with_iris(away: Float32, middle: np.floating) -> Float32:
 def _lids_at(x: Float32, lids: Float32) -> tuple[Float32, Float32]:
     """Height of both lids at places along an eye, the upper one's first."""
     made = []
-    for part in (np.r_[8:16, 0], np.r_[0:9]):
+    for part in _LIDS:
         order = part[np.argsort(lids[part, 0])]
         made.append(np.interp(x, lids[order, 0], lids[order, 1]).astype(np.float32))
     return made[0], made[1]

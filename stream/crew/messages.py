@@ -187,7 +187,7 @@ class SentLayer:
         cls, placed: Placed, picture: Picture, block: NDArray[np.uint8], start: int
     ) -> tuple[SentLayer, int]:
         """Writes a layer for such a picture into a block; and where the next one may begin."""
-        planes = picture.planes_of(placed.layer)
+        planes = picture.planes_of(placed.pixels, placed.alpha)
         arrays, end = SentArrays.of([*planes.weights[:2], *planes.values], block, start)
         return cls(placed.top, placed.left, arrays), end
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final, Literal
 
@@ -38,6 +38,8 @@ HIDDEN: Final = "behind_something"
 SETTLING: Final = "settling"
 """Why one is that can be read, but was not for long, or soon cannot."""
 
+_LIT_FRAMES: Final = 3
+"""Frames for which the light that was read once counts: it is smoothed over more."""
 _KEPT_FRAMES: Final = 64
 """Frames to the newest after which a look is forgotten in any case."""
 _TORN: Final = 0.55
@@ -66,6 +68,7 @@ class ControlTrack:
     flow: FaceFlow = field(default_factory=FaceFlow)
     cause: str = ""
     _looks: list[Look] = field(default_factory=list)
+    _lit_look: Look | None = None
     _state: Literal["new", "hidden", "shown"] = "new"
     _now_s: float = 0.0
     _lost_s: float = -math.inf
@@ -80,13 +83,21 @@ class ControlTrack:
         """Takes what was read of this frame or of one ahead.
 
         Args:
-            look: what was read.
+            look: what was read; without light where `is_lit` says so before.
             picture: the frame's pixels, to carry landmarks along with them.
         """
+        if self._lit_look is not None and self.is_lit(look.index):
+            look = replace(look, light=self._lit_look.light, contrast=self._lit_look.contrast)
+        else:
+            self._lit_look = look
         insort(self._looks, look, key=attrgetter("index"))
         self._keep([one for one in self._looks if look.index - one.index < _KEPT_FRAMES])
         if picture is not None:
             self.flow.add(look, picture)
+
+    def is_lit(self, index: int) -> bool:
+        """Whether the light on the face was read in a frame or shortly before it."""
+        return 0 <= index - self._lit_look.index < _LIT_FRAMES if self._lit_look else False
 
     def knows(self, index: int) -> bool:
         """Whether a frame was looked at."""

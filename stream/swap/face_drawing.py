@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.blending.compositor import Patch
-from engines.blending.harmony import Retouch, retouch_of, retouched, sized_patch
+from engines.blending.harmony import sized_patch
+from engines.blending.patch_matching import PatchMatching
 from engines.blending.patches import hides, reaching
-from engines.blending.rim import matched_at_rim
-from engines.blending.temples import without_temples
 from engines.face.alignment import crop_from_picture, scale_of
 from engines.face.control_reading import ControlReader, Painter
 from engines.face.sameness import HARDLY_CHANGED, MOST_ALIKE, likeness_under
 from engines.face.swapper import DOUBT_LIMIT, Control
 from engines.face.temporal_consistency import TemporalConsistency
+from engines.pictures import BgrImage
 from engines.types import Box, Face, Frame, Latent
 from stream.finding.unseen_tracks import forget_unseen
 from stream.pipeline.replacement import Replacement
@@ -31,9 +31,8 @@ from stream.swap.control_track import ControlTrack
 
 __all__ = ["FaceDrawer", "FaceDrawing", "FaceMemory", "Wearing"]
 
-_COMPARE_FRAMES: Final = 5
-"""Frames between two comparisons of a patch with its surroundings; cameras change slowly."""
 _COMPARED_SHARE: Final = 0.2
+"""What a new likeness of a patch and what it hides counts beside the ones before."""
 _SURELY: Final = 0.04
 """Likeness by which patches must differ more from what they hide, in the mean, than the compositor
 asks of each, and by twice that after one that hardly did. Larger: fewer faces flip, and more are
@@ -94,8 +93,7 @@ class FaceMemory:
         seen_frame: index of the last frame in which it was drawn.
         control: what was read of it.
         painted: what was painted of it last.
-        retouch: what its patches lack to look like the picture.
-        compared_frame: when that was measured.
+        matching: what the pictures around it look like.
         likeness: of what is painted and what it hides, lately; None before the first patch.
         was_same: whether its last patch hardly differed from what it hides.
     """
@@ -103,19 +101,21 @@ class FaceMemory:
     seen_frame: int = 0
     control: ControlTrack = field(default_factory=lambda: ControlTrack(DOUBT_LIMIT))
     painted: TemporalConsistency = field(default_factory=TemporalConsistency)
-    retouch: Retouch | None = None
-    compared_frame: int = 0
+    matching: PatchMatching = field(default_factory=PatchMatching)
     likeness: float | None = None
     was_same: bool = False
 
-    def shows_the_same(self, frame: Frame, face: Face, patch: Patch) -> bool:
+    def shows_the_same(self, face: Face, patch: Patch, head: BgrImage) -> bool:
         """Whether a patch hardly differs from the face that it hides, now or lately.
 
         After one that hardly did, they must differ more.
+
+        Args:
+            face: in the frame.
+            patch: that hides it.
+            head: what the patch's crop shows of the frame.
         """
-        if not np.isfinite(patch.pixels).all():
-            return False  # for the compositor to refuse
-        found = likeness_under(frame.picture, face, patch)
+        found = likeness_under(face, patch, head)
         before = found if self.likeness is None else self.likeness
         self.likeness = before + _COMPARED_SHARE * (found - before)
         limit = MOST_ALIKE - (2 if self.was_same else 1) * _SURELY
@@ -207,11 +207,15 @@ class FaceDrawer:
                 memory.control.hide()
                 drawn.causes[one.track] = _REFUSED
                 continue
-            patch = _retouched(patch, steady.points, frame, one.track, memory)
-            if memory.shows_the_same(frame, one.face, patch):
-                drawn.causes[one.track] = HARDLY_CHANGED
-            else:
-                drawn.patches[one.track] = patch
+            if np.isfinite(patch.pixels).all():  # others are for the compositor to refuse
+                patch = _sized_and_steadied(patch, steady.points, frame.index, memory)
+                head = crop_from_picture(frame.picture, patch.crop_from_frame, len(patch.alpha))
+                at = (frame.index, one.track)
+                patch = memory.matching.matched(frame.picture, patch, head, *at)
+                if memory.shows_the_same(one.face, patch, head):
+                    drawn.causes[one.track] = HARDLY_CHANGED
+                    continue
+            drawn.patches[one.track] = patch
 
     def _look(self, frame: Frame, known: Sequence[tuple[Wearing, FaceMemory]]) -> None:
         """Reads control off this frame, and off the next ones where they are at hand."""
@@ -222,8 +226,10 @@ class FaceDrawer:
                     wanted.append((memory, seen, face))
         for start in range(0, len(wanted), _MOST_AT_ONCE):
             part = wanted[start : start + _MOST_AT_ONCE]
-            looks = self._reader.looks([(seen, face) for _, seen, face in part])
+            looks = self._reader.looks([(seen, face) for _, seen, face in part], is_lit=False)
             for (memory, seen, _), look in zip(part, looks, strict=True):
+                if not memory.control.is_lit(look.index):
+                    look = self._reader.lit(look, seen)
                 memory.control.add(look, seen.picture)
 
 
@@ -238,19 +244,8 @@ def _joined(steady: Sequence[Steady]) -> Control:
     )
 
 
-def _retouched(
-    patch: Patch, points: NDArray[np.float32], frame: Frame, track: int, memory: FaceMemory
+def _sized_and_steadied(
+    patch: Patch, points: NDArray[np.float32], index: int, memory: FaceMemory
 ) -> Patch:
-    """The patch with the grain and focus of the picture, apart from what it hides."""
-    if not np.isfinite(patch.pixels).all():
-        return patch  # for the compositor to refuse
-    patch = sized_patch(patch)
-    patch = memory.painted.steadied(patch, points, frame.index, memory.control.flow)
-    head = crop_from_picture(frame.picture, patch.crop_from_frame, patch.alpha.shape[0])
-    patch = without_temples(matched_at_rim(frame.picture, patch, head), head)
-    if memory.retouch is None or frame.index - memory.compared_frame >= _COMPARE_FRAMES:
-        memory.compared_frame = frame.index
-        known = memory.retouch
-        found = retouch_of(frame.picture, patch, head)
-        memory.retouch = known.followed_by(found, _COMPARED_SHARE) if known else found
-    return retouched(patch, memory.retouch, (track, frame.index))
+    """The patch at the frame's scale, as calm as what it hides."""
+    return memory.painted.steadied(sized_patch(patch), points, index, memory.control.flow)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.blending.beside_hair import with_hair_over
+from engines.blending import beside_hair
 from engines.blending.patches import Patch, identity_mask_of
 from tests.engines.stylegan.faces import identities
 
@@ -46,6 +46,16 @@ def side_strip(upto: float) -> NDArray[np.bool_]:
     """A strip along the sides of the face, at the height of the eyes."""
     rows = np.arange(SIZE)[:, None] / SIZE
     return (distances() > 0) & (distances() < upto) & (rows > 0.4) & (rows < 0.5)
+
+
+def with_hair_over(patch: Patch, head: NDArray[np.uint8], bare: Float32) -> Float32:
+    """The patch's pixels with the hair that a head has over the sides of its face."""
+    small = cv2.resize(head, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+    must = identity_mask_of(patch, SIDE)
+    strands = beside_hair.strands_beside(must, np.asarray(small, np.float32), bare)
+    return (
+        patch.pixels if strands is None else beside_hair.with_hair_over(patch.pixels, head, strands)
+    )
 
 
 def test_hair_over_the_sides_is_drawn_over_the_painted_face() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.blending import temples
 from engines.blending.patches import Patch, defect_of, identity_mask_of
-from engines.blending.temples import without_temples
 from engines.pictures import BgrImage
 from tests.engines.stylegan.faces import identities
 
@@ -49,6 +49,12 @@ def seen(patch: Patch, image: BgrImage) -> NDArray[np.float32]:
     """What the patch makes of the picture, float32[SIZE, SIZE, 3]."""
     alpha = patch.alpha[..., None]
     return np.asarray(patch.pixels * alpha + image * (1 - alpha), np.float32)
+
+
+def without_temples(patch: Patch, image: BgrImage) -> Patch:
+    """The patch with what a head shows of temples painted over."""
+    found = temples.temples_beside(patch, image)
+    return patch if found is None else temples.without_temples(patch, found)
 
 
 def test_temple_goes_with_the_glasses() -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.scenes import coded_picture
 from engines.errors import EngineFault
 from engines.face.alignment import (
     arcface_from_landmarks,
@@ -12,6 +14,7 @@ from engines.face.alignment import (
     identity_mask,
     inverse_of,
     kveil_from_landmarks,
+    luma_from_picture,
     moved,
     similarity_from_points,
     sized_region,
@@ -129,6 +132,21 @@ def test_crop_that_leaves_the_frame_repeats_its_rim() -> None:
     assert crop[5:45, 35:58].min() == 200
     away = np.array([[1, 0, 900], [0, 1, 0]], np.float32)
     assert crop_from_picture(picture, away, 60).max() == 0
+
+
+@pytest.mark.parametrize("is_coded", [False, True])
+@pytest.mark.parametrize("scale", [0.4, 1.0, 2.0])
+def test_brightness_of_a_crop_is_that_of_the_crop(scale: float, *, is_coded: bool) -> None:
+    rng = np.random.default_rng(3)
+    image = cv2.GaussianBlur(rng.integers(0, 255, (120, 120, 3), dtype=np.uint8), (0, 0), 4)
+    picture = picture_from_bgr(np.asarray(image, np.uint8))
+    if is_coded:
+        picture = coded_picture(picture.planes[0].astype(np.uint8))
+    place = np.array([[scale, 0, -20], [0, scale, -20]], np.float32)
+    grey = cv2.cvtColor(crop_from_picture(picture, place, 48), cv2.COLOR_BGR2GRAY)
+    assert np.abs(luma_from_picture(picture, place, 48) - grey.astype(float)).max() <= 3
+    away = np.array([[1, 0, 900], [0, 1, 0]], np.float32)
+    assert luma_from_picture(picture, away, 48).max() == 0
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])

@@ -334,14 +334,14 @@ def test_layer_with_a_hole_over_the_face_is_refused(face: Face) -> None:
     """The planted fault: what comes back does not hide what it should."""
     original = frames(1)[0]
     seen = tracks(face, 1)
-    layer = np.full((SIDE, SIDE, 4), 90, np.float32)
-    layer[..., 3] = 1
+    pixels, alpha = np.full((SIDE, SIDE, 3), 90, np.float32), np.ones((SIDE, SIDE), np.float32)
     x, y = face.landmarks_px[2].astype(int)
     told = []
     for is_whole in (True, False):
-        layer[y - 4 : y + 4, x - 4 : x + 4, 3] = is_whole
+        alpha[y - 4 : y + 4, x - 4 : x + 4] = is_whole
         block = MappedBlock(1, -1, np.zeros(1 << 22, np.uint8))
-        sent, _ = SentLayer.of(Placed(0, 0, layer), original.picture, block.content, 0)
+        placed = Placed(0, 0, pixels, alpha)
+        sent, _ = SentLayer.of(placed, original.picture, block.content, 0)
         drawn = DrawnFace(1, sent)
         one = CrewFace(drawn, block)
         told.append(one.face(original.picture, seen[0].face))

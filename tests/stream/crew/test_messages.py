@@ -55,14 +55,13 @@ def test_picture_is_seen_as_it_is(layout: Layout, depth: int) -> None:
 @pytest.mark.parametrize(("layout", "depth"), LAYOUTS)
 def test_layer_is_laid_as_by_the_process_itself(layout: Layout, depth: int, room: int) -> None:
     rng = np.random.default_rng(4)
-    layer = rng.uniform(0, 255, (33, 41, 4)).astype(np.float32)
-    layer[..., 3] = rng.uniform(0, 1, (33, 41))
+    pixels = rng.uniform(0, 255, (33, 41, 3)).astype(np.float32)
+    alpha = rng.uniform(0, 1, (33, 41)).astype(np.float32)
     expected, picture = picture_of(layout, depth), picture_of(layout, depth)
-    expected.lay(4, 6, layer)
+    expected.blend(4, 6, pixels, alpha)
     block = np.zeros(room, np.uint8)
-    sent, _ = SentLayer.of(Placed(4, 6, layer), picture, block, 0)
-    placed = sent.seen_in(block)
-    picture.lay(placed.top, placed.left, placed.layer)
+    sent, _ = SentLayer.of(Placed(4, 6, pixels, alpha), picture, block, 0)
+    sent.seen_in(block).lay(picture)
     for plane, own in zip(picture.planes, expected.planes, strict=True):
         assert np.array_equal(plane, own)
 

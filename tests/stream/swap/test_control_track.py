@@ -98,6 +98,19 @@ def test_how_far_shut_lips_are_read_apart_is_what_a_tenth_of_the_looks_are_below
     assert 0.05 < late.min() < late.max() < 0.12
 
 
+def test_light_counts_for_three_frames_and_is_asked_for_again() -> None:
+    track = ControlTrack(LIMIT)
+    lit = []
+    for index in range(7):
+        lit.append(not track.is_lit(index))
+        light = np.full((2, 4, 4, 3), index / 10, np.float32)
+        track.add(replace(drawn_look(index), light=light))
+    assert lit == [index % 3 == 0 for index in range(7)]
+    steady = track.steady(0, 0.0)
+    assert steady is not None
+    assert float(steady.light.max()) == 0.0
+
+
 def places(told: list[Steady | None]) -> NDArray[np.float32]:
     return np.stack([one.motion[:2] for one in told if one is not None])
 
