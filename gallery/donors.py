@@ -38,9 +38,9 @@ _CODES = "attribute."
 _NAMES = "values."
 _UNKNOWN = -1
 _MAX_BYTES = 2 << 30
-DRAWS: Final = 32
-"""Most draws of a bin. More cover fewer people of whom many donors remind, and take more donors from
-others of the bin."""
+DRAWS = 32
+"""Most draws of a bin. More cover fewer people of whom many donors remind, and take more donors
+from others of the bin."""
 _PER_SURROGATE = 2
 """Donors that a surrogate is mixed from."""
 

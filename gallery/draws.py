@@ -9,11 +9,13 @@ scope, so that the person gets it again.
 from __future__ import annotations
 
 from dataclasses import replace
+
 from gallery.donors import DRAWS
 from gallery.secrets import KeyedRandom
-from gallery.surrogates import AnyFace, Face
+from gallery.surrogates import AnyFace, Face, LoneFace
 
 __all__ = ["DRAWS", "draws_of", "settled_place", "wider_draws_of"]
+
 
 def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
     """The draws of a place in their order; the settled one alone where there is one."""
@@ -21,7 +23,7 @@ def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
     return [replace(face, draw=draw) for draw in numbers]
 
 
-def wider_draws_of(face: AnyFace) -> list[AnyFace]:
+def wider_draws_of(face: Face | LoneFace) -> list[Face | LoneFace]:
     """As many further draws of the same place, of the next wider bin."""
     return [replace(face, draw=draw) for draw in range(DRAWS, 2 * DRAWS)]
 

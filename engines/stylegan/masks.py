@@ -36,8 +36,8 @@ __all__ = [
 ]
 
 FEATHER: Final = 0.022
-"""Width of the feathered rim along jaw and cheeks, half of it within the outline and half beyond, as
-a share of the crop's side. Larger takes a head's edge and the shade below its chin away; farther
+"""Width of the feathered rim along jaw and cheeks, half of it within the outline and half beyond,
+as a share of the crop's side. Larger takes a head's edge and the shade below its chin away; farther
 out, heads grow broad and ears vanish."""
 _LEAST_FEATHER_PX: Final = 3.0
 """Its width at least: narrower rims show steps."""

@@ -116,8 +116,9 @@ class Suiting:
         left = np.arange(len(subjects))
         for draw in range(DRAWS):
             decks = self._decks(pools, draw, secret)
-            rows = np.array([self._card(decks[pools[one].tobytes()], places[one]) for one in left])
-            tried = [subjects[one] for one in left]
+            cards = ((decks[pools[one].tobytes()], places[one]) for one in left.tolist())
+            rows = np.array([self._card(*card) for card in cards])
+            tried = [subjects[one] for one in left.tolist()]
             latents = np.stack([self.latent(int(row)) for row in rows])
             likeness, unfit = self._compared(tried, own[left], latents)
             is_unlike = likeness < self.thresholds.alike
