@@ -52,6 +52,9 @@ that could be swapped; smaller swaps where a part of the face may lie beside the
 _MOST_BESIDE: Final = 0.06
 """How far beside the identity outline a landmark may lie for the patch to be drawn out to it, as a
 share of the side."""
+_NOISE_PX: Final = 5.0
+"""The same in pixels of the frame, where that is farther: a small face's landmarks are found no
+more exactly. Larger: small faces flip less; more of what is beside them is painted over."""
 _ROOM: Final = 0.012
 """How far beyond it the patch then reaches."""
 _BETWEEN: Final = np.array(
@@ -293,7 +296,8 @@ def reaching(face: Face, patch: Patch) -> Patch:
     points = moved(patch.crop_from_frame, face.landmarks_px)
     hull = cv2.convexHull(np.ascontiguousarray(patch.identity * size, np.float32))
     outside = [-cv2.pointPolygonTest(hull, (float(x), float(y)), True) / size for x, y in points]
-    if not -_ROOM < max(outside) <= _MOST_BESIDE:
+    most = max(_MOST_BESIDE, _NOISE_PX * scale_of(patch.crop_from_frame) / size)
+    if not -_ROOM < max(outside) <= most:
         return patch
     middle = hull.mean(axis=(0, 1))
     away = points - middle

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,16 @@ def test_a_landmark_a_little_beside_is_hidden_too() -> None:
     assert defect_of(drawn) == ""
     assert (drawn.alpha >= patch().alpha).all()
     assert ((drawn.alpha == 1) & (patch().alpha < 1)).mean() < 0.03
+
+
+def test_a_landmark_as_far_beside_a_small_face_is_hidden_too_and_of_a_large_one_is_not() -> None:
+    """The planted fault: the noise of a small face's landmarks let its cover flash up."""
+    for scale, is_hidden in ((1.0, False), (0.4, True)):
+        seen, made = face(0.78), patch()
+        small = replace(seen, box_px=seen.box_px * scale, landmarks_px=seen.landmarks_px * scale)
+        place = made.crop_from_frame.copy()
+        place[:, :2] /= np.float32(scale)
+        assert hides(small, reaching(small, replace(made, crop_from_frame=place))) == is_hidden
 
 
 def test_a_landmark_far_off_is_not_reached_for() -> None:
