@@ -27,7 +27,7 @@ from engines.stylegan.sizes import SOFT_SIZE
 from engines.stylegan.topology import MESH_POINTS, NOSE_BASE_SLICE, POINTS
 from engines.stylegan.warp import TextureFrame, image_place_of_texture, owners
 
-__all__ = ["evened", "photographed", "rosy", "tempered", "texture_of", "unlit"]
+__all__ = ["evened", "fresh", "photographed", "rosy", "tempered", "texture_of", "unlit"]
 
 _BROAD: Final = 0.03
 """Deviation of the blur beyond which brightness is gloss or shade and no feature, a share."""
@@ -52,6 +52,13 @@ _PALE: Final = 0.1
 """How much more blue than green lips may be where they are hardly red, texture units."""
 _LIPS_SOFT: Final = 0.008
 """Deviation of the blur of lips' rim, share of the side."""
+_GREENER: Final = 0.015
+"""How much greener than cheeks and forehead skin may be, texture units. Larger leaves chins beside
+red lips green, and stubble grey."""
+_TINT: Final = 0.015
+"""Deviation of the blur beyond which colour is a tint, share of the side."""
+_TO_RED: Final = np.array([LUMA[1], -LUMA[2], 0], np.float32) / np.float32(LUMA[1] + LUMA[2])
+"""What makes an RGB colour redder and less green by 1, as bright as it was."""
 _WELL_INSIDE: Final = 0.05
 """Distance within the outline from which that is told, share of the side."""
 
@@ -72,7 +79,7 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, usual: Float32
     skin = bare_skin(seen, frame.points)[:, :, ::-1].astype(np.float32) / np.float32(127.5) - 1
     even = evened(unlit(skin, frame.points), frame.points)
     bare = shaved(mended(even, frame.points), usual.transpose(1, 2, 0), frame.points)
-    bare = rosy(tempered(bare, frame.points), frame.points)
+    bare = fresh(rosy(tempered(bare, frame.points), frame.points), frame.points)
     return np.ascontiguousarray(bare.transpose(2, 0, 1))
 
 
@@ -168,6 +175,24 @@ def rosy(texture: Float32, points: Float32) -> Float32:
     red, green, blue = cv2.split(texture)
     bluer = np.maximum(blue - green - np.maximum(red - green, _PALE), 0)
     return np.asarray(np.dstack([red, green, blue - lips * bluer]), np.float32)
+
+
+def fresh(texture: Float32, points: Float32) -> Float32:
+    """A texture float32[S, S, 3] whose skin is nowhere much greener than on cheeks and forehead.
+
+    Args:
+        texture: RGB in even light, around 0.
+        points: float32[>= MESH_POINTS, 2] of the texture frame, texture units.
+    """
+    size = len(texture)
+    skin = off_features(points, size) * (within_outline(points, size) > _RIM[1] / 3)
+    tint = np.asarray((texture[..., 0] - texture[..., 1]) * skin, np.float32)
+    sums = (cv2.GaussianBlur(one, (0, 0), _TINT * size) for one in (tint, skin))
+    broad = np.divide(*sums, out=np.zeros_like(tint), where=skin > 0)
+    rows = (np.arange(size)[:, None] + 0.5) / size
+    usual = float(np.median(broad[(skin > 0.5) & (rows < points[NOSE_BASE_SLICE, 1].max())]))
+    greener = np.maximum(usual - _GREENER - broad, 0) * skin
+    return np.asarray(texture + greener[..., None] * _TO_RED, np.float32)
 
 
 def _on_both_sides(texture: Float32) -> Float32:

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.donors.textures import evened, rosy, tempered, unlit
+from engines.donors.textures import evened, fresh, rosy, tempered, unlit
+from engines.stylegan.drawing import LUMA
 from engines.stylegan.pack import bundled_pack, read_pack
 from engines.stylegan.topology import EYE_LEFT_SLICE, LIPS_OUTER_SLICE
 from engines.stylegan.warp import load_texture_frame
@@ -99,3 +100,14 @@ def test_lilac_lips_become_rosy_and_red_ones_stay() -> None:
         assert made[row, column, 2] == pytest.approx(wanted, abs=0.03)
         assert np.array_equal(made[:, :, :2], texture[:, :, :2])
         assert np.allclose(made[10:40], texture[10:40], atol=1e-6)
+
+
+def test_green_chins_become_as_red_as_cheeks_and_stay_as_bright() -> None:
+    points = load_texture_frame(read_pack(bundled_pack()).path("shape.npz")).points
+    texture = np.zeros((SIDE, SIDE, 3), np.float32)
+    texture[110:] += (-0.1, 0.05, 0.0)
+    made = fresh(texture, points)
+    chin = made[116, SIDE // 2]
+    assert chin[0] - chin[1] > -0.03
+    assert chin @ LUMA[::-1] == pytest.approx(texture[116, SIDE // 2] @ LUMA[::-1], abs=1e-3)
+    assert np.abs(made[:90] - texture[:90]).max() < 0.01
