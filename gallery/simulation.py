@@ -362,9 +362,18 @@ class Crowd:
             )  # fmt: skip
 
     def _tried_on(self, track: int, stream: str) -> Assignment:
-        """Takes any draw, or none at all: as if the others resembled the human."""
+        """Takes any draw, or none at all: as if the others resembled the human.
+
+        Of those whom all draws resemble two in three take a draw of the next wider bin.
+        """
+        answer = self._settled(track, stream, is_unlike=track % 13 != 0)
+        if answer.surrogate is not None and not answer.is_settled:
+            answer = self._settled(track, stream, is_unlike=track % 39 != 0)
+        return answer
+
+    def _settled(self, track: int, stream: str, *, is_unlike: bool) -> Assignment:
         offer = self._gallery.draws(stream, track)
-        choice = None if track % 13 == 0 else track // 2 % len(offer.surrogates)
+        choice = track // 2 % len(offer.surrogates) if is_unlike else None
         return self._gallery.settle(stream, track, offer.number, choice)
 
     def _is_worn_in_view(self, stream: str, face: str) -> bool:

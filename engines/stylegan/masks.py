@@ -2,8 +2,8 @@
 
 Everything that tells who somebody is lies within the identity outline, which follows from the
 landmarks of the frame: brows, eyes, nose, mouth, cheeks and chin. The patch is opaque there. Its
-rim runs over skin: outwards beyond jaw and cheeks, and inwards over forehead and temples, so that
-hairline and ears stay as they are.
+rim runs over skin: along jaw and cheeks, half of it on either side of where the face ends, and
+inwards over forehead and temples, so that hairline and ears stay as they are.
 """
 
 import math
