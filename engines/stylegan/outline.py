@@ -39,8 +39,8 @@ _CORNERS: Final = OVAL_SLICE.stop - OVAL_SLICE.start
 _FAINT: Final = 1e-9
 _TOO_FAR: Final = 0.03
 """How much farther out than it is seen a face's hull with cheeks lies, shares of its radius."""
-_FARTHEST: Final = 3.0
-"""Deviations beyond which a component of the landmarks counts no more: there the map knows
+_FARTHEST: Final = 1.5
+"""Deviations beyond which a component of the landmarks counts no more: farther out the map knows
 nobody."""
 
 Float32 = npt.NDArray[np.float32]

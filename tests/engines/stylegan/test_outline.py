@@ -131,7 +131,7 @@ def test_chin_of_a_long_face_is_found_lower_than_it_is_read_and_hidden() -> None
     size = painted.alpha.shape[1]
     low = outline.of_points(seen)[0]
     column, row = low[low[:, 1].argmax()] * size
-    assert painted.alpha[0, round(float(row)) - 1, round(float(column))] == 1
+    assert painted.alpha[0, round(float(row)) - 4, round(float(column))] == 1
     assert painted.identity[0, :, 1].max() >= low[:, 1].max() - 0.02, "it must be hidden"
 
 

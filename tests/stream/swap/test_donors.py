@@ -114,7 +114,7 @@ def test_processes_that_draw_faces_paint_the_same_people(made: Path) -> None:
 def run(folder: Path, donors: Path) -> dict[str, object]:
     """Anonymizes a picture of one face."""
     source, target = folder / "in.png", folder / "out.png"
-    cv2.imwrite(str(source), portraits(20)[12])
+    cv2.imwrite(str(source), portraits(20)[7])
     flags = {"models.donors": str(donors), "limits.threads": 1, "limits.drawing_processes": 1}
     flags["limits.engine_deadline_s"] = 200  # however busy the machine is
     settings = load_settings(flags=flags)
