@@ -134,10 +134,14 @@ def _limit(share: float, was_shown: bool) -> float:
 
 
 def _narrow_range(below: NDArray[np.float64], last: SteadyTones) -> tuple[int, int] | None:
-    """Range of a frame's tones where they are narrow; a few samples of a lamp do not count."""
-    limit = below.size * _NARROW / 256 * (_SLACK if last.held else 1.0)
+    """Range of a frame's tones where they are narrow; a few samples of a lamp do not count.
+
+    The limit gives way for what was held in telling whether they are narrow, and not in telling
+    whether a lamp belongs to them: the range would be wider than the frame's own.
+    """
+    limit = below.size * _NARROW / 256
     low, high = _range(below, _BULK)
-    if not low < high < low + limit:
+    if not low < high < low + limit * (_SLACK if last.held else 1.0):
         return None
     whole = _range(below, _NEARLY_ALL)
     return whole if whole[1] - whole[0] < limit else (low, high)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from skimage import data as photographs
@@ -146,6 +146,7 @@ ranges = st.tuples(st.integers(0, 60_000), st.integers(8, 5000), st.sampled_from
 
 
 @settings(max_examples=40)
+@example([(0, 40, 0), (48332, 40, 8)])
 @given(st.lists(ranges, min_size=2, max_size=8))
 def test_every_frame_is_searched_as_if_it_were_alone(frames: list[tuple[int, int, int]]) -> None:
     """What is held comes on top: no frame is seen worse for what came before."""
