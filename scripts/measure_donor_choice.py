@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 import csv
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -29,6 +27,7 @@ from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model
 from engines.stylegan.warp import load_texture_frame
 from training.portrait_donors import LIST
+from training.sources import every_picture
 
 _SOURCES = ("omi", "sfhq", "sfhq-t2i")
 _NOBODY_ALIKE = 2.0
@@ -37,13 +36,8 @@ _NOBODY_ALIKE = 2.0
 def pictures(folder: Path, every: int) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
     """Names and pictures uint8[S, S, 3] BGR of each source's portraits, one of so many."""
     for source in _SOURCES:
-        with tarfile.open(folder / f"{source}.tar") as tar:
-            for member in [one for one in tar.getmembers() if one.isfile()][::every]:
-                file = tar.extractfile(member)
-                assert file is not None
-                found = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_COLOR)
-                assert found is not None
-                yield Path(member.name).name, np.asarray(found, np.uint8)
+        for member, picture in every_picture(folder / f"{source}.tar", every):
+            yield Path(member).name, picture
 
 
 def bundled_choice() -> PortraitChoice:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tarfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -40,6 +38,7 @@ from stream.pipeline.engine_set import SwapEngines, open_engines
 from stream.pipeline.methods import SWAP
 from stream.swap.face_drawing import FaceDrawer, Wearing
 from stream.swap.fitting import choice_of
+from training.sources import every_picture
 
 Float32 = NDArray[np.float32]
 _FRAME: Final = (720, 1280)
@@ -78,7 +77,7 @@ def main() -> int:
     found: list[Measured] = []
     with open_engines(settings) as engines:
         assert engines.swap is not None
-        for image in pictures(chosen.portraits, chosen.every):
+        for _, image in every_picture(chosen.portraits, chosen.every):
             side = int(rng.integers(*_SIDES))
             canvas = np.full((*_FRAME, 3), 110, np.uint8)
             canvas[20 : 20 + side, 300 : 300 + side] = cv2.resize(
@@ -90,16 +89,6 @@ def main() -> int:
                 break
         print("\n".join(told(found, engines.swap.thresholds)))
     return 0
-
-
-def pictures(portraits: Path, every: int) -> Iterator[BgrImage]:
-    """The pictures of a tar, uint8 H×W×3 BGR."""
-    with tarfile.open(portraits) as archive:
-        for number, member in enumerate(one for one in archive if one.isfile()):
-            content = archive.extractfile(member)
-            if content is not None and number % every == 0:
-                coded = np.frombuffer(content.read(), np.uint8)
-                yield np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
 
 
 def measured(

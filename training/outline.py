@@ -16,12 +16,10 @@ on whole meshes of training crops.
 import argparse
 import json
 import logging
-import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -48,7 +46,7 @@ from engines.stylegan.topology import (
 from engines.types import Face
 from training.face_reading import FaceReader
 from training.prepare import MESH_FILE, MESH_SIZE, MeshLabeller
-from training.sources import framed_portrait, portraits_of_people
+from training.sources import every_picture, framed_portrait, portraits_of_people
 
 COMPONENTS: Final = 40
 RIDGE: Final = 0.5
@@ -199,15 +197,8 @@ def heads(people: Path, portraits: Path) -> Iterator[tuple[str, UInt8]]:
     """Names and pictures uint8[H, W, 3] BGR of whole heads."""
     for name, grey in portraits_of_people(people):
         yield name, np.asarray(framed_portrait(grey)[0], np.uint8)
-    for path in sorted(portraits.glob("*.tar")):
-        with tarfile.open(path) as tar:
-            members = [one for one in tar.getmembers() if one.isfile()]
-            for member in members[::_EVERY]:
-                file = tar.extractfile(member)
-                data = b"" if file is None else file.read()
-                picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-                if picture is not None:
-                    yield member.name, np.asarray(picture, np.uint8)
+    for archive in sorted(portraits.glob("*.tar")):
+        yield from every_picture(archive, _EVERY)
 
 
 def read_heads(

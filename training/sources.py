@@ -96,6 +96,17 @@ def framed_portrait(
     return np.asarray(wide, np.uint8), np.asarray(known, np.uint8)
 
 
+def every_picture(archive: Path, every: int) -> Iterator[tuple[str, UInt8]]:
+    """Names and pictures uint8[H, W, 3] BGR of a tar, one of so many."""
+    with tarfile.open(archive) as content:
+        for member in [one for one in content.getmembers() if one.isfile()][::every]:
+            file = content.extractfile(member)
+            assert file is not None
+            picture = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_COLOR)
+            assert picture is not None, f"{member.name} is no picture"
+            yield member.name, np.asarray(picture, np.uint8)
+
+
 def pictures_of_archive(archive: Path, count: int) -> Iterator[UInt8]:
     """So many pictures uint8[H, W, 3] BGR of a tar, evenly spread."""
     with tarfile.open(archive) as content:
