@@ -153,8 +153,8 @@ def _normals_of(patch: Patch) -> Float32:
     return np.asarray(cv2.resize(patch.normals, (side, side), interpolation=way), np.float32)
 
 
-def _reduced(picture: Float32 | BgrImage, side: int = _WORKED) -> Float32:
-    small = cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA)
+def _reduced(picture: Float32 | BgrImage) -> Float32:
+    small = cv2.resize(picture, (_WORKED, _WORKED), interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.float32)
 
 

@@ -15,7 +15,7 @@ from engines.donors.skin import (
     off_features,
     within_outline,
 )
-from engines.stylegan.drawing import LUMA, rise
+from engines.stylegan.drawing import LUMA, rise, spread_near
 from engines.stylegan.light import (
     contrast_from_field,
     field_from_light,
@@ -59,7 +59,6 @@ _TINT: Final = 0.015
 """Deviation of the blur beyond which colour is a tint, share of the side."""
 _TO_RED: Final = np.array([LUMA[1], -LUMA[2], 0], np.float32) / np.float32(LUMA[1] + LUMA[2])
 """What makes an RGB colour redder and less green by 1, as bright as it was."""
-_FAINT: Final = 1e-3
 _WELL_INSIDE: Final = 0.05
 """Distance within the outline from which that is told, share of the side."""
 
@@ -187,9 +186,8 @@ def fresh(texture: Float32, points: Float32) -> Float32:
     """
     size = len(texture)
     skin = off_features(points, size) * (within_outline(points, size) > _RIM[1] / 3)
-    tint = np.asarray((texture[..., 0] - texture[..., 1]) * skin, np.float32)
-    sums = [cv2.GaussianBlur(one, (0, 0), _TINT * size) for one in (tint, skin)]
-    broad = np.asarray(sums[0] / np.maximum(sums[1], _FAINT), np.float32)
+    skin = np.asarray(skin, np.float32)
+    broad = spread_near(texture[..., 0] - texture[..., 1], skin, _TINT * size)
     rows = (np.arange(size)[:, None] + 0.5) / size
     usual = float(np.median(broad[(skin > 0.5) & (rows < points[NOSE_BASE_SLICE, 1].max())]))
     greener = np.maximum(usual - _GREENER - broad, 0) * skin
