@@ -179,7 +179,8 @@ class Releaser:
                     return standing
                 face = standing
         wearer.choices = ()
-        self.of_next_bin += face.draw >= DRAWS
+        was_of_bin = self._surrogates.is_of_bin(replace(face, draw=0))
+        self.of_next_bin += was_of_bin and not self._surrogates.is_of_bin(face)
         self._wear(wearer, face, offered.cluster, offered.k_real)
         return None
 

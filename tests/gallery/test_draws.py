@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engines.types import Surrogate
 from gallery.assignments import NO_OFFER, Assignment
@@ -276,10 +277,12 @@ VALUES = {
 }
 
 
-def binned_gallery() -> tuple[Gallery, DonorPopulation]:
+def binned_gallery(
+    values: dict[str, NDArray[np.str_]] = VALUES, wanted: str = "gender=male|age=old"
+) -> tuple[Gallery, DonorPopulation]:
     """A gallery of two genders and two ages, and an old man to whom draws were offered."""
     latents = np.random.default_rng(1).normal(size=(120, 2, 512)).astype(np.float32)
-    people = DonorPopulation(latents, VALUES)
+    people = DonorPopulation(latents, values)
     gallery = Gallery(
         GallerySettings(k=3, scope="session", attributes="matched", thresholds=THRESHOLDS),
         DonorMaker(people),
@@ -287,7 +290,7 @@ def binned_gallery() -> tuple[Gallery, DonorPopulation]:
         run="night",
     )
     gallery.visible("door", [1], 1.0)
-    gallery.assign("door", 1, look(2), "gender=male|age=old", 1.0, tries_on=True)
+    gallery.assign("door", 1, look(2), wanted, 1.0, tries_on=True)
     return gallery, people
 
 
@@ -313,3 +316,14 @@ def test_who_resembles_all_draws_of_the_wider_bin_too_is_covered() -> None:
     settled(gallery, 1, None)
     answer, _ = settled(gallery, 1, None)
     assert (answer.surrogate, answer.cause) == (None, "too_alike")
+
+
+def test_who_had_a_surrogate_of_another_bin_already_is_counted_once() -> None:
+    tones = np.repeat(["dark", "light", "light"], 40)
+    ages = np.array(["old"] + ["young"] * 119)
+    values = {"gender": np.repeat(["male"], 120), "tone": tones, "age": ages}
+    gallery, _ = binned_gallery(values, "gender=male|tone=dark|age=old")
+    assert gallery.report().of_next_bin == 1, "there is one old man of dark skin"
+    settled(gallery, 1, None)
+    settled(gallery, 1, 2)
+    assert gallery.report().of_next_bin == 1
