@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from engines.face.face_look import eyes_of
 from engines.stylegan.drawing import rise
-from engines.stylegan.mouth import draw_mouth
+from engines.stylegan.mouth import draw_mouth, usual_inside
 from engines.stylegan.topology import LIPS_INNER, LIPS_OUTER, MESH_INDEX, OVAL
 
 __all__ = ["opened", "with_mouth"]
@@ -72,7 +72,7 @@ def with_mouth(picture: UInt8, points: Float32) -> UInt8:
         points: float32[POINTS, 3] of its face, crop units.
     """
     pixels = picture[..., ::-1].astype(np.float32)
-    draw_mouth(pixels, points, 1.0)
+    draw_mouth(pixels, points, usual_inside(points, 1.0))
     return np.ascontiguousarray(pixels.clip(0, 255).astype(np.uint8)[..., ::-1])
 
 

@@ -165,6 +165,9 @@ class ControlReader:
         if control.usual is not None:
             told = zip(looks, control.usual, strict=True)
             looks = [replace(look, expression=usual) for look, usual in told]
+        if control.inside is not None:
+            shown = zip(looks, control.inside, strict=True)
+            looks = [replace(look, inside=one) for look, one in shown]
         if control.occlusion is None:
             return looks
         return [

@@ -31,6 +31,7 @@ __all__ = [
     "painting_place",
     "points_in_frame",
     "points_in_frames",
+    "stacked",
 ]
 
 PAINTED_EYES: Final = np.array([[0.335, 0.37], [0.665, 0.37]], np.float32)
@@ -69,6 +70,8 @@ class Look:
         is_hidden: too much of the face is behind something for it to be followed.
         is_unsure: something may be before it that was not told, or it is not as it was read.
         expression: float32[SHOWN], see `ShapeModel.shown_by`; None where the reader tells none.
+        inside: float32[INSIDE] what is between the lips, see `engines.stylegan.mouth`; None where
+            the reader does not tell.
     """
 
     index: int
@@ -82,6 +85,7 @@ class Look:
     is_hidden: bool = False
     is_unsure: bool = False
     expression: Float32 | None = None
+    inside: Float32 | None = None
 
 
 def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:
@@ -204,3 +208,9 @@ def points_in_frames(looks: Sequence[Look]) -> Float32:
 def eyes_of(points: Float32) -> Float32:
     """Middles of both eyes, float32[2, 2], of float32[POINTS, >=2]."""
     return np.asarray(points[BOTH_EYES, :2].mean(axis=1), np.float32)
+
+
+def stacked(values: Sequence[Float32 | None]) -> Float32 | None:
+    """What was read of faces, in one array; None where it was not read of one of them."""
+    known = [one for one in values if one is not None]
+    return np.stack(known) if known and len(known) == len(values) else None

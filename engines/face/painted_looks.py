@@ -10,7 +10,7 @@ from engines.blending.harmony import retouch_of, retouched, sized_patch
 from engines.blending.patches import Patch, reaching
 from engines.blending.rim import matched_at_rim, rim_match_of
 from engines.face.alignment import crop_from_picture
-from engines.face.face_look import Look, painted_points, painting_place
+from engines.face.face_look import Look, painted_points, painting_place, stacked
 from engines.face.swapper import Control, Rendered
 from engines.pictures import Picture
 from engines.types import Face
@@ -25,6 +25,7 @@ def control_from_looks(looks: Sequence[Look]) -> Control:
         np.stack([look.light for look in looks]),
         np.array([look.doubt for look in looks], np.float32),
         contrast=np.array([look.contrast for look in looks], np.float32),
+        inside=stacked([look.inside for look in looks]),
     )
 
 

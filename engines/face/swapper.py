@@ -2,10 +2,11 @@
 
 The subject supplies control only: landmarks (pose, expression, gaze) whose proportions are
 exchanged for the surrogate's, a mean colour with its slope for the light on the face, 4x4
-colours of the surroundings, and one number that bounds the contrast. Nothing else of the crop
-reaches what is painted; coarse light and shade beyond the slope are the surrogate's. The generator
-paints a surrogate's texture once, retouched; each frame only warps and lights it, and draws irises
-that look where the subject looks and what open lips show.
+colours of the surroundings, one number that bounds the contrast, and the coarse colours of what is
+between the lips. Nothing else of the crop reaches what is painted; coarse light and shade beyond
+the slope are the surrogate's. The generator paints a surrogate's texture once, retouched; each
+frame only warps and lights it, and draws irises that look where the subject looks and what open
+lips show.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ from engines.stylegan.masks import (
     share_outside,
     widened_outlines,
 )
-from engines.stylegan.mouth import draw_mouth, mouth_width
+from engines.stylegan.mouth import draw_mouth, inside_of_mouth, mouth_width, usual_inside
 from engines.stylegan.outline import AS_READ, OutlineModel
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.shape import Pose, ShapeModel
@@ -94,6 +95,8 @@ class Control:
         openness: float32[N, 2] of both eyes, 0 shut to 1 open; None where it is not read.
         usual: float32[N, SHOWN], see `ShapeModel.shown_by`; before painting, of the subjects in the
             mean of their tracks. None for that of `points`.
+        inside: float32[N, *INSIDE] what is between the lips, see `engines.stylegan.mouth`; None
+            for what is usual.
     """
 
     points: Float32
@@ -103,6 +106,7 @@ class Control:
     contrast: Float32 | None = None
     openness: Float32 | None = None
     usual: Float32 | None = None
+    inside: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,9 @@ class Swapper:
         light, contrast = _lit(crops, points) if is_lit else (_unlit(len(crops)), None)
         openness = None if self._lids is None else self._lids.read(crops, points)
         usual = self._shape.shown_by(points, pose)
-        return Control(points, light, doubt, occlusion, contrast, openness, usual)
+        inside = [inside_of_mouth(one, own) for one, own in zip(crops, points, strict=True)]
+        told = (occlusion, contrast, openness, usual, np.stack(inside))
+        return Control(points, light, doubt, *told)
 
     def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         """Paint surrogates under the given control.
@@ -225,7 +231,7 @@ class Swapper:
         insides = [softened(oval, min(size, SOFT_SIZE)) for oval in ovals]
         pixels = _pixels(image, light, insides)
         eyes = eyes_from_latents(latents)
-        stretch = mouth_width(points) / mouth_width(rest)
+        mouths = _inside_of(control, points, rest)
         for row, (picture, wanted, inside) in enumerate(
             zip(pixels, control.light, insides, strict=True)
         ):
@@ -235,7 +241,7 @@ class Swapper:
             # Skin tells the contrast: pupils and open mouths are dark, and teeth white, in any.
             draw_eyes(picture, points[row], eyes[row])
             draw_lashes(picture, points[row], shut[row])
-            draw_mouth(picture, points[row], float(stretch[row]))
+            draw_mouth(picture, points[row], mouths[row])
         identity = identity_outlines(control.points, theirs)
         alpha = np.stack(
             [
@@ -270,6 +276,14 @@ class Swapper:
             EngineFault: a network failed, or the generator painted a blank.
         """
         return self.paint(self.read(crops), latents)
+
+
+def _inside_of(control: Control, points: Float32, rest: Float32) -> Float32:
+    """What is between the lips of painted faces, as it was read or as it is usual."""
+    if control.inside is not None:
+        return control.inside
+    stretch = mouth_width(points) / mouth_width(rest)
+    return np.stack([usual_inside(*one) for one in zip(points, stretch.tolist(), strict=True)])
 
 
 def _lit(crops: UInt8, points: Float32) -> tuple[Float32, Float32]:

@@ -1,12 +1,12 @@
-"""The inside of painted mouths: teeth, tongue and the dark between them.
+"""The inside of painted mouths: what open lips show, and the seam of shut ones.
 
 A texture is a mean of many mouths, most of them shut, so an open one shows lips stretched over the
 gap, and a shut one what is left of teeth as a pale, ragged line. What is between the inner lips,
-which are control points, is drawn instead, as geometry alone tells it: lips drawn wider than the
-surrogate's own bare the upper teeth, a mouth that only opens shows less of their height, and
-behind lips that hold off the light they are about as bright as skin. Nothing else of the subject
-has a part in it. Everybody has the same teeth; drawn so, 0.04 % more
-pairs of surrogates pass for one person (`training.measure`).
+which are control points, is drawn instead: from a few colours, as coarse as one cell a tooth and a
+half. Of a subject they are read off the picture, since no landmark tells which teeth a mouth bares
+and where its tongue is: they belong to the expression. Where nothing was read, they are those of a
+mouth that bares its upper teeth the more, the wider it is drawn. The teeth are everybody's: where
+it is bright, it is darker between two of them.
 """
 
 from dataclasses import dataclass
@@ -16,16 +16,19 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.drawing import between, box_around, filled_outline, ramp, warmed
+from engines.stylegan.drawing import between, box_around, filled_outline, ramp, rise
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
     LIPS_INNER_SLICE,
+    NOSE_BASE_SLICE,
     NOSE_BRIDGE_SLICE,
 )
 
-__all__ = ["draw_mouth", "mouth_width"]
+__all__ = ["INSIDE", "draw_mouth", "inside_of_mouth", "mouth_width", "usual_inside"]
 
+INSIDE: Final = (6, 9, 3)
+"""Cells between the lips, from the upper to the lower one, and across; colours BGR."""
 _UPPER: Final = (0, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10)
 _LOWER: Final = tuple(range(11))
 """Points of the inner lips from the picture's left corner to the right one."""
@@ -37,40 +40,35 @@ _EDGE_ON, _IN_VIEW = 0.35, 0.6
 _EARNEST, _SMILE = 0.85, 1.07
 """Width, as a share of the width in the surrogate's mean expression: teeth show least up to the
 first, most from the second."""
-_TEETH_SHOW: Final = (0.8, 0.95)
 _TEETH_TALL: Final = (0.08, 0.24)
 """Of the mouth's width: how far the upper teeth reach below the lip."""
-_TONGUE_TALL: Final = 0.13
-_TONGUE_FROM, _TONGUE_TO = 0.2, 0.34
-"""Gap, as a share of the width, from which the tongue is to be seen, and where it is in full."""
 _TOOTH_TURN: Final = 0.3
 """Width of a tooth, as an angle of the dental arch, radians."""
 _LINES: Final = 0.22
 """How much darker it is between two teeth."""
-_ROUNDED: Final = 0.2
-"""How much shorter they are there, a share of their height."""
+_WHITE: Final = (0.04, 0.2)
+"""How much more of a lamp's blue than of its red teeth reflect, shares of the blue, from which they
+are seen, and from which plainly: skin, lips and tongue reflect less."""
 _DARK: Final = np.array([0.16, 0.17, 0.32], np.float32)
+_TEETH: Final = np.array([1.2, 1.1, 0.98], np.float32)
 _TONGUE: Final = np.array([0.42, 0.38, 0.68], np.float32)
 _SEAM: Final = np.array([0.42, 0.42, 0.50], np.float32)
 _CORNER: Final = np.array([0.50, 0.50, 0.62], np.float32)
-_CHEEK: Final = np.array([0.30, 0.29, 0.52], np.float32)
-"""Colours, BGR, as a share of the skin's."""
-_WHITENESS: Final = (0.85, 1.1)
-_PARTED: Final = (0.06, 0.24)
-_SHADED: Final = (0.45, 1.0)
-"""Gaps, as shares of the width, between which lips that do not smile let light on the teeth behind
-them, and how bright these are in their shade and in the open, a share of that."""
+"""Colours, BGR, as shares of the skin's."""
+_RANGE: Final = (0.04, 1.6)
+"""The same, between which what is read lies."""
 _WHITEST: Final = 236.0
-"""How bright teeth are, a share of the skin's brightness, in a mouth that only opens and in a
-smile, as in footage of people who speak and who laugh; and how bright at most."""
-_WARMTH: Final = 0.5
-"""How much of the skin's hue the teeth have."""
 _SEAM_SHARE: Final = 0.75
 _CORNER_REACH: Final = 0.12
 """Of the mouth's width: how far about its corners a texture's dark spots are lifted. Lips that are
 drawn wide draw them out to lines."""
+_SEAM_WIDE: Final = 0.05
+"""Of the mouth's width: how far beside open lips the seam of a texture's shut ones is lifted."""
+_EDGE: Final = (0.2, 0.8)
+"""Of the way from the darkest to the brightest cell about: what is drawn as dark, and as bright."""
+_FINER: Final = 4
+"""Places in a row and a column of a cell at which a mouth is read."""
 _SOFT_PX: Final = 1.1
-_INSIDE_SOFT_PX: Final = 0.7
 _MARGIN_PX: Final = 4.0
 _LEAST_PX: Final = 4.0
 _FAINT: Final = 1e-6
@@ -90,22 +88,69 @@ def mouth_width(points: Float32) -> Float32:
     return np.asarray(across / (np.linalg.norm(apart, axis=1) + _FAINT), np.float32)
 
 
-def draw_mouth(pixels: Float32, points: Float32, stretch: float) -> None:
+def inside_of_mouth(crop: npt.NDArray[np.uint8], points: Float32) -> Float32:
+    """What is between the lips of a subject: colours of `INSIDE` cells, as shares of the skin's.
+
+    Args:
+        crop: uint8[S, S, 3] BGR.
+        points: float32[>= MESH_POINTS, >= 2], crop units.
+
+    Returns:
+        float32[INSIDE]. Of shut lips it is their seam.
+    """
+    rows, columns, _ = INSIDE
+    places = points[:, :2] * np.float32(len(crop)) - np.float32(0.5)
+    lips = places[LIPS_INNER_SLICE]
+    way = (np.arange(columns * _FINER, dtype=np.float32) + 0.5) / (columns * _FINER) * 10
+    upper, lower = (
+        np.stack([np.interp(way, np.arange(11), lips[lip, axis]) for axis in (0, 1)])
+        for lip in (_UPPER, _LOWER)
+    )
+    down = ((np.arange(rows * _FINER) + 0.5) / (rows * _FINER))[:, None]
+    x, y = (np.asarray(a + (b - a) * down, np.float32) for a, b in zip(upper, lower, strict=True))
+    seen = cv2.remap(crop, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    cells = cv2.resize(seen.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA)
+    share = cells / (_skin(crop, points[:, :2]) + 1)
+    return np.asarray(np.clip(share, *_RANGE), np.float32)
+
+
+def usual_inside(points: Float32, stretch: float) -> Float32:
+    """What is between lips that nobody has read: upper teeth, tongue and dark, float32[INSIDE].
+
+    Args:
+        points: float32[>= MESH_POINTS, 3], in any unit.
+        stretch: `mouth_width` as a share of that at rest.
+    """
+    rows, columns, _ = INSIDE
+    lips = points[LIPS_INNER_SLICE]
+    gap = _gap(lips) / (float(np.linalg.norm(lips[_RIGHT] - lips[_LEFT])) + _FAINT)
+    side = ((np.arange(columns) + 0.5) / columns * 2 - 1)[None, :, None]
+    depth = ((np.arange(rows) + 0.5) / rows)[:, None, None] * gap * (1 - 0.8 * side**2)
+    tall = between(_TEETH_TALL, ramp(stretch, _EARNEST, _SMILE)) * (1 - 0.8 * side**2)
+    teeth = np.clip((tall - depth) / 0.04 + 0.5, 0, 1) * np.clip(4 * (0.95 - np.abs(side)), 0, 1)
+    tongue = np.clip((depth - gap + 0.13 * (1 - side**2)) / 0.05, 0, 1) * ramp(gap, 0.2, 0.34)
+    inside = _DARK + tongue * (_TONGUE - _DARK)
+    return np.asarray(inside + teeth * (_TEETH - inside), np.float32)
+
+
+def draw_mouth(pixels: Float32, points: Float32, inside: Float32) -> None:
     """Draw what is between the lips of a painted face, in place.
 
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
         points: float32[POINTS, 3] of the painted face, crop units.
-        stretch: its `mouth_width` as a share of the surrogate's own.
+        inside: float32[INSIDE], see `inside_of_mouth`.
     """
-    mouth = _mouth_in(pixels, points, ramp(stretch, _EARNEST, _SMILE))
+    mouth = _mouth_in(pixels, points)
     if mouth is None:
         return
     _lift_corners(mouth)
+    if mouth.openness > 0:
+        _lift_lips(mouth)
     if mouth.openness < 1:
         _draw_seam(mouth)
     if mouth.openness > 0:
-        _draw_inside(mouth)
+        _draw_inside(mouth, inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +165,7 @@ class _Mouth:
         side: float32[H, W], -1 at the left corner, 0 below the upper lip's middle, 1 at the right.
         width: of the mouth, pixels.
         openness: how much of the inside is to be seen, in [0, 1].
-        lit: how much light falls on the teeth, in [0, 1].
         presence: how much of the drawing is to be seen, in (0, 1].
-        smile: how wide the lips are drawn, in [0, 1].
         skin: float32[3] BGR of the nose.
     """
 
@@ -133,13 +176,11 @@ class _Mouth:
     side: Float32
     width: float
     openness: float
-    lit: float
     presence: float
-    smile: float
     skin: Float32
 
 
-def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
+def _mouth_in(pixels: Float32, points: Float32) -> _Mouth | None:
     size = pixels.shape[0]
     inner = points[LIPS_INNER_SLICE] * np.float32(size) - np.float32(0.5)
     across = inner[_RIGHT] - inner[_LEFT]
@@ -160,7 +201,6 @@ def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
     upper, lower = (_height_at(way, turned[lip,]) for lip in (_UPPER, _LOWER))
     middle = float(turned[_UPPER_MIDDLE, 0])
     halves = np.where(way < middle, max(middle, 1.0), max(seen - middle, 1.0)).astype(np.float32)
-    opened = float(np.linalg.norm((inner[_UPPER_MIDDLE] - inner[_LOWER_MIDDLE])[:2]))
     return _Mouth(
         view=pixels[top:bottom, left:right],
         lips=inner[:, :2] - np.array([left, top], np.float32),
@@ -168,11 +208,9 @@ def _mouth_in(pixels: Float32, points: Float32, smile: float) -> _Mouth | None:
         gap=lower - upper,
         side=np.clip((way - np.float32(middle)) / halves, -1, 1),
         width=width,
-        openness=ramp(opened / width, _SHUT, _OPEN),
-        lit=max(smile, ramp(opened / width, *_PARTED)),
+        openness=ramp(_gap(inner) / width, _SHUT, _OPEN),
         presence=presence,
-        smile=smile,
-        skin=_skin(pixels, points[NOSE_BRIDGE_SLICE, :2]),
+        skin=_skin(pixels, points[:, :2]),
     )
 
 
@@ -200,48 +238,51 @@ def _lift_corners(mouth: _Mouth) -> None:
     view += (lifted - view) * (share * np.float32(mouth.presence))[..., None]
 
 
-def _draw_inside(mouth: _Mouth) -> None:
-    inside = _cavity(mouth)
-    inside += (_teeth(mouth) - inside) * _teeth_share(mouth)[..., None]
-    inside = np.asarray(cv2.GaussianBlur(inside, (0, 0), _INSIDE_SOFT_PX), np.float32)
-    share = cv2.GaussianBlur(filled_outline(mouth.lips, inside.shape[:2]), (0, 0), _SOFT_PX)
+def _lift_lips(mouth: _Mouth) -> None:
+    """Bring what a texture shows of the seam of its lips up to the lips beside it.
+
+    Open lips would have it along their edges, as dark, ragged spots.
+    """
+    wide = _SEAM_WIDE * mouth.width
+    away = np.maximum(-mouth.depth, mouth.depth - mouth.gap) / np.float32(wide)
+    share = np.exp(-np.square(np.square(np.maximum(away, 0)))) * (np.abs(mouth.side) < 1)
+    reach = max(1, round(wide))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
+    lips = cv2.GaussianBlur(cv2.morphologyEx(mouth.view, cv2.MORPH_CLOSE, kernel), (0, 0), _SOFT_PX)
     view = mouth.view
-    view += (inside - view) * (share * np.float32(mouth.openness * mouth.presence / 255))[..., None]
+    lifted = np.maximum(view, lips)
+    view += (lifted - view) * (share * np.float32(mouth.openness * mouth.presence))[..., None]
 
 
-def _cavity(mouth: _Mouth) -> Float32:
-    """The dark, the cheeks beside it, and the tongue on the lower lip, float32[H, W, 3]."""
-    hue = warmed(mouth.skin, 0.7)
-    tall = np.float32(_TONGUE_TALL * mouth.width) * (1 - np.square(mouth.side))
-    raised = (mouth.depth - mouth.gap + tall) / np.float32(0.05 * mouth.width)
-    opened = (mouth.gap / np.float32(mouth.width) - _TONGUE_FROM) / (_TONGUE_TO - _TONGUE_FROM)
-    share = np.clip(raised, 0, 1) * np.clip(opened, 0, 1)
-    beside = np.clip((np.abs(mouth.side) - 0.5) / 0.4, 0, 1)[..., None]
-    dark = _DARK + beside * (_CHEEK - _DARK)
-    return np.asarray(hue * (dark + share[..., None] * (_TONGUE - dark)), np.float32)
-
-
-def _teeth(mouth: _Mouth) -> Float32:
-    """The upper teeth, in shade below the lip and towards the corners, float32[H, W, 3]."""
-    light = float(mouth.skin.mean()) + 1
-    whiteness = between(_WHITENESS, mouth.smile) * (180 / light) ** 0.25
-    whiteness *= between(_SHADED, mouth.lit)
-    white = warmed(mouth.skin, _WARMTH) * np.float32(whiteness)
+def _draw_inside(mouth: _Mouth, inside: Float32) -> None:
+    rows, columns, _ = INSIDE
+    across = (mouth.side + 1) * np.float32(columns / 2) - np.float32(0.5)
+    down = mouth.depth / np.maximum(mouth.gap, np.float32(0.5)) * np.float32(rows) - 0.5
+    shares = _sharpened(inside, across, np.asarray(down, np.float32))
+    seen = np.asarray(shares * mouth.skin, np.float32)
     lines = np.clip(1 - 2.4 * _beside_gaps(mouth.side), 0, 1) ** 1.5
-    below_lip = np.clip(mouth.depth / np.float32(max(0.09 * mouth.width, 1.0)), 0, 1)
-    shade = (1 - _LINES * lines) * (0.6 + 0.4 * _arch(mouth.side)) * (0.6 + 0.4 * below_lip)
-    return np.asarray(np.minimum(white * shade[..., None], _WHITEST), np.float32)
+    bluer = 1 - shares[..., 2] / shares[..., 0]
+    white = np.clip((bluer - _WHITE[0]) / (_WHITE[1] - _WHITE[0]), 0, 1) * shares[..., 0]
+    seen *= (1 - np.float32(_LINES) * lines * white)[..., None]
+    np.minimum(seen, _WHITEST, out=seen)
+    share = cv2.GaussianBlur(filled_outline(mouth.lips, seen.shape[:2]), (0, 0), _SOFT_PX)
+    view = mouth.view
+    view += (seen - view) * (share * np.float32(mouth.openness * mouth.presence / 255))[..., None]
 
 
-def _teeth_share(mouth: _Mouth) -> Float32:
-    """Where the teeth are, float32[H, W]: from the upper lip to their edge, short of the lower."""
-    tall = between(_TEETH_TALL, mouth.smile) * mouth.width
-    edge = np.float32(tall) * np.sqrt(1 - 0.75 * np.square(mouth.side))
-    edge *= 1 - _ROUNDED * np.square(np.clip(1 - 1.3 * _beside_gaps(mouth.side), 0, 1))
-    above_edge = (edge - mouth.depth) / np.float32(max(0.035 * mouth.width, 1.2)) + 0.5
-    above_lip = (mouth.gap - mouth.depth) / np.float32(max(0.03 * mouth.width, 1.0))
-    share = np.clip(above_edge, 0, 1) * np.clip(above_lip, 0, 1) * np.sqrt(_arch(mouth.side))
-    return np.asarray(share * between(_TEETH_SHOW, mouth.smile), np.float32)
+def _sharpened(inside: Float32, across: Float32, down: Float32) -> Float32:
+    """Cells float32[INSIDE] at places float32[H, W] of theirs, with edges narrower than cells.
+
+    Where neighbours differ, values halfway between them are an edge that lies there: the rim of
+    teeth before the dark.
+    """
+    around = np.ones((3, 3), np.uint8)
+    low, high, own = (
+        cv2.remap(cells, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        for cells in (cv2.erode(inside, around), cv2.dilate(inside, around), inside)
+    )
+    reach = np.maximum(high - low, np.float32(_FAINT))
+    return np.asarray(low + reach * rise((own - low) / reach, *_EDGE), np.float32)
 
 
 def _beside_gaps(side: Float32) -> Float32:
@@ -250,9 +291,9 @@ def _beside_gaps(side: Float32) -> Float32:
     return np.asarray(np.abs(np.sin(turn)), np.float32)
 
 
-def _arch(side: Float32) -> Float32:
-    """How near the front of the dental arch is, in [0, 1]: 0 in the mouth's corners."""
-    return np.asarray(np.clip((0.93 - np.abs(side)) / 0.5, 0, 1), np.float32)
+def _gap(lips: Float32) -> float:
+    """How far inner lips float32[20, >= 2] are apart in their middle."""
+    return float(np.linalg.norm((lips[_UPPER_MIDDLE] - lips[_LOWER_MIDDLE])[:2]))
 
 
 def _height_at(way: Float32, lip: Float32) -> Float32:
@@ -261,8 +302,9 @@ def _height_at(way: Float32, lip: Float32) -> Float32:
     return np.interp(way.ravel(), steps, lip[:, 1]).reshape(way.shape).astype(np.float32)
 
 
-def _skin(pixels: Float32, places: Float32) -> Float32:
-    """Mean colour at places float32[M, 2] in crop units."""
+def _skin(pixels: Float32 | npt.NDArray[np.uint8], points: Float32) -> Float32:
+    """Mean colour of a nose, float32[3]; points float32[>= MESH_POINTS, 2] in crop units."""
     size = pixels.shape[0]
-    x, y = np.clip(np.floor(places * size), 0, size - 1).astype(np.intp).T
+    nose = np.concatenate([points[NOSE_BRIDGE_SLICE], points[NOSE_BASE_SLICE]])
+    x, y = np.clip(np.floor(nose * size), 0, size - 1).astype(np.intp).T
     return np.asarray(pixels[y, x].mean(axis=0), np.float32)

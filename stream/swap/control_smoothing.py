@@ -27,6 +27,7 @@ from engines.face.face_look import (
     painting_place,
     points_in_frame,
     points_in_frames,
+    stacked,
 )
 from engines.face.motion_grid import grid_in_frame
 from engines.face.swapper import LANDMARK_SIZE
@@ -77,6 +78,8 @@ class Steady:
         contrast: of the face, see `engines.stylegan.contrast`.
         usual: float32[SHOWN] in the mean of the track, see `ShapeModel.shown_by`; None where it
             was not read.
+        inside: float32[INSIDE] what is between the lips, see `engines.stylegan.mouth`; None where
+            it was not read.
     """
 
     points: Float32
@@ -86,6 +89,7 @@ class Steady:
     occlusion: Occlusion | None = None
     contrast: float = UNBOUNDED
     usual: Float32 | None = None
+    inside: Float32 | None = None
 
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px in units of which `points` are."""
@@ -138,11 +142,13 @@ class ControlSmoother:
     _light: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=1.0, beta=1.0))
     _contrast: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.3, beta=0.0))
     _closer: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.1, beta=0.0))
+    _inside: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=6.0, beta=0.0))
     _usual: _Usual = field(default_factory=_Usual)
 
     def forget(self) -> None:
         """The face is not followed any more; what comes begins anew."""
-        for one in (self._motion, self._shape, self._light, self._contrast, self._closer):
+        smoothed = (self._motion, self._shape, self._light, self._inside)
+        for one in (*smoothed, self._contrast, self._closer):
             one.forget()
         self._usual = _Usual()
 
@@ -182,6 +188,7 @@ class ControlSmoother:
             self._in_front(own, near),
             float(self._contrast(np.array([own.contrast], np.float32), own.time_s)[0]),
             self._usual.with_looks(read),
+            None if own.inside is None else self._inside(own.inside, own.time_s),
         )
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
@@ -255,7 +262,9 @@ def look_between(before: Look, after: Look, index: int, time_s: float) -> Look:
         )
     )
     doubt, contrast = (max(before.doubt, after.doubt), min(before.contrast, after.contrast))
-    return Look(index, time_s, motion, shape, light, doubt, contrast=contrast)
+    known = stacked([before.inside, after.inside])
+    inside = None if known is None else known[0] + share * (known[1] - known[0])
+    return Look(index, time_s, motion, shape, light, doubt, contrast=contrast, inside=inside)
 
 
 def _share(before: Look, after: Look, index: int) -> np.float32:

@@ -19,6 +19,7 @@ from engines.blending.patch_matching import PatchMatching
 from engines.blending.patches import hides, reaching
 from engines.face.alignment import crop_from_picture, scale_of
 from engines.face.control_reading import ControlReader, Painter
+from engines.face.face_look import stacked
 from engines.face.sameness import HARDLY_CHANGED, MOST_ALIKE, likeness_under
 from engines.face.swapper import DOUBT_LIMIT, Control
 from engines.face.temporal_consistency import TemporalConsistency
@@ -234,13 +235,13 @@ class FaceDrawer:
 
 
 def _joined(steady: Sequence[Steady]) -> Control:
-    usual = [one.usual for one in steady if one.usual is not None]
     return Control(
         np.stack([one.points for one in steady]),
         np.stack([one.light for one in steady]),
         np.array([one.doubt for one in steady], np.float32),
         contrast=np.array([one.contrast for one in steady], np.float32),
-        usual=np.stack(usual) if len(usual) == len(steady) else None,
+        usual=stacked([one.usual for one in steady]),
+        inside=stacked([one.inside for one in steady]),
     )
 
 

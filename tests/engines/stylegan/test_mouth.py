@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 import engines
-from engines.stylegan.mouth import draw_mouth, mouth_width
+from engines.stylegan.mouth import INSIDE, draw_mouth, inside_of_mouth, mouth_width, usual_inside
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
     LIPS_INNER_SLICE,
+    NOSE_BASE_SLICE,
     NOSE_BRIDGE_SLICE,
     POINTS,
 )
@@ -40,7 +42,7 @@ def face(gap: float, width: float = 0.3, turn: float = 0.0) -> Float32:
     points = np.zeros((POINTS, 3), np.float32)
     points[EYE_LEFT_SLICE] = (0.22, 0.37, 0)
     points[EYE_RIGHT_SLICE] = (0.78, 0.37, 0)
-    points[NOSE_BRIDGE_SLICE] = (0.5, 0.45, 0)
+    points[NOSE_BRIDGE_SLICE] = points[NOSE_BASE_SLICE] = (0.5, 0.45, 0)
     way = np.linspace(-1, 1, 11)
     lower = np.stack([width / 2 * way, gap / 2 * (1 - way**2)], axis=1)
     upper = np.stack([width / 2 * way, -gap / 2 * (1 - way**2)], axis=1)
@@ -56,7 +58,7 @@ def plain() -> Float32:
 
 def drawn(points: Float32, stretch: float = 1.05) -> Float32:
     pixels = plain()
-    draw_mouth(pixels, points, stretch)
+    draw_mouth(pixels, points, usual_inside(points, stretch))
     return pixels
 
 
@@ -96,11 +98,11 @@ def test_shut_lips_meet_in_a_dark_line_without_pale_rags() -> None:
     pixels = plain()
     row = round(MIDDLE[1] * SIDE)
     pixels[row - 1 : row + 1, 100:156] = 250.0
-    draw_mouth(pixels, points, 1.0)
+    draw_mouth(pixels, points, usual_inside(points, 1.0))
     assert pixels[row - 1 : row + 1, 110:146].mean() < SKIN.mean()
     dark = np.zeros_like(plain())
     before = dark.copy()
-    draw_mouth(dark, points, 1.0)
+    draw_mouth(dark, points, usual_inside(points, 1.0))
     assert np.array_equal(dark, before)
 
 
@@ -168,3 +170,74 @@ def test_a_mouth_is_drawn_about_its_middle_to_a_part_of_a_pixel() -> None:
     changed = np.abs(drawn(face(gap=0.09)) - SKIN).sum(axis=(0, 2))
     middle = float((changed * (np.arange(SIDE) + 0.5)).sum() / changed.sum())
     assert middle == pytest.approx(0.5 * SIDE, abs=0.1)
+
+
+def shown(points: Float32, rows: Sequence[tuple[float, float, float]]) -> NDArray[np.uint8]:
+    """A crop of plain skin whose mouth shows these colours in bands, shares of the skin's."""
+    crop = plain()
+    upper, lower = points[LIPS_INNER_SLICE][[15, 5], 1] * SIDE
+    for row, share in enumerate(rows):
+        first, last = (round(upper + (lower - upper) * end / len(rows)) for end in (row, row + 1))
+        crop[first:last, 80:176] = SKIN * np.array(share, np.float32)
+    return crop.astype(np.uint8)
+
+
+TEETH, DARK = (1.0, 0.9, 0.8), (0.2, 0.2, 0.2)
+
+
+def test_a_mouth_is_painted_as_it_was_read() -> None:
+    points = face(gap=0.12)
+    for rows in ((TEETH, DARK), (DARK, TEETH), (DARK, DARK)):
+        read = inside_of_mouth(shown(points, rows), points)
+        assert read.shape == INSIDE
+        pixels = plain()
+        draw_mouth(pixels, points, read)
+        seen = down_the_middle(pixels, points)
+        middles = seen[len(seen) // 4], seen[3 * len(seen) // 4]
+        wanted = [np.mean(np.array(share) * SKIN) / SKIN.mean() for share in rows]
+        assert middles == pytest.approx(wanted, abs=0.15)
+
+
+@pytest.mark.parametrize("turn", [-0.6, 0.0, 0.6])
+def test_a_mouth_is_read_in_any_light_and_at_any_turn(turn: float) -> None:
+    points = face(gap=0.12, turn=turn)
+    crop = plain()
+    draw_mouth(crop, points, np.full(INSIDE, 0.3, np.float32))
+    for lamp in (0.5, 1.0, 1.2):
+        read = inside_of_mouth((crop * lamp).astype(np.uint8), points)
+        assert read[2:4, 2:-2] == pytest.approx(np.full((2, 5, 3), 0.3), abs=0.05)
+
+
+def test_what_is_read_is_too_coarse_to_tell_teeth_apart() -> None:
+    points = face(gap=0.12)
+    crop = shown(points, (TEETH, TEETH))
+    gaps = crop.copy()
+    gaps[:, 82:176:6] = gaps[:, 83:176:6] = (SKIN * 0.3).astype(np.uint8)
+    apart = inside_of_mouth(gaps, points) - inside_of_mouth(crop, points)
+    assert np.ptp(apart[2:4, 3:-3].mean(axis=(0, 2))) < 0.2
+
+
+def test_lines_part_teeth_and_not_lips() -> None:
+    points = face(gap=0.09)
+    for share, is_parted in ((TEETH, True), ((0.8, 0.9, 1.0), False)):
+        pixels = plain()
+        draw_mouth(pixels, points, np.broadcast_to(np.array(share, np.float32), INSIDE).copy())
+        row = round(MIDDLE[1] * SIDE)
+        along = pixels[row, 108:148].mean(axis=1)
+        assert (np.ptp(along) > 10) == is_parted
+
+
+def test_the_seam_of_a_texture_does_not_line_open_lips() -> None:
+    points = face(gap=0.09)
+    lower = round(points[LIPS_INNER_SLICE][5, 1] * SIDE)
+    spotted = plain()
+    spotted[lower : lower + 2, 124:132:3] = 20.0
+    draw_mouth(spotted, points, np.full(INSIDE, 0.5, np.float32))
+    assert spotted[lower + 1, 122:134].mean(axis=1).min() > SKIN.mean() / 2
+
+
+@pytest.mark.parametrize("at", [-2.0, 0.999, 1.5, np.float32(1e6)])
+def test_lips_beyond_the_crop_are_read_as_numbers(at: float) -> None:
+    points = face(gap=0.09)
+    points[LIPS_INNER_SLICE, 0] += at - 0.5
+    assert np.isfinite(inside_of_mouth(plain().astype(np.uint8), points)).all()

@@ -148,7 +148,7 @@ def test_lips_that_are_never_read_closer_are_shut() -> None:
     model, latents = shape_model(), np.zeros((1, 4, 512), np.float32)
     read = drawn_face()
     lower = slice(LIPS_INNER_SLICE.start + 1, LIPS_INNER_SLICE.start + 10)
-    read[lower, 1] += (np.float32(0.08) - mouth_gap_of(model, read)) * np.float32(0.4)
+    read[lower, 1] += (np.float32(0.05) - mouth_gap_of(model, read)) * np.float32(0.4)
     pose = model.pose_of(read[None])
     shown = model.shown_by(read[None], pose)
     told = with_shut_lips(shown[0], gap_shown(shown[0]))[None]
@@ -158,7 +158,7 @@ def test_lips_that_are_never_read_closer_are_shut() -> None:
         )
         for one in (shown, told)
     )
-    assert unknown > 0.04
+    assert unknown > 0.02
     assert shut == pytest.approx(0, abs=1e-3)
 
 

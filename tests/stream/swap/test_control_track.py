@@ -20,6 +20,7 @@ from engines.face.face_look import (
 )
 from engines.face.swapper import LANDMARK_SIZE
 from engines.pictures import Picture
+from engines.stylegan.mouth import INSIDE
 from engines.stylegan.shape import SHOWN
 from engines.stylegan.topology import LIPS_INNER_SLICE, MESH_POINTS, OVAL_SLICE
 from stream.swap.control_smoothing import Steady
@@ -54,6 +55,19 @@ def test_contrast_that_flickers_is_held_and_a_lasting_change_followed() -> None:
     told = [one.contrast for one in followed(looks) if one is not None]
     assert np.ptp(told[60:120]) < 0.02
     assert told[-1] == pytest.approx(0.15, abs=0.01)
+
+
+@pytest.mark.parametrize("ahead", [0, 4])
+def test_what_open_lips_show_follows_within_two_frames_and_through_a_gap(ahead: int) -> None:
+    shut, bare = np.zeros(INSIDE, np.float32), np.ones(INSIDE, np.float32)
+    looks = [replace(drawn_look(index), inside=shut if index < 20 else bare) for index in range(40)]
+    looks[30] = replace(looks[30], doubt=10 * LIMIT, inside=None)
+    told = [None if one is None else one.inside for one in followed(looks, ahead)]
+    kept = [float(one.mean()) for one in told if one is not None]
+    assert kept[19] == 0
+    assert kept[22] > 0.75
+    assert min(kept[25:]) > 0.9
+    assert len(kept) == (40 if ahead else 30)
 
 
 @pytest.mark.parametrize("ahead", [0, 4])
