@@ -21,6 +21,7 @@ from gallery.secrets import KeyedRandom
 
 __all__ = [
     "DRAWS",
+    "WIDER_DRAWS",
     "Card",
     "DonorPopulation",
     "DonorRecipe",
@@ -41,6 +42,9 @@ _MAX_BYTES = 2 << 30
 DRAWS = 32
 """Most draws of a bin. More cover fewer people of whom many donors remind, and take more donors
 from others of the bin."""
+WIDER_DRAWS = 112
+"""The same of each wider bin, for whom all of those before resemble. More take longer; the draws of
+two must fit into a byte with those of the bin."""
 _PER_SURROGATE = 2
 """Donors that a surrogate is mixed from."""
 
@@ -128,8 +132,8 @@ class DonorPopulation:
             known.pop()
         return np.arange(len(self), dtype=np.intp)
 
-    def beyond(self, wanted: Mapping[str, str], count: int) -> Indices:
-        """Donors of the next wider bin that are not among those `matching`; empty without one.
+    def wider(self, wanted: Mapping[str, str], count: int) -> list[Indices]:
+        """Donors of ever wider bins, each without those of the bins before, and of `matching`.
 
         The most important value is never given up: nobody gets the face of another gender.
 
@@ -140,13 +144,14 @@ class DonorPopulation:
         Raises:
             TooFewDonors: the whole population is smaller than `count`.
         """
-        own, left = self.matching(wanted, count), dict(wanted)
+        known, left, found = self.matching(wanted, count), dict(wanted), []
         while len(left) > 1:
             left.popitem()
-            wider = self.matching(left, count)
-            if len(wider) > len(own):
-                return np.setdiff1d(wider, own)
-        return np.zeros(0, np.intp)
+            others = np.setdiff1d(self.matching(left, count), known)
+            if len(others):
+                found.append(others)
+                known = np.concatenate([known, others])
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +212,7 @@ def dealt_card(
         population: who can be chosen.
         random: keyed stream of the scope.
         number: of the surrogate.
-        draw: which of its draws; from `DRAWS` on they are of the next wider bin.
+        draw: which of its draws; from `DRAWS` on, `WIDER_DRAWS` are of each wider bin.
         at_once: consecutive numbers with different main donors.
         wanted: attributes.
         deals: remembers orders from call to call; they are drawn anew without.
@@ -219,7 +224,9 @@ def dealt_card(
     if draw < DRAWS:
         pool = population.matching(wanted or {}, needed)
     else:
-        pool, draw = population.beyond(wanted or {}, needed), draw - DRAWS
+        bins = population.wider(wanted or {}, needed)
+        step, draw = divmod(draw - DRAWS, WIDER_DRAWS)
+        pool = bins[step] if step < len(bins) else np.zeros(0, np.intp)
     if draw >= len(pool):
         raise TooFewDonors(f"{len(pool)} donors cannot give draw {draw}; use a larger pack")
     deals = deals or Deals()

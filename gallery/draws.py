@@ -2,19 +2,19 @@
 
 A donor may happen to resemble the subject. Whoever asks the gallery then takes the next draw of the
 same place: another main donor of the same bin, and where all of them resemble the subject, one of
-the next wider bin. What is taken is settled for the person and the
-scope, so that the person gets it again.
+the next wider bin, and so on. What is taken is settled for the person and the scope, so that the person gets
+it again.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from gallery.donors import DRAWS
+from gallery.donors import DRAWS, WIDER_DRAWS
 from gallery.secrets import KeyedRandom
 from gallery.surrogates import AnyFace, Face, LoneFace
 
-__all__ = ["DRAWS", "draws_of", "settled_place", "wider_draws_of"]
+__all__ = ["DRAWS", "WIDER_DRAWS", "draws_of", "settled_place", "wider_draws_of"]
 
 
 def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
@@ -24,8 +24,10 @@ def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
 
 
 def wider_draws_of(face: Face | LoneFace) -> list[Face | LoneFace]:
-    """As many further draws of the same place, of the next wider bin."""
-    return [replace(face, draw=draw) for draw in range(DRAWS, 2 * DRAWS)]
+    """Further draws of the same place, of the next wider bin than the face's own is of."""
+    step = 0 if face.draw < DRAWS else (face.draw - DRAWS) // WIDER_DRAWS + 1
+    first = DRAWS + step * WIDER_DRAWS
+    return [replace(face, draw=draw) for draw in range(first, first + WIDER_DRAWS)]
 
 
 def settled_place(face: Face) -> bytes:

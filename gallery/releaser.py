@@ -12,7 +12,7 @@ from typing import Final
 from engines.types import Surrogate
 from gallery.accounts import Release
 from gallery.assignments import NO_OFFER, Assignment, CoverCause, Offer
-from gallery.draws import DRAWS, draws_of, settled_place, wider_draws_of
+from gallery.draws import draws_of, settled_place, wider_draws_of
 from gallery.errors import GalleryError
 from gallery.ledger import Ledger
 from gallery.presence import Wearer
@@ -152,7 +152,7 @@ class Releaser:
         Returns:
             Whether there are any that have not been offered yet.
         """
-        if wearer.surrogate is None or not wearer.choices or wearer.choices[0].draw >= DRAWS:
+        if wearer.surrogate is None or not wearer.choices:
             return False
         wearer.choices = tuple(self._all_unworn(wider_draws_of(wearer.choices[0]), worn))
         if not wearer.choices:

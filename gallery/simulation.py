@@ -366,9 +366,11 @@ class Crowd:
 
         Of those whom all draws resemble two in three take a draw of the next wider bin.
         """
-        answer = self._settled(track, stream, is_unlike=track % 13 != 0)
-        if answer.surrogate is not None and not answer.is_settled:
-            answer = self._settled(track, stream, is_unlike=track % 39 != 0)
+        rare = 13
+        answer = self._settled(track, stream, is_unlike=track % rare != 0)
+        while answer.surrogate is not None and not answer.is_settled:
+            rare *= 3
+            answer = self._settled(track, stream, is_unlike=track % rare != 0)
         return answer
 
     def _settled(self, track: int, stream: str, *, is_unlike: bool) -> Assignment:

@@ -27,7 +27,7 @@ from evaluation.faces import Faces, crop_window
 from evaluation.methods.dressing import face_about
 from gallery.dealing import dealt
 from gallery.donors import Card, DonorPopulation, DonorRecipe, mixed_latent
-from gallery.draws import DRAWS
+from gallery.draws import DRAWS, WIDER_DRAWS
 from gallery.secrets import KeyedRandom
 
 __all__ = ["COVERED", "Suiting"]
@@ -93,13 +93,15 @@ class Suiting:
         own, subjects = self._told(faces.images), self._subjects(faces)
         bins = [self.attributes.values_of(one) for one in own]
         pools = [self.population.matching(one, _LEAST_POOL) for one in bins]
-        chosen = self._chosen(subjects, own, pools, secret)
-        covered = np.flatnonzero(chosen == COVERED).tolist()
-        wider = {one: self.population.beyond(bins[one], _LEAST_POOL) for one in covered}
-        left = [one for one in covered if len(wider[one])]
-        if left:
-            anew = [subjects[one] for one in left], own[left], [wider[one] for one in left]
-            chosen[left] = self._chosen(*anew, secret)
+        chosen = self._chosen(subjects, own, pools, secret, DRAWS)
+        wider = [self.population.wider(one, _LEAST_POOL) for one in bins]
+        for step in range(max(map(len, wider), default=0)):
+            covered = np.flatnonzero(chosen == COVERED).tolist()
+            left = [row for row in covered if step < len(wider[row])]
+            if left:
+                people = [subjects[row] for row in left], own[left]
+                bins_now = [wider[row][step] for row in left]
+                chosen[left] = self._chosen(*people, bins_now, secret, WIDER_DRAWS)
         return chosen
 
     def _chosen(
@@ -108,13 +110,14 @@ class Suiting:
         own: NDArray[np.float32],
         pools: Sequence[NDArray[np.intp]],
         secret: bytes,
+        draws: int,
     ) -> NDArray[np.int64]:
-        """What each of N people gets of draws of a pool of donors; see `choices`."""
+        """What each of N people gets of so many draws of a pool of donors; see `choices`."""
         places = _places_within(pools)
         chosen = np.full(len(subjects), COVERED, np.int64)
         least = np.full(len(subjects), np.inf, np.float32)
         left = np.arange(len(subjects))
-        for draw in range(DRAWS):
+        for draw in range(draws):
             decks = self._decks(pools, draw, secret)
             cards = ((decks[pools[one].tobytes()], places[one]) for one in left.tolist())
             rows = np.array([self._card(*card) for card in cards])

@@ -191,7 +191,7 @@ class GalleryLender:
             answer = self._gallery.settle(*at, tried.offer, fit.choice)
             if fit.choice is not None or answer.surrogate is None or answer.is_settled:
                 return _given(answer)
-            # All resemble: draws of a wider bin are offered, once.
+            # All resemble: draws of a wider bin are offered.
             wider = tried.trial.anew(answer.surrogate.latent)
             tried = replace(tried, trial=wider, offer=answer.offer)
         self._trials[track.id] = tried

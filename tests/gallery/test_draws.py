@@ -318,6 +318,24 @@ def test_who_resembles_all_draws_of_the_wider_bin_too_is_covered() -> None:
     assert (answer.surrogate, answer.cause) == (None, "too_alike")
 
 
+def test_bins_are_widened_as_long_as_all_resemble() -> None:
+    """The planted fault: a man whom all of his tone resemble was covered in a whole recording."""
+    tones, ages = np.repeat(["dark", "light"], 60), np.tile(["old", "young", "young"], 40)
+    values = {"gender": np.repeat(["male"], 120), "tone": tones, "age": ages}
+    gallery, people = binned_gallery(values, "gender=male|tone=dark|age=old")
+    seen = []
+    for choice in (None, None, 2):
+        offered = gallery.draws("door", 1).surrogates
+        latents = np.stack([one.latent for one in offered]).reshape(-1, 1024)
+        mains = (latents @ people.latents.reshape(-1, 1024).T).argmax(axis=1)
+        seen.append({(str(tones[row]), str(ages[row])) for row in mains})
+        answer, _ = settled(gallery, 1, choice)
+    assert seen[:2] == [{("dark", "old")}, {("dark", "young")}]
+    assert seen[2] == {("light", "old"), ("light", "young")}
+    assert answer.is_settled
+    assert gallery.report().of_next_bin == 1
+
+
 def test_who_had_a_surrogate_of_another_bin_already_is_counted_once() -> None:
     tones = np.repeat(["dark", "light", "light"], 40)
     ages = np.array(["old"] + ["young"] * 119)
