@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.blending.beards import beard_below, with_beard
+from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
 from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
 from engines.blending.grain import grain
 from engines.blending.patches import Patch, identity_mask_of
@@ -43,6 +44,7 @@ _LEAST_CRISP: Final = 0.35
 _PORES: Final = 12.0
 """Grey levels from which fine details are lashes, lips and lines, and stay."""
 _SAME_CRISP: Final = 0.05
+_SAME_BROWS: Final = 0.05
 _FINE_PX: Final = 1.5
 """Deviation of the blur that takes fine details away: periods up to 8 px."""
 _RIM_BLUR: Final = 1.5
@@ -81,6 +83,7 @@ class Retouch:
         beard_blue: how much darker its jaw is to become for a beard below it, grey levels.
         beard_green: the same of green.
         beard_red: the same of red.
+        brows: how much more its brows are to stand out from the skin; below 1, how much less.
     """
 
     blur: float
@@ -89,12 +92,13 @@ class Retouch:
     beard_blue: float = 0.0
     beard_green: float = 0.0
     beard_red: float = 0.0
+    brows: float = 1.0
 
     def followed_by(self, other: Retouch, share: float) -> Retouch:
         """A running mean with `share` of the new one.
 
-        >>> Retouch(1.0, 2.0).followed_by(Retouch(2.0, 4.0), 0.5)
-        Retouch(blur=1.5, grain=3.0, crispness=1.0, beard_blue=0.0, beard_green=0.0, beard_red=0.0)
+        >>> Retouch(1.0, 2.0).followed_by(Retouch(2.0, 4.0), 0.5) == Retouch(1.5, 3.0)
+        True
         """
         pairs = zip(astuple(self), astuple(other), strict=True)
         return Retouch(*(old + share * (new - old) for old, new in pairs))
@@ -155,7 +159,16 @@ def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     crispness = float(np.clip(wanted / own, _LEAST_CRISP, most)) if own else 1.0
     inside = inside_of(picture, patch.crop_from_frame, len(seen)) > 0
     beard = beard_below(patch, head, np.asarray(inside, np.bool_))
-    return Retouch(blur, grain, crispness, *(float(one) for one in beard))
+    brows = _brow_gain(seen, painted, patch.brows)
+    return Retouch(blur, grain, crispness, *(float(one) for one in beard), brows)
+
+
+def _brow_gain(seen: Float32, painted: Float32, brows: Float32 | None) -> float:
+    """How much more painted brows are to stand out, to be as dark as those that are seen."""
+    if brows is None:
+        return 1.0
+    wanted, own = brow_darkness(seen, brows[0]), brow_darkness(painted, brows[1])
+    return float(np.clip(wanted / own, *BROW_GAINS)) if min(wanted, own) > 0 else 1.0
 
 
 def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.bool_]) -> float:
@@ -182,7 +195,11 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         A patch with the place of the old one, whose rim is as far out of focus beyond it.
     """
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
-    pixels = _softened(with_beard(patch, tone).pixels, retouch.blur)
+    pixels = with_beard(patch, tone).pixels
+    if patch.brows is not None and abs(retouch.brows - 1) > _SAME_BROWS:
+        pixels = pixels.copy()
+        with_brows(pixels, patch.brows[1], retouch.brows)
+    pixels = _softened(pixels, retouch.blur)
     if abs(retouch.crispness - 1) > _SAME_CRISP:
         fine = _fine(brightness(pixels))
         if retouch.crispness < 1:

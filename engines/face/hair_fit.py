@@ -17,7 +17,7 @@ from engines.face.alignment import EYES
 from engines.stylegan.drawing import brightness
 from engines.types import Landmarks
 
-__all__ = ["misfits", "shades", "suitability_costs"]
+__all__ = ["SUITS", "misfits", "shades", "suitability_costs"]
 
 _BROWS: Final = ((-0.75, -0.42, -0.22, -0.12), (0.22, -0.42, 0.75, -0.12))
 _CHEEKS: Final = ((-0.62, 0.4, -0.38, 0.62), (0.38, 0.4, 0.62, 0.62))
@@ -40,6 +40,8 @@ _FAINTLY: Final = 0.05
 """Grey levels that are added, so that all faces in the dark are much alike, and how many of them
 to details."""
 
+SUITS: Final = 0.3
+"""Misfit up to which a surrogate goes with a head. Smaller tries more of them on."""
 _FOR_HAIR: Final = 0.2
 """How much more alike, as a cosine, one surrogate may be than another for a misfit that is less by
 one. Larger: brows and beards that go with the head; surrogates more alike."""

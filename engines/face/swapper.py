@@ -43,7 +43,6 @@ from engines.stylegan.masks import (
     identity_outlines,
     oval_from_points,
     share_outside,
-    widened_outlines,
 )
 from engines.stylegan.mouth import draw_mouth, inside_of_mouth, mouth_width, usual_inside
 from engines.stylegan.outline import AS_READ, OutlineModel
@@ -51,7 +50,7 @@ from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.shape import Pose, ShapeModel
 from engines.stylegan.sizes import LIGHT_SIZE, SOFT_SIZE
 from engines.stylegan.textures import Textures
-from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, OVAL_SLICE, POINTS
+from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE, POINTS
 from engines.stylegan.traits import eyes_from_latents
 from engines.stylegan.warp import TextureFrame, chin_within, seen_of_texture, uv_from_points
 
@@ -119,6 +118,7 @@ class Rendered:
         identity: float32[N, K, 2] points whose convex hull must be hidden, crop units.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
         normals: float32[N, M, M, 3], where the skin faces, see `engines.blending.shading`.
+        brows: float32[N, 2, 2, M, 2] points of the brows of subjects and of surrogates, crop units.
     """
 
     pixels: Float32
@@ -126,11 +126,13 @@ class Rendered:
     identity: Float32
     is_usable: npt.NDArray[np.bool_]
     normals: Float32
+    brows: Float32 | None = None
 
     def patch(self, row: int, place: Similarity, occlusion: Occlusion | None = None) -> Patch:
         """One of the surrogates, in its place in a frame; see `engines.blending.patches.Patch`."""
         face = self.pixels[row], self.alpha[row], place, self.identity[row]
-        return Patch(*face, occlusion, self.normals[row])
+        brows = None if self.brows is None else self.brows[row]
+        return Patch(*face, occlusion, self.normals[row], brows)
 
 
 class Swapper:
@@ -221,8 +223,7 @@ class Swapper:
         rest = self._shape.at_rest(latents)
         points = self._shape.swapped(control.points, latents, pose, rest, control.usual)
         theirs = self._outline.of_points(control.points)
-        ours = widened_outlines(points[:, OVAL_SLICE, :2], theirs)
-        points = carried_along(points, ours)
+        points = carried_along(points, theirs)
         light = in_relief(control.light, self._relief.of_latents(latents))
         ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))
@@ -246,13 +247,15 @@ class Swapper:
         alpha = np.stack(
             [
                 alpha_from_outlines(face, must, own, size)
-                for face, must, own in zip(control.points, identity, ours, strict=True)
+                for face, must, own in zip(control.points, identity, theirs, strict=True)
             ]
         )
         is_hidden = np.array([share_outside(one) <= _MOST_OUTSIDE for one in theirs])
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose) & is_hidden
         normals = facing_of(self._normals, uv[:, ::2, ::2], pose.rotation)
-        return Rendered(np.stack(pixels), alpha, identity, is_usable, normals)
+        both = np.stack([control.points[:, _BROWS, :2], points[:, _BROWS, :2]], axis=1)
+        brows = both.reshape(len(both), 2, 2, -1, 2)
+        return Rendered(np.stack(pixels), alpha, identity, is_usable, normals, brows)
 
     def _seen(
         self, latents: Float32, size: int, uv: Float32, gaze: Float32, shut: Float32

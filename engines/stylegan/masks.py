@@ -32,7 +32,6 @@ __all__ = [
     "identity_outlines",
     "oval_from_points",
     "share_outside",
-    "widened_outlines",
 ]
 
 FEATHER: Final = 0.022
@@ -55,8 +54,6 @@ _BROW_INSET: Final = 0.88
 middle: hair falls over temples."""
 _BEYOND: Final = 0.03
 """How far beyond the outline temples still go over, as a share of the side."""
-_DONOR_SHARE: Final = 0.5
-"""How far a face that is wider than its subject's is drawn out towards its own outline."""
 _CARRIED: Final = 0.1
 """How far within a face features go along with its outline, crop units."""
 _HELD: Final = 1.5
@@ -90,32 +87,6 @@ def oval_from_points(points: Float32, size: int) -> Float32:
     """
     fixed = np.clip(points[OVAL_SLICE, :2], -1.0, 2.0) * size - 0.5
     return filled_outline(fixed, (size, size)).astype(np.float32) / 255.0
-
-
-def widened_outlines(surrogates: Float32, subjects: Float32) -> Float32:
-    """Outlines of painted faces that nowhere end within the faces that they hide.
-
-    Where a surrogate is narrower than its subject, the subject's outline is taken: else a second
-    chin would be seen beside its own. Where it is wider, it goes `_DONOR_SHARE` of the way.
-
-    Args:
-        surrogates: float32[N, M, 2], crop units.
-        subjects: float32[N, M, 2], crop units, point by point.
-
-    Returns:
-        float32[N, M, 2].
-
-    >>> ring = np.float32([[[0.1, 0.5], [0.5, 0.1], [0.9, 0.5], [0.5, 0.9]]])
-    >>> wide = np.float32([[[0.1, 0.5], [0.5, 0.1], [1.0, 0.5], [0.5, 0.8]]])
-    >>> widened_outlines(wide, ring)[0].astype(float).round(2).tolist()
-    [[0.1, 0.5], [0.5, 0.1], [0.95, 0.5], [0.5, 0.9]]
-    """
-    middle = (subjects.min(axis=1, keepdims=True) + subjects.max(axis=1, keepdims=True)) / 2
-    away = subjects - middle
-    reach = np.maximum(np.linalg.norm(away, axis=2, keepdims=True), _FAINT)
-    ways = away / reach
-    beyond = ((surrogates - subjects) * ways).sum(axis=2, keepdims=True)
-    return np.asarray(subjects + np.maximum(beyond, 0) * _DONOR_SHARE * ways, np.float32)
 
 
 def carried_along(points: Float32, outlines: Float32) -> Float32:

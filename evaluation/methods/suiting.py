@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engines.face.attribute_bins import AttributeReader
 from engines.face.control_reading import ControlReader
 from engines.face.embedder import FaceEmbedder, PersonThresholds
-from engines.face.hair_fit import suitability_costs
+from engines.face.hair_fit import SUITS, suitability_costs
 from engines.face.swapper import Swapper
 from engines.face.trying_on import Subject, subject_from_frame, tried_on
 from engines.pictures import picture_from_bgr
@@ -124,11 +124,12 @@ class Suiting:
             tried = [subjects[one] for one in left.tolist()]
             latents = np.stack([self.latent(int(row)) for row in rows])
             likeness, unfit = self._compared(tried, own[left], latents)
-            is_unlike = likeness < self.thresholds.alike
-            costs = np.where(is_unlike, -np.inf, suitability_costs(likeness, unfit))
+            least_known = np.maximum(likeness, self.thresholds.alike)
+            is_suiting = (likeness < self.thresholds.alike) & (unfit <= SUITS)
+            costs = np.where(is_suiting, -np.inf, suitability_costs(least_known, unfit))
             better = (costs < least[left]) & (likeness < self.thresholds.too_alike)
             chosen[left[better]], least[left[better]] = rows[better], costs[better]
-            left = left[~is_unlike]
+            left = left[~is_suiting]
             if not len(left):
                 break
         return chosen

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from engines.face.control_reading import ControlReader, Painter
 from engines.face.embedder import PersonThresholds
-from engines.face.hair_fit import suitability_costs
+from engines.face.hair_fit import SUITS, suitability_costs
 from engines.face.trying_on import Subject, subject_from_frame, tried_on
 from engines.face.visible_doubt import softness
 from engines.types import Embedding, Face, Frame, Latent
@@ -36,7 +36,7 @@ __all__ = [
     "Fitting",
     "Trial",
     "choice_of",
-    "first_unlike",
+    "first_suiting",
     "nearest",
 ]
 
@@ -168,8 +168,8 @@ class Fitting:
     def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
         """Tries further draws on, in their order; None while it is open which one is chosen.
 
-        It is the first draw that does not resemble the subject; else, of those that do not resemble
-        too much, the one that resembles little and goes with the subject's hair.
+        It is the first draw that does not resemble the subject and goes with its hair; else, of
+        those that do not resemble too much, the one that resembles little and goes best with it.
 
         Args:
             trial: of `begin`; goes on.
@@ -195,7 +195,7 @@ class Fitting:
         trial.misfits = np.concatenate([trial.misfits, misfits])
         trial.is_mean = np.concatenate([trial.is_mean, np.zeros(len(found), np.bool_)])
         self._look_further(trial, np.flatnonzero(trial.likeness < self._thresholds.alike))
-        place = first_unlike(trial.likeness, self._thresholds.alike)
+        place = first_suiting(trial.likeness, trial.misfits, self._thresholds.alike)
         if place is not None:
             return Fit(place)
         if len(trial.likeness) == 1:
@@ -270,7 +270,7 @@ def choice_of(
     >>> choice_of(np.float32([0.3, 0.25, 0.27]), np.float32([0.1, 0.4, 0.1]), limits)
     2
     """
-    place = first_unlike(likeness, limits.alike)
+    place = first_suiting(likeness, misfits, limits.alike)
     if place is not None:
         return place
     least = int(_costs(likeness, misfits, limits, shared).argmin())
@@ -280,7 +280,7 @@ def choice_of(
 def _costs(likeness: Float32, misfits: Float32, limits: PersonThresholds, shared: float) -> Float32:
     """What the draws are chosen by, the least first; those that resemble too much come last."""
     too_alike = likeness >= limits.too_alike + shared
-    costs = suitability_costs(likeness, misfits)
+    costs = suitability_costs(np.maximum(likeness, limits.alike), misfits)
     return np.asarray(np.where(too_alike, _LAST + likeness, costs), np.float32)
 
 
@@ -295,11 +295,12 @@ def _shared_likeness(trial: Trial) -> float:
     return max(0.0, float(np.median(seen)) - _USUAL)
 
 
-def first_unlike(likeness: Float32, alike: float) -> int | None:
-    """Place of the first number below the threshold; None where there is none.
+def first_suiting(likeness: Float32, misfits: Float32, alike: float) -> int | None:
+    """Place of the first draw below the threshold that goes with the hair; None without one.
 
-    >>> first_unlike(np.float32([0.4, np.inf, 0.1, 0.0]), 0.2)
-    2
+    >>> likeness, misfits = np.float32([0.4, np.inf, 0.1, 0.0]), np.float32([0, np.inf, 0.5, 0.1])
+    >>> first_suiting(likeness, misfits, 0.2)
+    3
     """
-    places = np.flatnonzero(likeness < alike)
+    places = np.flatnonzero((likeness < alike) & (misfits <= SUITS))
     return int(places[0]) if len(places) else None

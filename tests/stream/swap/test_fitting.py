@@ -194,6 +194,7 @@ def test_a_face_that_cannot_be_painted_just_now_is_tried_on_in_a_frame_ahead() -
     assert isinstance(foreseeing.lend(hidden(0), TRACK, WHO), Surrogate)
 
 
+@likeness_decides
 def test_a_draw_that_resembles_in_frames_ahead_alone_is_passed_over() -> None:
     """The planted fault: the first frame alone was asked, in which the first draw is unlike."""
     embedder = CountingEmbedder([0.1, 0.8, *[0.1, 0.1, 0.4, 0.4], *[0.8, 0.3]])
@@ -219,6 +220,7 @@ def test_of_draws_that_resemble_a_little_the_least_alike_over_all_frames_is_take
     assert lender.counts().redrawn == 3, "the fourth"
 
 
+@likeness_decides
 def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     given, embedder, lender = lent([0.39])
     assert isinstance(given, Surrogate)
@@ -240,6 +242,19 @@ def test_other_draws_are_painted_in_batches_and_the_first_unlike_one_is_taken(
     assert isinstance(given, Surrogate)
     assert embedder.calls == batches
     assert lender.counts().redrawn == redrawn
+
+
+def test_a_draw_that_does_not_resemble_at_all_is_passed_over_for_its_hair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted fault: the first unlike draw, an old woman's face under a girl's hair."""
+    left = [0.9, 0.8, 0.1, *[0.9] * (DRAWS - 3)]
+    monkeypatch.setattr(
+        Subject, "misfits", lambda _, crops: np.array([left.pop(0) for _ in crops], np.float32)
+    )
+    given, _, lender = lent([0.0, 0.4, 0.05, *[0.0] * (DRAWS - 3)])
+    assert isinstance(given, Surrogate)
+    assert lender.counts().redrawn == 2
 
 
 @likeness_decides
@@ -403,6 +418,7 @@ def test_live_no_frame_waits_for_more_than_one_step_and_the_choice_is_a_files(
     assert live == recorded
 
 
+@likeness_decides
 def test_quick_painter_tries_several_on_in_a_frame() -> None:
     embedder = SlowEmbedder([0.4] * 5 + [0.1])
     given, longest_s = answers(spread(embedder, step_s=2.5), embedder)
