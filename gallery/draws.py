@@ -2,8 +2,8 @@
 
 A donor may happen to resemble the subject. Whoever asks the gallery then takes the next draw of the
 same place: another main donor of the same bin, and where all of them resemble the subject, one of
-the next wider bin, and so on. What is taken is settled for the person and the scope, so that the person gets
-it again.
+the next wider bin, and so on. What is taken is settled for the person and the scope, so that the
+person gets it again.
 """
 
 from __future__ import annotations
