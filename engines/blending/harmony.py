@@ -160,7 +160,8 @@ def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     inside = inside_of(picture, patch.crop_from_frame, len(seen)) > 0
     beard = beard_below(patch, head, np.asarray(inside, np.bool_))
     brows = _brow_gain(seen, painted, patch.brows)
-    return Retouch(blur, grain, crispness, *(float(one) for one in beard), brows)
+    blue, green, red = (float(one) for one in beard)
+    return Retouch(blur, grain, crispness, blue, green, red, brows)
 
 
 def _brow_gain(seen: Float32, painted: Float32, brows: Float32 | None) -> float:
