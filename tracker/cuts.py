@@ -9,7 +9,6 @@ the scene returns too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -180,27 +179,18 @@ class CutDetector:
 
     Args:
         cut_level: smallest mean grey difference of a cut.
-        memory: what an earlier detector remembered, to continue it.
-        thumbnails: the thumbnails of `memory.thumbnail_frames`.
         tells_turn: also register pictures that are too alike for a cut; without, `turn` is
             not told of these, and half the time is saved.
 
     Attributes:
-        memory: enough, with those thumbnails, to continue elsewhere.
+        memory: what it knows of the frames before.
     """
 
-    def __init__(
-        self,
-        cut_level: float,
-        memory: CutMemory | None = None,
-        thumbnails: Mapping[int, Thumbnail] | None = None,
-        *,
-        tells_turn: bool = True,
-    ) -> None:
+    def __init__(self, cut_level: float, *, tells_turn: bool = True) -> None:
         self._tells_turn = tells_turn
-        self.memory = memory or CutMemory()
+        self.memory = CutMemory()
         self._level = cut_level
-        self._thumbnails = dict(thumbnails or {})
+        self._thumbnails: dict[int, Thumbnail] = {}
 
     def push(self, frame: int, thumbnail: Thumbnail | None) -> Sight:
         """Look at the next frame; without a thumbnail it belongs to the scene before."""

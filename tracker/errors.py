@@ -3,15 +3,14 @@
 KveilError                        any failure that kveil reports in one line
 └── TrackerError                  the tracker was used or configured wrongly
     ├── TrackerSettingsRejected   a setting is out of range                       (exit 2)
-    ├── FrameOutOfOrder           frames were not pushed one by one, in order      (exit 2)
-    └── TrackerStateRejected      a saved state is damaged or of another version   (exit 2)
+    └── FrameOutOfOrder           frames were not pushed one by one, in order      (exit 2)
 """
 
 from __future__ import annotations
 
 from engines.errors import KveilError
 
-__all__ = ["FrameOutOfOrder", "TrackerError", "TrackerSettingsRejected", "TrackerStateRejected"]
+__all__ = ["FrameOutOfOrder", "TrackerError", "TrackerSettingsRejected"]
 
 
 class TrackerError(KveilError):
@@ -24,7 +23,3 @@ class TrackerSettingsRejected(TrackerError):
 
 class FrameOutOfOrder(TrackerError):
     """A frame was pushed twice, left out, or pushed after the end."""
-
-
-class TrackerStateRejected(TrackerError):
-    """A saved state is damaged, or was written by another version or other settings."""

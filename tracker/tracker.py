@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,13 @@ from engines.types import Face, Track, TrackState
 from tracker.clock import StreamClock
 from tracker.cuts import CutDetector
 from tracker.doubt import AppearanceDistance
-from tracker.errors import FrameOutOfOrder, TrackerStateRejected
+from tracker.errors import FrameOutOfOrder
 from tracker.evidence import is_covered
 from tracker.frames import FrameTracks, HeldFrame
 from tracker.lifecycle import Lifecycle
 from tracker.schedule import MovingFace
 from tracker.settings import TrackerSettings
 from tracker.smoothing import track_at
-from tracker.snapshot import Snapshot, decoded, encoded
 from tracker.trajectory import Trajectory
 
 __all__ = ["FrameTracks", "Tracker"]
@@ -67,88 +66,6 @@ class Tracker:
         self._held: deque[HeldFrame] = deque()
         self._next_frame: int | None = None
         self._scene_before = 0
-
-    @property
-    def next_frame_index(self) -> int | None:
-        """Index that the next push must have; None before the first."""
-        return self._next_frame
-
-    @property
-    def thumbnail_frames(self) -> tuple[int, ...]:
-        """Frames whose thumbnails `from_state` will ask for."""
-        return self._cuts.memory.thumbnail_frames
-
-    def state(self) -> dict[str, object]:
-        """All that is known between two frames, as plain JSON and without any picture.
-
-        A tracker made of it by `from_state` continues exactly as this one would, but that it
-        has no glances at faces: doubts that these would have settled remain for a moment. The
-        frames still held back are in it: push on from `next_frame_index`.
-        """
-        return encoded(
-            Snapshot(
-                asdict(self.settings),
-                self._next_frame,
-                self._clock,
-                self._cuts.memory,
-                list(self._held),
-                self._scene_before,
-                self._lifecycle.trajectories,
-                self._lifecycle.motion,
-                self._lifecycle.steered,
-                self._lifecycle.next_id,
-                self._lifecycle.drift_px,
-                self._lifecycle.searches,
-            )
-        )
-
-    @classmethod
-    def from_state(
-        cls,
-        state: object,
-        settings: TrackerSettings | None = None,
-        thumbnails: Mapping[int, NDArray[np.uint8]] | None = None,
-        appearance: AppearanceDistance | None = None,
-    ) -> Tracker:
-        """Continue where another tracker stopped.
-
-        Args:
-            state: what its `state` returned, perhaps by way of a JSON file.
-            settings: the same settings.
-            thumbnails: by frame index, at least those of its `thumbnail_frames`; leave out
-                where none were pushed.
-            appearance: as in the constructor.
-
-        Raises:
-            TrackerStateRejected: the state is damaged, of another version or of other
-                settings, or a thumbnail is missing.
-        """
-        snapshot = decoded(state)
-        tracker = cls(settings, appearance)
-        if snapshot.settings != asdict(tracker.settings):
-            raise TrackerStateRejected(
-                "the saved tracker state is of other settings: use those, or start from the"
-                " beginning, without --resume"
-            )
-        given = thumbnails or {}
-        missing = [frame for frame in snapshot.cuts.thumbnail_frames if frame not in given]
-        if missing:
-            raise TrackerStateRejected(f"give the thumbnails of frames {missing} to continue")
-        tracker._restore(snapshot, given)
-        return tracker
-
-    def _restore(self, snapshot: Snapshot, thumbnails: Mapping[int, NDArray[np.uint8]]) -> None:
-        self._next_frame = snapshot.next_frame
-        self._clock = snapshot.clock
-        self._cuts = CutDetector(self.settings.cut_level, snapshot.cuts, thumbnails)
-        self._held = deque(snapshot.held)
-        self._scene_before = snapshot.scene_before
-        self._lifecycle.trajectories = snapshot.trajectories
-        self._lifecycle.motion = snapshot.motion
-        self._lifecycle.steered = snapshot.steered
-        self._lifecycle.next_id = snapshot.next_id
-        self._lifecycle.drift_px = snapshot.drift_px
-        self._lifecycle.searches = snapshot.searches
 
     def moving(self) -> tuple[MovingFace, ...]:
         """Sizes and speeds of the faces tracked at the newest frame, for the schedule."""

@@ -1,9 +1,8 @@
-"""Modulated convolution twice: as the paper writes it, and with a static kernel.
+"""Modulated convolution as StyleGAN2 writes it (Karras et al. 2020, section 2.2).
 
-StyleGAN2 (Karras et al. 2020, section 2.2) scales the kernel by each sample's style and
-normalises it. Scaling the activations instead and demodulating afterwards gives the same
-values with one constant kernel, which inference engines fuse. These slow numpy forms state
-that equality and check exported networks; no video passes through them.
+Each sample's style scales the kernel, which is normalised. Exported networks scale the activations
+instead, see `engines.stylegan.imports.onnx_graphs`; this slow numpy form checks them. No video
+passes through it.
 """
 
 import numpy as np
@@ -30,21 +29,6 @@ def modulated_per_sample(x: Float32, kernel: Float32, style: Float32) -> Float32
         norm = np.sqrt(np.square(own).sum(axis=(1, 2, 3), keepdims=True) + EPSILON)
         made.append(convolved(sample[None], own / norm)[0])
     return np.stack(made)
-
-
-def modulated_static(x: Float32, kernel: Float32, style: Float32) -> Float32:
-    """Scale activations, convolve with the constant kernel, rescale; same shapes as above.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x, k = rng.normal(size=(2, 3, 5, 5)), rng.normal(size=(4, 3, 3, 3))
-    >>> s = rng.normal(size=(2, 3))
-    >>> bool(np.allclose(modulated_static(x, k, s), modulated_per_sample(x, k, s), atol=1e-5))
-    True
-    """
-    energy = np.square(kernel).sum(axis=(2, 3))
-    demodulation = 1.0 / np.sqrt(np.square(style) @ energy.T + EPSILON)
-    made = convolved(x * style[:, :, None, None], kernel)
-    return np.asarray(made * demodulation[:, :, None, None], np.float32)
 
 
 def convolved(x: Float32, kernel: Float32) -> Float32:

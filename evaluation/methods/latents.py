@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.stylegan.latents import LayerWindow, composed
 from evaluation.faces import Faces, crop_window
 from evaluation.methods.generator import LatentGenerator
 from evaluation.methods.ksame import mixed_rows, mixing_of_partition
+from evaluation.methods.layer_window import LayerWindow, composed
 from evaluation.methods.method import Kind, Release, alone
 from evaluation.methods.surrogate import worn
 from gallery.clustering.hierarchical import HierarchicalClustering

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 
@@ -208,24 +207,6 @@ def test_ids_are_unique_in_a_frame_and_never_come_back(found: Detections, ahead:
             spans.setdefault(number, []).append(frame.frame_index)
     for frames in spans.values():
         assert frames == list(range(frames[0], frames[-1] + 1))
-
-
-@given(found=soups(), ahead=st.integers(0, 12), stop=st.integers(0, 25))
-@settings(max_examples=40, deadline=None, derandomize=True)
-def test_a_run_continued_from_its_saved_state_is_the_same_run(
-    found: Detections, ahead: int, stop: int
-) -> None:
-    wanted = TrackerSettings(lookahead_frames=ahead)
-    tracker = Tracker(wanted)
-    released: list[FrameTracks] = []
-    for index, faces in enumerate(found):
-        if index == stop:
-            tracker = Tracker.from_state(json.loads(json.dumps(tracker.state())), wanted)
-        released.extend(tracker.push(index, index / 25, faces))
-    released.extend(tracker.flush())
-    assert [described(frame) for frame in released] == [
-        described(frame) for frame in follow(found, wanted)
-    ]
 
 
 def described(frame: FrameTracks) -> object:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.stylegan.latents import LayerWindow
 from evaluation.errors import EvaluationError
 from evaluation.faces import crop_window
 from evaluation.methods.latents import LatentMix, LayerSwap, targets_of
+from evaluation.methods.layer_window import LayerWindow
 from evaluation.methods.registry import method_named
 from tests.evaluation.fakes import painted_people
 

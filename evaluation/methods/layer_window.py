@@ -1,4 +1,4 @@
-"""Arithmetic on w+ latents: truncation, and composing layers of two people."""
+"""Composing w+ latents of the layers of two people."""
 
 from dataclasses import dataclass
 
@@ -39,20 +39,6 @@ class LayerWindow:
         return inside
 
 
-def truncated(latents: Float32, mean: Float32, psi: float) -> Float32:
-    """Pull latents towards the mean: typical faces for small psi, varied ones for 1.
-
-    Args:
-        latents: float32[N, L, 512].
-        mean: float32[L, 512].
-        psi: share of the distance that is kept.
-
-    >>> truncated(np.ones((1, 2, 3), np.float32), np.zeros((2, 3), np.float32), 0.5).max()
-    np.float32(0.5)
-    """
-    return np.asarray(mean + (latents - mean) * np.float32(psi), np.float32)
-
-
 def composed(control: Float32, identity: Float32, window: LayerWindow) -> Float32:
     """Take the layers of `window` from `identity` and the others from `control`.
 
@@ -70,23 +56,3 @@ def composed(control: Float32, identity: Float32, window: LayerWindow) -> Float3
     """
     inside = window.indices(control.shape[1])
     return np.asarray(np.where(inside[None, :, None], identity, control), np.float32)
-
-
-def disentanglement(
-    identity_distance: npt.NDArray[np.float64], attribute_distance: npt.NDArray[np.float64]
-) -> float:
-    """Score of a layer window after StyleID (2023), Eq. 3: identity moved, the rest kept.
-
-    Args:
-        identity_distance: float64[N], 0 to 1, between subject and composition by identity.
-        attribute_distance: float64[N], 0 to 1, between them by pose, expression and light.
-
-    Returns:
-        The product of moved identity and kept attributes, 0 to 1.
-
-    >>> disentanglement(np.array([1.0]), np.array([0.0]))
-    1.0
-    """
-    moved = np.clip(identity_distance, 0.0, 1.0)
-    kept = 1.0 - np.clip(attribute_distance, 0.0, 1.0)
-    return float((moved * kept).mean())
