@@ -1,8 +1,8 @@
 """A sheet of heads, swapped ones and real ones, for somebody who must tell which is which (P1).
 
-A person shows in one part only, swapped or real, and no moment of a clip twice. Every head is cut
-at its native size from clips that the same encoder wrote, so that neither size nor coding gives
-the answer away.
+A clip shows in one part only, swapped or real, so that nobody is to be compared with themselves,
+and no moment of it twice. Every head is cut at its native size from clips that the same encoder
+wrote, so that neither size nor coding gives the answer away.
 """
 
 from __future__ import annotations
@@ -133,18 +133,21 @@ def chosen_heads(heads: Sequence[Head], wanted: int, seed: int) -> list[Head]:
         seed: decides who is shown how, and in which order.
 
     Raises:
-        TooFewPeople: there are no two people, so that one would show in both parts.
+        TooFewPeople: there are no two clips, so that somebody would show in both parts.
     """
     random = np.random.default_rng(seed)
-    people: dict[str, list[Head]] = {}
+    clips: dict[str, dict[str, list[Head]]] = {}
     for head in heads:
-        people.setdefault(head.person, []).append(head)
-    names = sorted(people)
+        clips.setdefault(head.clip, {}).setdefault(head.person, []).append(head)
+    names = sorted(clips)
     if len(names) < 2:
-        message = f"{len(names)} people with heads of {_LEAST_HEAD_PX:.0f} px: give more clips"
+        message = f"{len(names)} clips with heads of {_LEAST_HEAD_PX:.0f} px: give more"
         raise TooFewPeople(message)
     random.shuffle(names)
-    sides = [_in_turn([people[name] for name in names[side::2]], random) for side in (0, 1)]
+    parts: tuple[list[list[Head]], list[list[Head]]] = ([], [])
+    for name in names:
+        min(parts, key=len).extend(clips[name].values())
+    sides = [_in_turn(people, random) for people in parts]
     half = min(wanted // 2, *(len(side) for side in sides))
     shown = [_shown(head, is_real=bool(real)) for real in (0, 1) for head in sides[real][:half]]
     return [shown[place] for place in random.permutation(len(shown)).tolist()]

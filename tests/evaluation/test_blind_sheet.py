@@ -71,6 +71,8 @@ def test_half_of_the_heads_are_real_and_nobody_shows_both_ways() -> None:
     assert Counter(one.is_real for one in heads) == {True: 12, False: 12}
     people = [{one.person for one in heads if one.is_real == part} for part in (True, False)]
     assert not people[0] & people[1]
+    clips = [{one.clip for one in heads if one.is_real == part} for part in (True, False)]
+    assert not clips[0] & clips[1], "a person who is lost and found again has two numbers"
     assert len(people[0] | people[1]) == 12
     moments = [(one.clip, one.chain, one.frame) for one in heads]
     assert len(set(moments)) == len(moments)
