@@ -21,7 +21,7 @@ from engines.stylegan.drawing import (
 
 __all__ = ["BROW_GAINS", "brow_darkness", "with_brows"]
 
-BROW_GAINS: Final = (0.55, 1.8)
+BROW_GAINS: Final = (0.55, 1.5)
 """How much fainter, and how much stronger, brows become at most. More shows a texture's noise."""
 _LEAST_PX: Final = 6.0
 """Width of a brow below which it is not looked at."""

@@ -124,9 +124,8 @@ class Suiting:
             tried = [subjects[one] for one in left.tolist()]
             latents = np.stack([self.latent(int(row)) for row in rows])
             likeness, unfit = self._compared(tried, own[left], latents)
-            least_known = np.maximum(likeness, self.thresholds.alike)
             is_suiting = (likeness < self.thresholds.alike) & (unfit <= SUITS)
-            costs = np.where(is_suiting, -np.inf, suitability_costs(least_known, unfit))
+            costs = np.where(is_suiting, -np.inf, suitability_costs(likeness, unfit))
             better = (costs < least[left]) & (likeness < self.thresholds.too_alike)
             chosen[left[better]], least[left[better]] = rows[better], costs[better]
             left = left[~is_suiting]

@@ -280,7 +280,7 @@ def choice_of(
 def _costs(likeness: Float32, misfits: Float32, limits: PersonThresholds, shared: float) -> Float32:
     """What the draws are chosen by, the least first; those that resemble too much come last."""
     too_alike = likeness >= limits.too_alike + shared
-    costs = suitability_costs(np.maximum(likeness, limits.alike), misfits)
+    costs = suitability_costs(likeness, misfits)
     return np.asarray(np.where(too_alike, _LAST + likeness, costs), np.float32)
 
 
