@@ -13,16 +13,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.stylegan.drawing import (
-    box_around,
-    filled_outline,
-    spread_near,
-)
+from engines.stylegan.drawing import box_around, brightness, filled_outline, spread_near
 
 __all__ = ["BROW_GAINS", "brow_darkness", "with_brows"]
 
-BROW_GAINS: Final = (0.55, 1.5)
-"""How much fainter, and how much stronger, brows become at most. More shows a texture's noise."""
+BROW_GAINS: Final = (0.55, 1.25)
+"""How much fainter, and how much stronger, brows become at most. More smudges pale brows, whose
+ends and shades become dark with them; who has dark hair rather gets another surrogate."""
 _LEAST_PX: Final = 6.0
 """Width of a brow below which it is not looked at."""
 _DARK: Final = 0.3
@@ -76,8 +73,12 @@ def with_brows(pixels: Float32, brows: Float32, gain: float) -> None:
         left, top, right, bottom = box
         view, inside = pixels[top:bottom, left:right], _place(brow, box)
         skin = spread_near(view, 1 - inside, _REACH * _width(brow))
-        darker = np.minimum(view - skin, 0) * (inside * np.float32(gain - 1))[..., None]
-        view += darker
+        if gain < 1:
+            view += np.minimum(view - skin, 0) * (inside * np.float32(gain - 1))[..., None]
+            continue
+        luma = brightness(view)
+        darker = np.minimum(luma - brightness(skin), 0) * inside * np.float32(gain - 1)
+        view *= np.maximum(1 + darker / (luma + 1), 0)[..., None]
 
 
 def _width(brow: Float32) -> float:

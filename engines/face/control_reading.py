@@ -168,6 +168,9 @@ class ControlReader:
         if control.inside is not None:
             shown = zip(looks, control.inside, strict=True)
             looks = [replace(look, inside=one) for look, one in shown]
+        if control.raised is not None:
+            lifted = zip(looks, control.raised, strict=True)
+            looks = [replace(look, raised=one) for look, one in lifted]
         if control.occlusion is None:
             return looks
         return [

@@ -22,6 +22,7 @@ from engines.blending.occlusion import Occlusion
 from engines.blending.patches import Patch
 from engines.errors import ModelRejected
 from engines.face.alignment import EYES, Similarity
+from engines.face.brow_reading import brows_raised, with_brows_raised
 from engines.face.lid_reading import LidReader
 from engines.stylegan.contrast import contrast_under_light, with_contrast
 from engines.stylegan.details import DonorDetails
@@ -96,6 +97,8 @@ class Control:
             mean of their tracks. None for that of `points`.
         inside: float32[N, *INSIDE] what is between the lips, see `engines.stylegan.mouth`; None
             for what is usual.
+        raised: float32[N, 2] how much higher than `points` have them both brows lie, see
+            `engines.face.brow_reading`; None for no more.
     """
 
     points: Float32
@@ -106,6 +109,7 @@ class Control:
     openness: Float32 | None = None
     usual: Float32 | None = None
     inside: Float32 | None = None
+    raised: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +202,15 @@ class Swapper:
         points = out["points"].reshape(-1, POINTS, 3)
         pose = self._shape.pose_of(points)
         doubt = np.where(_is_in_reach(pose), out["spread"][:, 0], np.inf).astype(np.float32)
-        seen = out.get("occlusion")
-        occlusion = None if seen is None else seen[:, 0]
+        front = out.get("occlusion")
+        occlusion = None if front is None else front[:, 0]
         light, contrast = _lit(crops, points) if is_lit else (_unlit(len(crops)), None)
         openness = None if self._lids is None else self._lids.read(crops, points)
-        usual = self._shape.shown_by(points, pose)
+        raised = np.stack([brows_raised(*one) for one in zip(crops, points, strict=True)])
+        usual = self._shape.shown_by(with_brows_raised(points, raised), pose)
         inside = [inside_of_mouth(one, own) for one, own in zip(crops, points, strict=True)]
-        told = (occlusion, contrast, openness, usual, np.stack(inside))
-        return Control(points, light, doubt, *told)
+        seen = (occlusion, contrast, openness, usual, np.stack(inside), raised)
+        return Control(points, light, doubt, *seen)
 
     def paint(self, control: Control, latents: Float32, size: int | None = None) -> Rendered:
         """Paint surrogates under the given control.
@@ -219,9 +224,11 @@ class Swapper:
             EngineFault: the generator failed, or painted a blank.
         """
         size = size or self.size
-        pose = self._shape.pose_of(control.points)
+        pose, faces = self._shape.pose_of(control.points), control.points
+        if control.raised is not None:
+            faces = with_brows_raised(faces, control.raised)
         rest = self._shape.at_rest(latents)
-        points = self._shape.swapped(control.points, latents, pose, rest, control.usual)
+        points = self._shape.swapped(faces, latents, pose, rest, control.usual)
         theirs = self._outline.of_points(control.points)
         points = carried_along(points, theirs)
         light = in_relief(control.light, self._relief.of_latents(latents))
@@ -243,17 +250,17 @@ class Swapper:
             draw_eyes(picture, points[row], eyes[row])
             draw_lashes(picture, points[row], shut[row])
             draw_mouth(picture, points[row], mouths[row])
-        identity = identity_outlines(control.points, theirs)
+        identity = identity_outlines(faces, theirs)
         alpha = np.stack(
             [
                 alpha_from_outlines(face, must, own, size)
-                for face, must, own in zip(control.points, identity, theirs, strict=True)
+                for face, must, own in zip(faces, identity, theirs, strict=True)
             ]
         )
         is_hidden = np.array([share_outside(one) <= _MOST_OUTSIDE for one in theirs])
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose) & is_hidden
         normals = facing_of(self._normals, uv[:, ::2, ::2], pose.rotation)
-        both = np.stack([control.points[:, _BROWS, :2], points[:, _BROWS, :2]], axis=1)
+        both = np.stack([faces[:, _BROWS, :2], points[:, _BROWS, :2]], axis=1)
         brows = both.reshape(len(both), 2, 2, -1, 2)
         return Rendered(np.stack(pixels), alpha, identity, is_usable, normals, brows)
 

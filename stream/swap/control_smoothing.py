@@ -27,7 +27,6 @@ from engines.face.face_look import (
     painting_place,
     points_in_frame,
     points_in_frames,
-    stacked,
 )
 from engines.face.motion_grid import grid_in_frame
 from engines.face.swapper import LANDMARK_SIZE
@@ -80,6 +79,8 @@ class Steady:
             was not read.
         inside: float32[INSIDE] what is between the lips, see `engines.stylegan.mouth`; None where
             it was not read.
+        raised: float32[2] how much higher than `points` have them both brows lie, see
+            `engines.face.brow_reading`; None where it was not read.
     """
 
     points: Float32
@@ -90,6 +91,7 @@ class Steady:
     contrast: float = UNBOUNDED
     usual: Float32 | None = None
     inside: Float32 | None = None
+    raised: Float32 | None = None
 
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px in units of which `points` are."""
@@ -143,11 +145,12 @@ class ControlSmoother:
     _contrast: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.3, beta=0.0))
     _closer: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.1, beta=0.0))
     _inside: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=6.0, beta=0.0))
+    _raised: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.0, beta=15.0))
     _usual: _Usual = field(default_factory=_Usual)
 
     def forget(self) -> None:
         """The face is not followed any more; what comes begins anew."""
-        smoothed = (self._motion, self._shape, self._light, self._inside)
+        smoothed = (self._motion, self._shape, self._light, self._inside, self._raised)
         for one in (*smoothed, self._contrast, self._closer):
             one.forget()
         self._usual = _Usual()
@@ -189,6 +192,7 @@ class ControlSmoother:
             float(self._contrast(np.array([own.contrast], np.float32), own.time_s)[0]),
             self._usual.with_looks(read),
             None if own.inside is None else self._inside(own.inside, own.time_s),
+            None if own.raised is None else self._raised(own.raised, own.time_s),
         )
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
@@ -262,9 +266,20 @@ def look_between(before: Look, after: Look, index: int, time_s: float) -> Look:
         )
     )
     doubt, contrast = (max(before.doubt, after.doubt), min(before.contrast, after.contrast))
-    known = stacked([before.inside, after.inside])
-    inside = None if known is None else known[0] + share * (known[1] - known[0])
-    return Look(index, time_s, motion, shape, light, doubt, contrast=contrast, inside=inside)
+    inside, raised = (
+        _mixed(*both, share)
+        for both in ((before.inside, after.inside), (before.raised, after.raised))
+    )
+    return Look(
+        index, time_s, motion, shape, light, doubt, contrast=contrast, inside=inside, raised=raised
+    )
+
+
+def _mixed(before: Float32 | None, after: Float32 | None, share: np.float32) -> Float32 | None:
+    """What lies a share of the way from the one to the other; None where one is not known."""
+    if before is None or after is None:
+        return None
+    return np.asarray(before + share * (after - before), np.float32)
 
 
 def _share(before: Look, after: Look, index: int) -> np.float32:

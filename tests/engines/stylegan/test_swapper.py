@@ -153,7 +153,7 @@ def test_a_plain_subject_calms_its_surrogate() -> None:
     calm = made_swapper(painting(value=0.6)).render(plain, LATENTS)
     middle = (slice(None), slice(20, 44), slice(20, 44))
     assert calm.pixels[middle].std() < 0.75 * own.pixels[middle].std()
-    assert np.array_equal(calm.alpha, own.alpha)
+    assert np.allclose(calm.alpha, own.alpha, atol=0.02)
 
 
 def test_doubtful_landmarks_are_not_usable() -> None:

@@ -228,6 +228,7 @@ def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     assert lender.counts().redrawn == 0
 
 
+@likeness_decides
 @pytest.mark.parametrize(
     ("likeness", "batches", "redrawn"),
     [
