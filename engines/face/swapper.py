@@ -231,38 +231,54 @@ class Swapper:
         points = self._shape.swapped(faces, latents, pose, rest, control.usual)
         theirs = self._outline.of_points(control.points)
         points = carried_along(points, theirs)
-        light = in_relief(control.light, self._relief.of_latents(latents))
-        ovals = np.stack([oval_from_points(face, SOFT_SIZE) for face in points])
         uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))
-        shut = np.maximum(1 - open_shares(points), 0)
-        image = self._seen(latents, size, uv, offsets_of_pupils(points), shut)
-        insides = [softened(oval, min(size, SOFT_SIZE)) for oval in ovals]
-        pixels = _pixels(image, light, insides)
-        eyes = eyes_from_latents(latents)
         mouths = _inside_of(control, points, rest)
-        for row, (picture, wanted, inside) in enumerate(
-            zip(pixels, control.light, insides, strict=True)
-        ):
-            if control.contrast is not None:
-                bound = float(control.contrast[row])
-                with_contrast(picture, _levels(picture), wanted, inside, bound)
-            # Skin tells the contrast: pupils and open mouths are dark, and teeth white, in any.
-            draw_eyes(picture, points[row], eyes[row])
-            draw_lashes(picture, points[row], shut[row])
-            draw_mouth(picture, points[row], mouths[row])
+        pixels = self._painted(control, latents, size, points, uv, mouths)
         identity = identity_outlines(faces, theirs)
-        alpha = np.stack(
-            [
-                alpha_from_outlines(face, must, own, size)
-                for face, must, own in zip(faces, identity, theirs, strict=True)
-            ]
-        )
+        masks = zip(faces, identity, theirs, strict=True)
+        alpha = np.stack([alpha_from_outlines(*one, size) for one in masks])
         is_hidden = np.array([share_outside(one) <= _MOST_OUTSIDE for one in theirs])
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose) & is_hidden
         normals = facing_of(self._normals, uv[:, ::2, ::2], pose.rotation)
         both = np.stack([faces[:, _BROWS, :2], points[:, _BROWS, :2]], axis=1)
         brows = both.reshape(len(both), 2, 2, -1, 2)
         return Rendered(np.stack(pixels), alpha, identity, is_usable, normals, brows)
+
+    def _painted(
+        self,
+        control: Control,
+        latents: Float32,
+        size: int,
+        points: Float32,
+        uv: Float32,
+        mouths: Float32,
+    ) -> list[Float32]:
+        """Faces under their light, BGR float32[size, size, 3] each, 0 to 255.
+
+        Args:
+            control: of N subjects.
+            latents: float32[N, L, 512].
+            size: side of the pictures, px.
+            points: float32[N, POINTS, 3] of the painted faces, crop units.
+            uv: where on their textures they are seen, see `uv_from_points`.
+            mouths: float32[N, *INSIDE] what is between their lips.
+        """
+        light = in_relief(control.light, self._relief.of_latents(latents))
+        insides = [
+            softened(oval_from_points(face, SOFT_SIZE), min(size, SOFT_SIZE)) for face in points
+        ]
+        shut = np.maximum(1 - open_shares(points), 0)
+        image = self._seen(latents, size, uv, offsets_of_pupils(points), shut)
+        pixels, eyes = _pixels(image, light, insides), eyes_from_latents(latents)
+        for row, picture in enumerate(pixels):
+            if control.contrast is not None:
+                lamp, bound = control.light[row], float(control.contrast[row])
+                with_contrast(picture, _levels(picture), lamp, insides[row], bound)
+            # Skin tells the contrast: pupils and open mouths are dark, and teeth white, in any.
+            draw_eyes(picture, points[row], eyes[row])
+            draw_lashes(picture, points[row], shut[row])
+            draw_mouth(picture, points[row], mouths[row])
+        return pixels
 
     def _seen(
         self, latents: Float32, size: int, uv: Float32, gaze: Float32, shut: Float32
