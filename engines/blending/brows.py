@@ -29,6 +29,8 @@ _BRIGHT: Final = 0.7
 _REACH: Final = 0.2
 """How far around a brow it is drawn anew, and the skin about it is looked at: shares of its
 width."""
+_SMALL: Final = 24
+"""Width at which the skin about a brow is told, px."""
 _SOFT: Final = 0.06
 _FAINT: Final = 8.0
 """Grey levels that are added, so that brows in the dark are much alike."""
@@ -72,13 +74,22 @@ def with_brows(pixels: Float32, brows: Float32, gain: float) -> None:
             continue
         left, top, right, bottom = box
         view, inside = pixels[top:bottom, left:right], _place(brow, box)
-        skin = spread_near(view, 1 - inside, _REACH * _width(brow))
+        skin = _skin_about(view, 1 - inside)
         if gain < 1:
             view += np.minimum(view - skin, 0) * (inside * np.float32(gain - 1))[..., None]
             continue
         luma = brightness(view)
         darker = np.minimum(luma - brightness(skin), 0) * inside * np.float32(gain - 1)
         view *= np.maximum(1 + darker / (luma + 1), 0)[..., None]
+
+
+def _skin_about(view: Float32, bare: Float32) -> Float32:
+    """The skin about a brow, spread over it: float32[H, W, 3]; it is smooth."""
+    high, wide = bare.shape
+    small = (_SMALL, max(1, round(_SMALL * high / wide)))
+    seen, share = (cv2.resize(one, small, interpolation=cv2.INTER_AREA) for one in (view, bare))
+    skin = spread_near(seen, np.asarray(share, np.float32), _REACH * _SMALL)
+    return np.asarray(cv2.resize(skin, (wide, high), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _width(brow: Float32) -> float:
