@@ -87,8 +87,11 @@ def _skin_about(view: Float32, bare: Float32) -> Float32:
     """The skin about a brow, spread over it: float32[H, W, 3]; it is smooth."""
     high, wide = bare.shape
     small = (_SMALL, max(1, round(_SMALL * high / wide)))
-    seen, share = (cv2.resize(one, small, interpolation=cv2.INTER_AREA) for one in (view, bare))
-    skin = spread_near(seen, np.asarray(share, np.float32), _REACH * _SMALL)
+    seen, share = (
+        np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)
+        for one in (view, bare)
+    )
+    skin = spread_near(seen, share, _REACH * _SMALL)
     return np.asarray(cv2.resize(skin, (wide, high), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
