@@ -146,13 +146,13 @@ class CountingEmbedder:
         return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
 
 
-@pytest.fixture
+MISFITS = Subject.misfits
+
+
+@pytest.fixture(autouse=True)
 def _hair_of_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The likeness alone decides."""
+    """The likeness alone decides, unless a test says otherwise."""
     monkeypatch.setattr(Subject, "misfits", lambda _, crops: np.zeros(len(crops), np.float32))
-
-
-likeness_decides = pytest.mark.usefixtures("_hair_of_all_fits")
 
 
 @lru_cache(maxsize=1)
@@ -194,7 +194,6 @@ def test_a_face_that_cannot_be_painted_just_now_is_tried_on_in_a_frame_ahead() -
     assert isinstance(foreseeing.lend(hidden(0), TRACK, WHO), Surrogate)
 
 
-@likeness_decides
 def test_a_draw_that_resembles_in_frames_ahead_alone_is_passed_over() -> None:
     """The planted fault: the first frame alone was asked, in which the first draw is unlike."""
     embedder = CountingEmbedder([0.1, 0.8, *[0.1, 0.1, 0.4, 0.4], *[0.8, 0.3]])
@@ -207,7 +206,6 @@ def test_a_draw_that_resembles_in_frames_ahead_alone_is_passed_over() -> None:
     assert lender.counts().redrawn == 2, "the third draw is the first that is unlike in both"
 
 
-@likeness_decides
 def test_of_draws_that_resemble_a_little_the_least_alike_over_all_frames_is_taken() -> None:
     """The planted fault: the least alike in the first frame, which resembles most in the next."""
     first = [0.49, 0.41, 0.42, 0.43, 0.44, *[0.49] * (DRAWS - 5)]
@@ -220,7 +218,6 @@ def test_of_draws_that_resemble_a_little_the_least_alike_over_all_frames_is_take
     assert lender.counts().redrawn == 3, "the fourth"
 
 
-@likeness_decides
 def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     given, embedder, lender = lent([0.39])
     assert isinstance(given, Surrogate)
@@ -228,7 +225,6 @@ def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     assert lender.counts().redrawn == 0
 
 
-@likeness_decides
 @pytest.mark.parametrize(
     ("likeness", "batches", "redrawn"),
     [
@@ -258,7 +254,6 @@ def test_a_draw_that_does_not_resemble_at_all_is_passed_over_for_its_hair(
     assert lender.counts().redrawn == 2
 
 
-@likeness_decides
 def test_where_all_draws_resemble_a_little_the_least_alike_is_taken() -> None:
     given, embedder, lender = lent([0.48, 0.45, 0.41, *[0.49] * (DRAWS - 3)])
     assert isinstance(given, Surrogate)
@@ -304,7 +299,7 @@ def test_hair_is_told_of_faces_at_enough_pixels(enlarged: float, *, is_told: boo
     seen = subject_from_frame(picture, face, look)
     assert seen is not None
     dark = np.full((1, 128, 128, 3), 20, np.uint8)
-    assert (seen.misfits(dark)[0] > 0) == is_told
+    assert (MISFITS(seen, dark)[0] > 0) == is_told
 
 
 def test_subject_whom_all_draws_resemble_is_covered() -> None:
@@ -401,7 +396,6 @@ SITUATIONS = (
 )
 
 
-@likeness_decides
 @pytest.mark.parametrize("likeness", SITUATIONS)
 def test_live_no_frame_waits_for_more_than_one_step_and_the_choice_is_a_files(
     likeness: list[float],
@@ -419,7 +413,6 @@ def test_live_no_frame_waits_for_more_than_one_step_and_the_choice_is_a_files(
     assert live == recorded
 
 
-@likeness_decides
 def test_quick_painter_tries_several_on_in_a_frame() -> None:
     embedder = SlowEmbedder([0.4] * 5 + [0.1])
     given, longest_s = answers(spread(embedder, step_s=2.5), embedder)
