@@ -19,7 +19,7 @@ from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE
 
 __all__ = ["brows_raised", "with_brows_raised"]
 
-_STEPS: Final = np.arange(-0.09, 0.0051, 0.005, dtype=np.float32)
+_STEPS: Final = np.arange(-0.055, 0.0051, 0.005, dtype=np.float32)
 """How much lower than read a brow is looked for, crop units: lower ones are lids in shade."""
 _USUAL: Final = 0.05
 """Deviation of where they lie, crop units: larger takes folds of foreheads for brows."""
@@ -27,10 +27,11 @@ _CLEARLY: Final = 0.02
 """By how much darker, a share of the skin, one place must be than others to be taken alone."""
 _SEEN: Final = (0.04, 0.1)
 """How dark a bar is, a share of the skin, that does not count, and that counts in full."""
+_ENOUGH: Final = 0.12
+"""How dark a bar is from which it is a brow: of several the nearest is, and the edge of hair above
+a forehead, which may be darker, is none."""
 _BESIDE: Final = 0.02
 """How far beyond a brow skin is looked for, crop units, and its thickness besides."""
-_SHARED: Final = 0.5
-"""How far both brows go together."""
 _ALONG: Final = np.linspace(0, 4, 9)
 _DOWN: Final = np.linspace(0, 1, 4, dtype=np.float32)[:, None]
 _SOFT: Final = 0.008
@@ -42,7 +43,7 @@ Float32 = npt.NDArray[np.float32]
 
 
 def brows_raised(crop: npt.NDArray[np.uint8], points: Float32) -> Float32:
-    """How much higher than read both brows lie, float32[2], distances of the eyes.
+    """How much higher than read brows lie, the same of both: float32[2], distances of the eyes.
 
     Args:
         crop: uint8[S, S, 3] BGR; the eyes are on one level.
@@ -50,9 +51,9 @@ def brows_raised(crop: npt.NDArray[np.uint8], points: Float32) -> Float32:
     """
     soft = cv2.GaussianBlur(brightness(crop), (0, 0), _SOFT * len(crop))
     luma = np.asarray(soft, np.float32)
-    lower = np.array([_lower_by(luma, points[part, :2]) for part in _BROWS], np.float32)
-    lower += np.float32(_SHARED) * (lower.mean() - lower)
-    return np.asarray(-lower / _eyes_apart(points[None])[0], np.float32)
+    # Hair may hang over one side: the brow that is raised less tells of both.
+    lower = max(_lower_by(luma, points[part, :2]) for part in _BROWS)
+    return np.full(2, -lower / _eyes_apart(points[None])[0], np.float32)
 
 
 def with_brows_raised(points: Float32, raised: Float32) -> Float32:
@@ -90,10 +91,11 @@ def _lower_by(luma: Float32, brow: Float32) -> float:
     size = np.float32(len(luma))
     across = np.tile(x * size - 0.5, (len(places), 1))
     down = np.concatenate([(y + one) * size - 0.5 for one in places])
-    seen = cv2.remap(luma, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    level = seen.reshape(len(places), -1).mean(axis=1)
+    pixels = cv2.remap(luma, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    level = pixels.reshape(len(places), -1).mean(axis=1)
     skin = np.minimum(level[: len(_STEPS)], level[2 * reach :])
     bar = 1 - (level[reach : reach + len(_STEPS)] + _FAINT) / (skin + _FAINT)
-    weight = np.exp((bar - bar.max()) / _CLEARLY - np.square(_STEPS / _USUAL) / 2)
+    seen = np.minimum(bar, _ENOUGH)
+    weight = np.exp((seen - seen.max()) / _CLEARLY - np.square(_STEPS / _USUAL) / 2)
     found = float((weight * _STEPS).sum() / weight.sum())
     return found * ramp(float(bar.max()), *_SEEN)

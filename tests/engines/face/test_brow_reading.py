@@ -50,13 +50,13 @@ def test_raised_brows_are_read_where_they_are(raised: float) -> None:
 
 
 def test_brows_that_lie_where_they_were_read_stay() -> None:
-    assert np.abs(lower_by(face_with(0, 0))).max() < 0.006
+    assert np.abs(lower_by(face_with(0, 0))).max() < 0.008
 
 
-def test_one_raised_brow_takes_the_other_along_in_part() -> None:
-    left, right = lower_by(face_with(-0.05, 0.0))
-    assert left < right - 0.01
-    assert left < -0.02
+def test_hair_over_one_side_raises_no_brow() -> None:
+    """The planted fault: a brow was painted on the edge of a fringe."""
+    assert np.abs(lower_by(face_with(-0.05, 0.0))).max() < 0.01
+    assert lower_by(face_with(-0.05, -0.03)) == pytest.approx([-0.03, -0.03], abs=0.012)
 
 
 def test_nothing_but_brows_moves() -> None:
