@@ -42,8 +42,8 @@ _BROWS: Final = (BROW_LEFT_SLICE, BROW_RIGHT_SLICE)
 Float32 = npt.NDArray[np.float32]
 
 
-def brows_raised(crop: npt.NDArray[np.uint8], points: Float32) -> Float32:
-    """How much higher than read brows lie, the same of both: float32[2], distances of the eyes.
+def brows_raised(crop: npt.NDArray[np.uint8], points: Float32) -> float:
+    """How much higher than read both brows lie, distances of the eyes.
 
     Args:
         crop: uint8[S, S, 3] BGR; the eyes are on one level.
@@ -53,7 +53,7 @@ def brows_raised(crop: npt.NDArray[np.uint8], points: Float32) -> Float32:
     luma = np.asarray(soft, np.float32)
     # Hair may hang over one side: the brow that is raised less tells of both.
     lower = max(_lower_by(luma, points[part, :2]) for part in _BROWS)
-    return np.full(2, -lower / _eyes_apart(points[None])[0], np.float32)
+    return -lower / float(_eyes_apart(points[None])[0])
 
 
 def with_brows_raised(points: Float32, raised: Float32) -> Float32:
@@ -61,12 +61,12 @@ def with_brows_raised(points: Float32, raised: Float32) -> Float32:
 
     Args:
         points: of crops whose eyes are on one level.
-        raised: float32[N, 2] of `brows_raised`.
+        raised: float32[N] of `brows_raised`.
     """
     moved = points.copy()
-    up = raised * _eyes_apart(points)[:, None]
-    for part, by in zip(_BROWS, up.T, strict=True):
-        moved[:, part, 1] -= by[:, None]
+    up = (raised * _eyes_apart(points))[:, None]
+    for part in _BROWS:
+        moved[:, part, 1] -= up
     return moved
 
 

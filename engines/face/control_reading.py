@@ -151,26 +151,24 @@ class ControlReader:
         ]
         control = _with_eyes(self._painter.read(np.stack(crops), is_lit=False), crops, maps)
         looks = [
-            look_from_points(
-                frame.index,
-                frame.time_s,
-                control.points[row],
-                one,
-                LANDMARK_SIZE,
-                control.light[row],
-                float(control.doubt[row]) * EYES_APART / float(eyes[row][1, 0] - eyes[row][0, 0]),
+            replace(
+                look_from_points(
+                    frame.index,
+                    frame.time_s,
+                    control.points[row],
+                    one,
+                    LANDMARK_SIZE,
+                    control.light[row],
+                    float(control.doubt[row])
+                    * EYES_APART
+                    / float(eyes[row][1, 0] - eyes[row][0, 0]),
+                ),
+                expression=None if control.usual is None else control.usual[row],
+                inside=None if control.inside is None else control.inside[row],
+                raised=0.0 if control.raised is None else float(control.raised[row]),
             )
             for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
         ]
-        if control.usual is not None:
-            told = zip(looks, control.usual, strict=True)
-            looks = [replace(look, expression=usual) for look, usual in told]
-        if control.inside is not None:
-            shown = zip(looks, control.inside, strict=True)
-            looks = [replace(look, inside=one) for look, one in shown]
-        if control.raised is not None:
-            lifted = zip(looks, control.raised, strict=True)
-            looks = [replace(look, raised=one) for look, one in lifted]
         if control.occlusion is None:
             return looks
         return [

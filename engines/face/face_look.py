@@ -72,8 +72,8 @@ class Look:
         expression: float32[SHOWN], see `ShapeModel.shown_by`; None where the reader tells none.
         inside: float32[INSIDE] what is between the lips, see `engines.stylegan.mouth`; None where
             the reader does not tell.
-        raised: float32[2] how much higher than `shape` has them both brows lie, see
-            `engines.face.brow_reading`; None where the reader does not tell.
+        raised: how much higher than `shape` has them both brows lie, see
+            `engines.face.brow_reading`; 0 where the reader does not tell.
     """
 
     index: int
@@ -88,7 +88,7 @@ class Look:
     is_unsure: bool = False
     expression: Float32 | None = None
     inside: Float32 | None = None
-    raised: Float32 | None = None
+    raised: float = 0.0
 
 
 def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:

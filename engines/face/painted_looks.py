@@ -26,7 +26,7 @@ def control_from_looks(looks: Sequence[Look]) -> Control:
         np.array([look.doubt for look in looks], np.float32),
         contrast=np.array([look.contrast for look in looks], np.float32),
         inside=stacked([look.inside for look in looks]),
-        raised=stacked([look.raised for look in looks]),
+        raised=np.array([look.raised for look in looks], np.float32),
     )
 
 

@@ -97,7 +97,7 @@ class Control:
             mean of their tracks. None for that of `points`.
         inside: float32[N, *INSIDE] what is between the lips, see `engines.stylegan.mouth`; None
             for what is usual.
-        raised: float32[N, 2] how much higher than `points` have them both brows lie, see
+        raised: float32[N] how much higher than `points` have them both brows lie, see
             `engines.face.brow_reading`; None for no more.
     """
 
@@ -206,7 +206,8 @@ class Swapper:
         occlusion = None if front is None else front[:, 0]
         light, contrast = _lit(crops, points) if is_lit else (_unlit(len(crops)), None)
         openness = None if self._lids is None else self._lids.read(crops, points)
-        raised = np.stack([brows_raised(*one) for one in zip(crops, points, strict=True)])
+        told = [brows_raised(*one) for one in zip(crops, points, strict=True)]
+        raised = np.array(told, np.float32)
         usual = self._shape.shown_by(with_brows_raised(points, raised), pose)
         inside = [inside_of_mouth(one, own) for one, own in zip(crops, points, strict=True)]
         seen = (occlusion, contrast, openness, usual, np.stack(inside), raised)

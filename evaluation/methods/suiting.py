@@ -94,10 +94,10 @@ class Suiting:
         bins = [self.attributes.values_of(one) for one in own]
         pools = [self.population.matching(one, _LEAST_POOL) for one in bins]
         chosen = self._chosen(subjects, own, pools, secret, DRAWS)
-        wider = [self.population.wider(one, _LEAST_POOL) for one in bins]
-        for step in range(max(map(len, wider), default=0)):
-            covered = np.flatnonzero(chosen == COVERED).tolist()
-            left = [row for row in covered if step < len(wider[row])]
+        covered = np.flatnonzero(chosen == COVERED).tolist()
+        wider = {row: self.population.wider(bins[row], _LEAST_POOL) for row in covered}
+        for step in range(max(map(len, wider.values()), default=0)):
+            left = [row for row in covered if chosen[row] == COVERED and step < len(wider[row])]
             if left:
                 people = [subjects[row] for row in left], own[left]
                 bins_now = [wider[row][step] for row in left]

@@ -79,8 +79,8 @@ class Steady:
             was not read.
         inside: float32[INSIDE] what is between the lips, see `engines.stylegan.mouth`; None where
             it was not read.
-        raised: float32[2] how much higher than `points` have them both brows lie, see
-            `engines.face.brow_reading`; None where it was not read.
+        raised: how much higher than `points` have them both brows lie, see
+            `engines.face.brow_reading`.
     """
 
     points: Float32
@@ -91,7 +91,7 @@ class Steady:
     contrast: float = UNBOUNDED
     usual: Float32 | None = None
     inside: Float32 | None = None
-    raised: Float32 | None = None
+    raised: float = 0.0
 
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px in units of which `points` are."""
@@ -192,7 +192,7 @@ class ControlSmoother:
             float(self._contrast(np.array([own.contrast], np.float32), own.time_s)[0]),
             self._usual.with_looks(read),
             None if own.inside is None else self._inside(own.inside, own.time_s),
-            None if own.raised is None else self._raised(own.raised, own.time_s),
+            float(self._raised(np.array([own.raised], np.float32), own.time_s)[0]),
         )
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
@@ -266,20 +266,13 @@ def look_between(before: Look, after: Look, index: int, time_s: float) -> Look:
         )
     )
     doubt, contrast = (max(before.doubt, after.doubt), min(before.contrast, after.contrast))
-    inside, raised = (
-        _mixed(*both, share)
-        for both in ((before.inside, after.inside), (before.raised, after.raised))
-    )
+    raised = before.raised + float(share) * (after.raised - before.raised)
+    inside = None
+    if before.inside is not None and after.inside is not None:
+        inside = np.asarray(before.inside + share * (after.inside - before.inside), np.float32)
     return Look(
         index, time_s, motion, shape, light, doubt, contrast=contrast, inside=inside, raised=raised
     )
-
-
-def _mixed(before: Float32 | None, after: Float32 | None, share: np.float32) -> Float32 | None:
-    """What lies a share of the way from the one to the other; None where one is not known."""
-    if before is None or after is None:
-        return None
-    return np.asarray(before + share * (after - before), np.float32)
 
 
 def _share(before: Look, after: Look, index: int) -> np.float32:

@@ -242,7 +242,7 @@ def _joined(steady: Sequence[Steady]) -> Control:
         contrast=np.array([one.contrast for one in steady], np.float32),
         usual=stacked([one.usual for one in steady]),
         inside=stacked([one.inside for one in steady]),
-        raised=stacked([one.raised for one in steady]),
+        raised=np.array([one.raised for one in steady], np.float32),
     )
 
 

@@ -32,7 +32,8 @@ def face_with(*lower: float, hair: float = 0.4) -> NDArray[np.uint8]:
 
 def moved_by(crop: NDArray[np.uint8], points: Float32) -> Float32:
     """Landmarks whose brows lie where the crop shows them."""
-    moved = with_brows_raised(points[None], brows_raised(crop, points)[None])
+    raised = np.array([brows_raised(crop, points)], np.float32)
+    moved = with_brows_raised(points[None], raised)
     return np.asarray(moved[0], np.float32)
 
 
