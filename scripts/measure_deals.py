@@ -170,8 +170,10 @@ def tried(
         crops, painted = tried_on(swap.painter, subjects, latents)
         if not len(painted):
             return None
-        own[painted, draw] = swap.embedder.embed(crops) @ who
-        misfits[draw] = subjects[painted[0]].misfits(crops[:1])[0]
+        worn = swap.embedder.embed(crops)
+        own[painted, draw] = worn @ who
+        apart = None if swap.attributes is None else swap.attributes.apart(worn[:1], who)
+        misfits[draw] = subjects[painted[0]].misfits(crops[:1], apart)[0]
         means.append(_means([subjects[one] for one in painted], crops, judges))
     others = {
         judge.name: np.array(

@@ -127,8 +127,10 @@ def measured(
         if whole.outcomes[0].result != "swapped":
             return None
         shown.append(crop_from_picture(whole.picture, place, TRIED_SIZE))
-    small, full = (swap.embedder.embed(one) @ own for one in (crops, np.stack(shown)))
-    return Measured(small, full, subject.misfits(crops), middle_s - start_s, end_s - middle_s)
+    small, full = (swap.embedder.embed(one) for one in (crops, np.stack(shown)))
+    apart = None if swap.attributes is None else swap.attributes.apart(small, own)
+    times = middle_s - start_s, end_s - middle_s
+    return Measured(small @ own, full @ own, subject.misfits(crops, apart), *times)
 
 
 def told(found: list[Measured], limits: PersonThresholds) -> list[str]:

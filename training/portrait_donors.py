@@ -23,6 +23,7 @@ from engines.donors.making import (
     donor_entries,
     write_donor_files,
 )
+from engines.face.attribute_bins import dealt_as
 from engines.face.embedder import embedder_from_pack
 from engines.stylegan.pack import read_pack, swapper_from_pack
 from training.bundle import enter
@@ -108,7 +109,7 @@ def write(folder: Path, faces: Path, weights: Path) -> None:
     names = [row["name"] for row in rows]
     read = [reader.read(crop) for crop in portraits(folder, names, faces)]
     latents, textures = (np.stack(part) for part in zip(*read, strict=True))
-    bins = {name: np.array([row[name] for row in rows]).astype(np.str_) for name in _BINS}
+    bins = {name: np.array([dealt_as(row[name]) for row in rows]).astype(np.str_) for name in _BINS}
     people = DonorPeople(latents, textures, bins)
     embedder, _ = embedder_from_pack(backend, weights / "embedder")
     write_donor_files(weights, backend, pack, people, embedder)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.stylegan.drawing import box_around, brightness, filled_outline, spread_near
+from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE
 
 __all__ = ["BROW_GAINS", "brow_darkness", "with_brows"]
 
@@ -38,15 +39,15 @@ _FAINT: Final = 8.0
 Float32 = NDArray[np.float32]
 
 
-def brow_darkness(luma: Float32, brows: Float32) -> float:
+def brow_darkness(luma: Float32, points: Float32) -> float:
     """How much darker brows are than the skin about them, a share of it; 0 where they are small.
 
     Args:
         luma: float32[S, S] of a crop, grey levels.
-        brows: float32[2, M, 2] their points, shares of the side.
+        points: float32[POINTS, 2] of the face, shares of the side.
     """
     found = []
-    for brow in brows * len(luma):
+    for brow in _brows_of(points) * len(luma):
         box = _box(brow, len(luma))
         if box is None:
             return 0.0
@@ -60,15 +61,15 @@ def brow_darkness(luma: Float32, brows: Float32) -> float:
     return float(np.mean(found))
 
 
-def with_brows(pixels: Float32, brows: Float32, gain: float) -> None:
+def with_brows(pixels: Float32, points: Float32, gain: float) -> None:
     """Makes brows stand out from the skin about them by so much more, or less, in place.
 
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
-        brows: float32[2, M, 2] their points, shares of the side.
+        points: float32[POINTS, 2] of the face, shares of the side.
         gain: within `BROW_GAINS`.
     """
-    for brow in brows * len(pixels):
+    for brow in _brows_of(points) * len(pixels):
         box = _box(brow, len(pixels))
         if box is None:
             continue
@@ -81,6 +82,11 @@ def with_brows(pixels: Float32, brows: Float32, gain: float) -> None:
         luma = brightness(view)
         darker = np.minimum(luma - brightness(skin), 0) * inside * np.float32(gain - 1)
         view *= np.maximum(1 + darker / (luma + 1), 0)[..., None]
+
+
+def _brows_of(points: Float32) -> Float32:
+    """The points of both brows, float32[2, M, 2]."""
+    return np.stack([points[BROW_LEFT_SLICE], points[BROW_RIGHT_SLICE]])
 
 
 def _skin_about(view: Float32, bare: Float32) -> Float32:

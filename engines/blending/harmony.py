@@ -24,6 +24,7 @@ from engines.blending.beards import beard_below, with_beard
 from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
 from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
 from engines.blending.grain import grain
+from engines.blending.makeup import NO_MAKEUP, Makeup, makeup_of, without_makeup
 from engines.blending.patches import Patch, identity_mask_of
 from engines.face.alignment import scale_of
 from engines.face.crop_regions import inside_of
@@ -84,6 +85,7 @@ class Retouch:
         beard_green: the same of green.
         beard_red: the same of red.
         brows: how much more its brows are to stand out from the skin; below 1, how much less.
+        makeup: how much of its lids, irises and lips is to be left, see `Makeup.gains_to`.
     """
 
     blur: float
@@ -93,15 +95,18 @@ class Retouch:
     beard_green: float = 0.0
     beard_red: float = 0.0
     brows: float = 1.0
+    makeup: Makeup = NO_MAKEUP
 
     def followed_by(self, other: Retouch, share: float) -> Retouch:
         """A running mean with `share` of the new one.
 
-        >>> Retouch(1.0, 2.0).followed_by(Retouch(2.0, 4.0), 0.5) == Retouch(1.5, 3.0)
-        True
+        >>> Retouch(1.0, 2.0).followed_by(Retouch(2.0, 4.0), 0.5).grain
+        3.0
         """
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Retouch(*(old + share * (new - old) for old, new in pairs))
+        *ours, _ = astuple(self)
+        *theirs, _ = astuple(other)
+        mean = (old + share * (new - old) for old, new in zip(ours, theirs, strict=True))
+        return replace(Retouch(*mean), makeup=self.makeup.followed_by(other.makeup, share))
 
 
 def sized_patch(patch: Patch) -> Patch:
@@ -159,17 +164,28 @@ def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     crispness = float(np.clip(wanted / own, _LEAST_CRISP, most)) if own else 1.0
     inside = inside_of(picture, patch.crop_from_frame, len(seen)) > 0
     beard = beard_below(patch, head, np.asarray(inside, np.bool_))
-    brows = _brow_gain(seen, painted, patch.brows)
+    brows, gains = _feature_gains(head, patch, seen, painted)
     blue, green, red = (float(one) for one in beard)
-    return Retouch(blur, grain, crispness, blue, green, red, brows)
+    return Retouch(blur, grain, crispness, blue, green, red, brows, gains)
 
 
-def _brow_gain(seen: Float32, painted: Float32, brows: Float32 | None) -> float:
-    """How much more painted brows are to stand out, to be as dark as those that are seen."""
-    if brows is None:
-        return 1.0
-    wanted, own = brow_darkness(seen, brows[0]), brow_darkness(painted, brows[1])
-    return float(np.clip(wanted / own, *BROW_GAINS)) if min(wanted, own) > 0 else 1.0
+def _feature_gains(
+    head: BgrImage, patch: Patch, seen: Float32, painted: Float32
+) -> tuple[float, Makeup]:
+    """How much more painted brows are to stand out, and how much less what is made up.
+
+    Args:
+        head: uint8[S, S, 3] what is seen.
+        patch: what is painted there.
+        seen: brightness of the head, float32[S, S].
+        painted: the same of the patch.
+    """
+    if patch.points is None:
+        return 1.0, NO_MAKEUP
+    theirs, own = patch.points
+    dark = brow_darkness(seen, theirs), brow_darkness(painted, own)
+    gain = float(np.clip(dark[0] / dark[1], *BROW_GAINS)) if min(dark) > 0 else 1.0
+    return gain, makeup_of(patch.pixels, own).gains_to(makeup_of(head, theirs))
 
 
 def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.bool_]) -> float:
@@ -197,9 +213,11 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     """
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
     pixels = with_beard(patch, tone).pixels
-    if patch.brows is not None and abs(retouch.brows - 1) > _SAME_BROWS:
+    if patch.points is not None:
         pixels = pixels.copy()
-        with_brows(pixels, patch.brows[1], retouch.brows)
+        without_makeup(pixels, patch.points[1], retouch.makeup)
+        if abs(retouch.brows - 1) > _SAME_BROWS:
+            with_brows(pixels, patch.points[1], retouch.brows)
     pixels = _softened(pixels, retouch.blur)
     if abs(retouch.crispness - 1) > _SAME_CRISP:
         fine = _fine(brightness(pixels))

@@ -85,8 +85,8 @@ class Patch:
             `engines.blending.foreground`.
         normals: float32[M, M, 3], where the skin faces over all of the crop, see
             `engines.blending.shading`; None where it is not known.
-        brows: float32[2, 2, M, 2] points of both brows of the subject, and of the surrogate,
-            shares of the crop's side; None where they are not known.
+        points: float32[2, POINTS, 2] of the subject's face, and of the surrogate's, shares of the
+            crop's side; None where they are not known.
     """
 
     pixels: NDArray[np.float32]
@@ -95,7 +95,7 @@ class Patch:
     identity: NDArray[np.float32] | None = None
     occlusion: Occlusion | None = None
     normals: NDArray[np.float32] | None = None
-    brows: NDArray[np.float32] | None = None
+    points: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)

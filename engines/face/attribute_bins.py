@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engines.face.embedding_attributes import EmbeddingAttributes
 from engines.types import Embedding
 
-__all__ = ["AttributeReader", "dealt_values"]
+__all__ = ["AttributeReader", "dealt_as", "dealt_values"]
+
+Float32 = NDArray[np.float32]
 
 _ORDER: Final = ("gender", "tone", "age")
 """Most important first: the last is given up where too few donors fit."""
-_DEALT_AS: Final = {"child": "young"}
-"""Nobody of the donors is a child: a child gets a young adult's face."""
+_DEALT_AS: Final = {"child": "adult", "young": "adult"}
+"""Nobody of the donors is a child. Younger and older adults are one bin: which of them somebody is
+is read wrongly too often to tell people apart, and `AttributeReader.apart` tells whom it suits."""
 _SURE: Final = 0.6
 """Share of a value from which `coarse` shows it. Larger leaves more unknown."""
 
@@ -24,7 +30,7 @@ class AttributeReader:
     Args:
         model: reads attributes.
         mode: `matched` decides all for everybody, since the surrogate must suit the head; a
-            child counts as young. `coarse` leaves out what is not sure.
+            child counts as an adult. `coarse` leaves out what is not sure.
     """
 
     def __init__(
@@ -49,14 +55,36 @@ class AttributeReader:
             name: value for name in _ORDER if name in found and (value := self._value(found[name]))
         }
 
+    def apart(self, worn: Float32, own: Embedding) -> Float32:
+        """How differently surrogates read that are worn, float32[N], from 0 on.
+
+        Of each attribute it is the distance in total variation; bins are coarser.
+
+        Args:
+            worn: float32[N, D] embeddings of the person with surrogates on.
+            own: (D,) float32 of the person.
+        """
+        theirs, known = self._model.shares_of(worn), self._model.shares_of(own[None])
+        each = [np.abs(theirs[name] - known[name]).sum(axis=1) / 2 for name in known]
+        return np.asarray(np.sum(each, axis=0), np.float32)
+
     def _value(self, shares: Mapping[str, float]) -> str:
         """The likeliest value that donors have; "" where it is not sure."""
         dealt: dict[str, float] = {}
         for name, share in shares.items():
-            known = _DEALT_AS.get(name, name)
+            known = dealt_as(name)
             dealt[known] = dealt.get(known, 0.0) + share
         best = max(dealt, key=lambda name: dealt[name])
         return best if dealt[best] >= self._least else ""
+
+
+def dealt_as(value: str) -> str:
+    """The value of an attribute by which people are dealt who have a finer one.
+
+    >>> dealt_as("young"), dealt_as("old")
+    ('adult', 'old')
+    """
+    return _DEALT_AS.get(value, value)
 
 
 def dealt_values(model: EmbeddingAttributes) -> dict[str, frozenset[str]]:
@@ -66,10 +94,10 @@ def dealt_values(model: EmbeddingAttributes) -> dict[str, frozenset[str]]:
     >>> flat = np.zeros((3, 2), np.float32)
     >>> model = EmbeddingAttributes(flat, {"age": flat}, {"age": ("child", "old")})
     >>> sorted(dealt_values(model)["age"])
-    ['old', 'young']
+    ['adult', 'old']
     """
     return {
-        name: frozenset(_DEALT_AS.get(value, value) for value in model.values[name])
+        name: frozenset(dealt_as(value) for value in model.values[name])
         for name in _ORDER
         if name in model.values
     }

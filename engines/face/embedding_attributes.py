@@ -65,12 +65,19 @@ class EmbeddingAttributes:
         """
         if embedding.shape != (len(self.hidden) - 1,):
             raise ValueError(f"attributes are read off {len(self.hidden) - 1} numbers")
-        found = {}
-        raised = self.raised(embedding)
-        for name, weights in self.weights.items():
-            shares = shares_from_scores(raised @ weights[:-1] + weights[-1])
-            found[name] = dict(zip(self.values[name], shares.tolist(), strict=True))
-        return found
+        found = self.shares_of(embedding[None])
+        return {
+            name: dict(zip(self.values[name], shares[0].tolist(), strict=True))
+            for name, shares in found.items()
+        }
+
+    def shares_of(self, embeddings: Float32) -> dict[str, Float32]:
+        """The same of embeddings float32[N, D]: by attribute, float32[N, B]."""
+        raised = self.raised(embeddings)
+        return {
+            name: shares_from_scores(raised @ weights[:-1] + weights[-1])
+            for name, weights in self.weights.items()
+        }
 
     def raised(self, embeddings: Float32) -> Float32:
         """What the hidden layer, float32 (..., H), makes of embeddings (..., D)."""

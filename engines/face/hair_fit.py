@@ -40,7 +40,7 @@ _FAINTLY: Final = 0.05
 """Grey levels that are added, so that all faces in the dark are much alike, and how many of them
 to details."""
 
-SUITS: Final = 0.3
+SUITS: Final = 0.45
 """Misfit up to which a surrogate goes with a head. Smaller tries more of them on."""
 _LITTLE: Final = 0.2
 """Cosine up to which all resemble equally little: the least alike of many is an odd face."""

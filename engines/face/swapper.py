@@ -122,7 +122,7 @@ class Rendered:
         identity: float32[N, K, 2] points whose convex hull must be hidden, crop units.
         is_usable: bool[N]; false where the face cannot be followed and must be covered.
         normals: float32[N, M, M, 3], where the skin faces, see `engines.blending.shading`.
-        brows: float32[N, 2, 2, M, 2] points of the brows of subjects and of surrogates, crop units.
+        points: float32[N, 2, POINTS, 2] of subjects and of surrogates, crop units.
     """
 
     pixels: Float32
@@ -130,13 +130,13 @@ class Rendered:
     identity: Float32
     is_usable: npt.NDArray[np.bool_]
     normals: Float32
-    brows: Float32 | None = None
+    points: Float32 | None = None
 
     def patch(self, row: int, place: Similarity, occlusion: Occlusion | None = None) -> Patch:
         """One of the surrogates, in its place in a frame; see `engines.blending.patches.Patch`."""
         face = self.pixels[row], self.alpha[row], place, self.identity[row]
-        brows = None if self.brows is None else self.brows[row]
-        return Patch(*face, occlusion, self.normals[row], brows)
+        points = None if self.points is None else self.points[row]
+        return Patch(*face, occlusion, self.normals[row], points)
 
 
 class Swapper:
@@ -241,9 +241,8 @@ class Swapper:
         is_hidden = np.array([share_outside(one) <= _MOST_OUTSIDE for one in theirs])
         is_usable = (control.doubt <= DOUBT_LIMIT) & _is_in_reach(pose) & is_hidden
         normals = facing_of(self._normals, uv[:, ::2, ::2], pose.rotation)
-        both = np.stack([faces[:, _BROWS, :2], points[:, _BROWS, :2]], axis=1)
-        brows = both.reshape(len(both), 2, 2, -1, 2)
-        return Rendered(np.stack(pixels), alpha, identity, is_usable, normals, brows)
+        both = np.stack([faces[..., :2], points[..., :2]], axis=1)
+        return Rendered(np.stack(pixels), alpha, identity, is_usable, normals, both)
 
     def _painted(
         self,

@@ -36,8 +36,12 @@ __all__ = ["TRIED_SIZE", "Subject", "subject_from_frame", "tried_on"]
 
 TRIED_SIZE: Final = 128
 """Side of the crops that are compared, px: what the embedder takes."""
-_FEW_PIXELS: Final = 1.25
-"""Pixels of the compared crop per pixel of the picture from which a face is seen at few of them."""
+_FEW_PIXELS: Final = 2.5
+"""Pixels of the compared crop per pixel of the picture from which a face is seen at few of them:
+its eyes are 20 px apart."""
+_FOR_READING: Final = 0.8
+"""Misfit of a surrogate that reads as of another gender or age. Larger: faces that go with their
+heads; brows and beards that do less."""
 _ROOM: Final = 0.1
 """Of the crop's side, around the crops that are cut out; filters look beyond their rims."""
 _CORNERS: Final = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.float64) * TRIED_SIZE
@@ -68,20 +72,23 @@ class Subject:
         """The face itself as it is compared, uint8[S, S, 3] BGR of side `TRIED_SIZE`."""
         return crop_from_picture(self.picture, self.crop_from_picture, TRIED_SIZE)
 
-    def misfits(self, crops: NDArray[np.uint8]) -> Float32:
-        """How badly surrogates go with its hair, float32[N]; see `engines.face.hair_fit`.
+    def misfits(self, crops: NDArray[np.uint8], apart: Float32 | None = None) -> Float32:
+        """How badly surrogates go with its head, float32[N]; see `engines.face.hair_fit`.
 
         At few pixels nobody sees hair, and faces with brows and beards as dark look the same: there
-        all go equally well.
+        all go equally well with that.
 
         Args:
             crops: uint8[N, S, S, 3] of `tried_on`.
+            apart: float32[N] of `AttributeReader.apart`; None where surrogates are to show nothing
+                of the person.
         """
+        unfit = np.zeros(len(crops), np.float32) if apart is None else _FOR_READING * apart
         if scale_of(self.crop_from_picture) > _FEW_PIXELS:
-            return np.zeros(len(crops), np.float32)
+            return np.asarray(unfit, np.float32)
         marks = moved(self.crop_from_picture, self.face.landmarks_px).astype(np.float32)
         told = shades(np.concatenate([self.crop()[None], crops]), marks)
-        return misfits(told[1:], told[:1])
+        return np.asarray(unfit + misfits(told[1:], told[:1]), np.float32)
 
 
 def subject_from_frame(picture: Picture, face: Face, look: Look) -> Subject | None:

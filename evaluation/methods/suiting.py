@@ -154,7 +154,7 @@ class Suiting:
         own: NDArray[np.float32],
         latents: NDArray[np.float32],
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """How alike people are to surrogates on them, and how badly those go with their hair.
+        """How alike people are to surrogates on them, and how badly those go with their heads.
 
         Both are float32[N]; the former is -inf of those who cannot be painted.
         """
@@ -166,11 +166,12 @@ class Suiting:
             tried = [one for row in rows if (one := subjects[row]) is not None]
             crops, painted = tried_on(self.swapper, tried, latents[rows])
             if len(painted):
-                rows = rows[painted]
-                likeness[rows] = (self.embedder.embed(crops) * own[rows]).sum(axis=1)
+                rows, worn = rows[painted], self.embedder.embed(crops)
+                likeness[rows] = (worn * own[rows]).sum(axis=1)
+                shown = zip(rows, painted, crops, worn, strict=True)
                 unfit[rows] = [
-                    tried[one].misfits(crop[None])[0]
-                    for one, crop in zip(painted, crops, strict=True)
+                    tried[one].misfits(crop[None], self.attributes.apart(vector[None], own[row]))[0]
+                    for row, one, crop, vector in shown
                 ]
         return likeness, unfit
 

@@ -78,7 +78,7 @@ class SwapEngines:
 
     def fitting(self, step_s: float = math.inf) -> Fitting:
         """Tries surrogates on; for `step_s` see `Fitting`."""
-        return Fitting(self.painter, self.embedder, self.thresholds, step_s)
+        return Fitting(self.painter, self.embedder, self.thresholds, self.attributes, step_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A surrogate is painted over the subject's own pictures as it will be shown, and the embedder
 compares the results with the subject: in one frame, and in a few more those draws that may be
 chosen, since the least alike of many in one frame is often least alike there alone. Of draws that
-are unlike enough those come first that go with the subject's hair, which is in view anyway. Nothing
+are unlike enough those come first that go with the subject's head, which is in view anyway. Nothing
 of the comparison reaches what is painted: it only passes over draws, which keyed randomness had
 dealt. A file waits until the choice is known; a live stream, whose frames ahead show little else,
 compares a draw or a few in each frame and covers the person meanwhile.
@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.face.attribute_bins import AttributeReader
 from engines.face.control_reading import ControlReader, Painter
 from engines.face.embedder import PersonThresholds
 from engines.face.hair_fit import SUITS, suitability_costs
@@ -83,7 +84,7 @@ class Trial:
         softness: of the face in the first of them, see `engines.face.visible_doubt`.
         likeness: cosines of those that were tried on, in their order; infinite where one could not
             be painted.
-        misfits: how badly those go with the subject's hair in the first frame.
+        misfits: how badly those go with the subject's head in the first frame.
         is_mean: which of them are means over all frames, and not of the first alone.
     """
 
@@ -107,6 +108,7 @@ class Fitting:
         painter: control and generator, as they draw what is shown.
         embedder: tells people apart.
         thresholds: cosines from which a surrogate resembles its subject, and too much.
+        attributes: reads how alike they look otherwise; None where that is not to be shown.
         step_s: time of a step after which no further draw is begun; at least one is tried on.
             When it grows, people are shown sooner and frames are later. By default all draws are
             tried on in one step.
@@ -118,6 +120,7 @@ class Fitting:
         painter: Painter,
         embedder: Embedder,
         thresholds: PersonThresholds,
+        attributes: AttributeReader | None = None,
         step_s: float = math.inf,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -125,6 +128,7 @@ class Fitting:
         self._reader = ControlReader(painter)
         self._embedder = embedder
         self._thresholds = thresholds
+        self._attributes = attributes
         self._step_s = step_s
         self._clock = clock
 
@@ -168,7 +172,7 @@ class Fitting:
     def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
         """Tries further draws on, in their order; None while it is open which one is chosen.
 
-        It is the first draw that does not resemble the subject and goes with its hair; else, of
+        It is the first draw that does not resemble the subject and goes with its head; else, of
         those that do not resemble too much, the one that resembles little and goes best with it.
 
         Args:
@@ -188,7 +192,7 @@ class Fitting:
         """Tries the next draws on that are painted together."""
         before = len(trial.likeness)
         part = trial.offered[before:][: self._most_at_once(trial)]
-        found, misfits = self._compared_in_first(trial, part)
+        found, misfits = self._worn(trial, part, trial.subjects[0])
         if not before and np.isinf(found).all():
             return Fit(None, UNFIT)
         trial.likeness = np.concatenate([trial.likeness, found])
@@ -228,24 +232,18 @@ class Fitting:
             return 1
         return _NEXT if len(trial.likeness) == 1 else len(trial.offered)
 
-    def _compared_in_first(
-        self, trial: Trial, latents: Sequence[Latent]
-    ) -> tuple[Float32, Float32]:
-        """Cosines and misfits (N,) float32 in the first frame; infinite as in `_worn`."""
-        found, crops, rows = self._worn(trial, latents, trial.subjects[0])
-        misfits = np.full(len(latents), np.inf, np.float32)
-        misfits[rows] = trial.subjects[0].misfits(crops)
-        return found, misfits
-
     def _worn(
         self, trial: Trial, latents: Sequence[Latent], subject: Subject
-    ) -> tuple[Float32, NDArray[np.uint8], NDArray[np.intp]]:
-        """Cosines (N,) float32 in one frame, infinite where one was not painted; see `tried_on`."""
+    ) -> tuple[Float32, Float32]:
+        """Cosines and misfits (N,) float32 in one frame; infinite where one was not painted."""
         crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
-        found = np.full(len(latents), np.inf, np.float32)
+        found, misfits = np.full((2, len(latents)), np.inf, np.float32)
         if len(rows):
-            found[rows] = self._embedder.embed(crops) @ trial.embedding
-        return found, crops, rows
+            worn, own, reader = self._embedder.embed(crops), trial.embedding, self._attributes
+            found[rows] = worn @ own
+            apart = None if reader is None else reader.apart(worn, own)
+            misfits[rows] = subject.misfits(crops, apart)
+        return found, misfits
 
 
 def nearest(
@@ -262,7 +260,7 @@ def choice_of(
 
     Args:
         likeness: cosines of the draws, in their order; infinite where one could not be painted.
-        misfits: how badly they go with the subject's hair.
+        misfits: how badly they go with the subject's head.
         limits: from which a draw resembles, and too much.
         shared: how much of it is no likeness of the draws themselves.
 
@@ -296,7 +294,7 @@ def _shared_likeness(trial: Trial) -> float:
 
 
 def first_suiting(likeness: Float32, misfits: Float32, alike: float) -> int | None:
-    """Place of the first draw below the threshold that goes with the hair; None without one.
+    """Place of the first draw below the threshold that goes with the head; None without one.
 
     >>> likeness, misfits = np.float32([0.4, np.inf, 0.1, 0.0]), np.float32([0, np.inf, 0.5, 0.1])
     >>> first_suiting(likeness, misfits, 0.2)

@@ -20,14 +20,14 @@ from tests.engines.stylegan.faces import drawn_face
 pytestmark = pytest.mark.unit
 
 SIDE = 256
+POINTS = np.asarray(drawn_face()[:, :2], np.float32)
 SKIN = np.array([110.0, 140.0, 190.0], np.float32)
 
 Float32 = NDArray[np.float32]
 
 
 def brows() -> Float32:
-    points = drawn_face()
-    both = [points[part, :2] for part in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE)]
+    both = [POINTS[part] for part in (BROW_LEFT_SLICE, BROW_RIGHT_SLICE)]
     return np.asarray(np.stack(both), np.float32)
 
 
@@ -43,7 +43,7 @@ def face_with(hair: float, lamp: float = 1.0, thick: float = 1.0) -> Float32:
 
 
 def darkness(pixels: Float32) -> float:
-    return brow_darkness(brightness(pixels), brows())
+    return brow_darkness(brightness(pixels), POINTS)
 
 
 def test_darkness_is_a_share_of_the_skin_in_any_light() -> None:
@@ -57,14 +57,14 @@ def test_darkness_is_a_share_of_the_skin_in_any_light() -> None:
 @pytest.mark.parametrize(("own", "wanted"), [(0.7, 0.5), (0.3, 0.6)])
 def test_brows_become_as_dark_as_others(own: float, wanted: float) -> None:
     pixels, other = face_with(own), face_with(wanted)
-    with_brows(pixels, brows(), darkness(other) / darkness(pixels))
+    with_brows(pixels, POINTS, darkness(other) / darkness(pixels))
     assert darkness(pixels) == pytest.approx(darkness(other), abs=0.06)
 
 
 def test_nothing_but_brows_changes_and_they_keep_their_hue() -> None:
     pixels = face_with(0.7)
     before = pixels.copy()
-    with_brows(pixels, brows(), 1.6)
+    with_brows(pixels, POINTS, 1.6)
     changed = np.argwhere(np.abs(pixels - before).max(axis=2) > 1)[:, ::-1] / SIDE
     places = brows().reshape(-1, 2)
     assert (changed >= places.min(axis=0) - 0.05).all()
@@ -83,7 +83,7 @@ def test_hair_before_a_forehead_is_no_skin() -> None:
 
 @pytest.mark.parametrize("away", [0.0, 0.8, -5.0, 40.0])
 def test_small_brows_and_those_beyond_the_picture_are_left_alone(away: float) -> None:
-    for places in (brows() + np.float32(away), brows() * np.float32(0.02) + np.float32(0.5)):
+    for places in (POINTS + np.float32(away), POINTS * np.float32(0.02) + np.float32(0.5)):
         pixels = face_with(0.6)
         told = brow_darkness(brightness(pixels), places)
         with_brows(pixels, places, 1.5)
@@ -96,10 +96,10 @@ def test_a_patch_gets_brows_as_dark_as_the_heads() -> None:
     """The planted fault: pale brows under dark hair."""
     head = face_with(0.4).astype(np.uint8)
     alpha = identity_mask(SIDE).astype(np.float32)
-    both = np.stack([brows(), brows()])
-    patch = Patch(face_with(0.7), alpha, np.eye(2, 3, dtype=np.float32), brows=both)
+    both = np.stack([POINTS, POINTS])
+    patch = Patch(face_with(0.7), alpha, np.eye(2, 3, dtype=np.float32), points=both)
     found = retouch_of(picture_from_bgr(head), patch, head)
     assert BROW_GAINS[0] < found.brows < BROW_GAINS[1] + 1e-6
     made = retouched(patch, found, (1, 2))
     assert darkness(made.pixels) > darkness(patch.pixels) + 0.04
-    assert retouch_of(picture_from_bgr(head), replace(patch, brows=None), head).brows == 1
+    assert retouch_of(picture_from_bgr(head), replace(patch, points=None), head).brows == 1

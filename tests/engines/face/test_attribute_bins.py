@@ -26,7 +26,7 @@ def model() -> EmbeddingAttributes:
     ("evidence", "matched", "coarse"),
     [
         ((5, 0, 5, 0), "gender=female|age=old", "gender=female|age=old"),
-        ((-5, 0, 0, 5), "gender=male|age=young", "gender=male|age=young"),
+        ((-5, 0, 0, 5), "gender=male|age=adult", "gender=male|age=adult"),
         ((0.1, 0, 5, 0), "gender=female|age=old", "age=old"),
         ((-0.1, -9, 0.1, 0), "gender=male|age=old", None),
     ],
@@ -40,9 +40,21 @@ def test_bin_is_always_decided_where_matched_and_only_when_sure_where_coarse(
 
 
 @pytest.mark.parametrize("age", [(5, 0, 0), (0.8, 0.9, 0.7)])
-def test_child_counts_as_young(age: tuple[float, float, float]) -> None:
+def test_whoever_is_not_old_counts_as_an_adult(age: tuple[float, float, float]) -> None:
     embedding = np.array([5, *age], np.float32)
-    assert AttributeReader(model()).bin_of(embedding) == "gender=female|age=young"
+    assert AttributeReader(model()).bin_of(embedding) == "gender=female|age=adult"
+
+
+def test_surrogates_that_read_otherwise_are_apart_within_a_bin() -> None:
+    """The planted fault: of one bin, a woman's face of her age suited a girl no better."""
+    reader, girl = AttributeReader(model()), np.array([5, 5, -5, 0], np.float32)
+    older, other, same = (
+        np.array(one, np.float32) for one in ((5, -5, -5, 5), (-5, -5, 9, 0), girl)
+    )
+    near, mild, far = reader.apart(np.stack([same, older, other]), girl)
+    assert near == pytest.approx(0, abs=1e-6)
+    assert mild == pytest.approx(1, abs=0.05)
+    assert far == pytest.approx(2, abs=0.05)
 
 
 def test_bundled_model_names_bins_that_donors_have() -> None:
@@ -54,7 +66,7 @@ def test_bundled_model_names_bins_that_donors_have() -> None:
         f"gender={gender}|tone={tone}|age={age}"
         for gender in ("female", "male")
         for tone in ("dark", "light")
-        for age in ("young", "adult", "old")
+        for age in ("adult", "old")
     }
     assert found <= kinds
     assert len(found) >= 4

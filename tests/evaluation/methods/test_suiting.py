@@ -53,10 +53,14 @@ class Looks:
             "age": {"adult": 0.4, "child": 0.5, "young": 0.1},
         }
 
+    def shares_of(self, embeddings: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+        is_high = (embeddings[:, 1] > embeddings[:, 0]).astype(np.float32)
+        return {"age": np.stack([is_high, 1 - is_high], axis=1)}
 
-def grey_hair(crops: NDArray[np.uint8]) -> NDArray[np.float32]:
+
+def grey_hair(crops: NDArray[np.uint8], apart: NDArray[np.float32]) -> NDArray[np.float32]:
     """The lighter a face, the less it goes with anybody's hair."""
-    return np.asarray(crops[:, 0, 0, 0] / 5, np.float32)
+    return np.asarray(crops[:, 0, 0, 0] / 5 + 100 * apart, np.float32)
 
 
 def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting:
@@ -123,6 +127,21 @@ def test_of_donors_who_resemble_a_little_one_that_goes_with_the_hair_is_chosen(
     shown[::2] = 65
     shown[1:COUNT:4] = 64
     rows = suited(monkeypatch, shown).choices(people(10), SECRET)
+    assert shown[rows[0]] == 64
+
+
+def test_of_donors_who_resemble_a_little_one_that_reads_alike_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted fault: an old face on a girl, since her bin is that of all women."""
+    shown = np.full(COUNT, 64, np.uint8)
+    shown[1:COUNT:4] = 70  # as unlike as those are, and of another age than somebody of 10
+    chooser = suited(monkeypatch, shown)
+    old = np.cos(np.radians(67)).astype(np.float32)
+    monkeypatch.setattr(
+        Looks, "shares_of", lambda _, told: {"age": (told[:, :1] < old).astype(np.float32)}
+    )
+    rows = chooser.choices(people(10), SECRET)
     assert shown[rows[0]] == 64
 
 

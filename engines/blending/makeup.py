@@ -1,0 +1,283 @@
+"""How strongly lids, irises and lips stand out of the skin, and no more strongly for a surrogate.
+
+A donor's make-up does not go with a child's head or a man's, nor do pale eyes with those that were
+there. One number is told of each of the head that is seen, as of its brows, and nothing of shapes.
+A surrogate only loses by it: nobody is made up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Final, Self
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.stylegan.drawing import box_around, brightness, filled_outline, spread_near
+from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_INNER_SLICE,
+    LIPS_OUTER_SLICE,
+    PUPIL_IMAGE_LEFT,
+    PUPIL_IMAGE_RIGHT,
+)
+
+__all__ = ["NO_MAKEUP", "Makeup", "makeup_of", "without_makeup"]
+
+_LEAST_PX: Final = 9.0
+"""Width of an eye, and of lips, below which nothing is told of them."""
+_LIDS: Final = 0.3
+_LIDS_SOFT: Final = 0.12
+"""How far around an eye its lids reach, and within what they end, widths of the eye."""
+_ABOUT_EYE: Final = 0.7
+_ABOUT_LIPS: Final = 0.25
+"""How far around them the skin is looked at, widths of an eye and of the lips."""
+_BROW: Final = 0.06
+"""How far beyond its points a brow reaches, widths of the eye."""
+_IRIS: Final = 0.2
+"""Radius of an iris, widths of the eye."""
+_OPEN: Final = 0.16
+"""Gap of the lids, widths of the eye, up to which no iris is told."""
+_LEAST_IRIS_PX: Final = 4
+_EDGE_PX: Final = 0.6
+_LIPS_SOFT: Final = 0.02
+"""Softness of the edges of eyes, and of lips in widths of theirs; px, of lips this at least."""
+_DARK, _MIDDLE, _MOST, _BRIGHT = 0.3, 0.4, 0.6, 0.7
+"""Quantiles that tell lids; irises and lips; the red of lips; and skin, which is bright."""
+_FAINT: Final = 8.0
+"""Grey levels that are added, so that in the dark all are much alike."""
+_FAINTLY: Final = 0.02
+"""What is added to both sides of a gain, so that two faint ones are much alike."""
+_LEAST: Final = (0.35, 0.4, 0.3, 0.4)
+"""What is left at least of lids, irises, and of the red and the dark of lips. Less looks erased."""
+_GLINT: Final = (1.25, 1.7)
+"""Brightness, of that of an iris, between which a glint begins, which stays."""
+_SPREAD: Final = 0.12
+"""Deviation of the blur that spreads the skin over what it is about, shares of its box."""
+_SAME: Final = 0.95
+_SOMEWHAT: Final = 1e-3
+"""Weight of what is no skin, where no skin is near."""
+
+Float32 = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+Box = tuple[slice, slice]
+_EYES: Final = (
+    (EYE_LEFT_SLICE, BROW_LEFT_SLICE, PUPIL_IMAGE_LEFT),
+    (EYE_RIGHT_SLICE, BROW_RIGHT_SLICE, PUPIL_IMAGE_RIGHT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Makeup:
+    """How strongly parts of a face stand out; NaN where that is not to be told.
+
+    Attributes:
+        lids: how much darker lids are than the skin about them, a share of it.
+        irises: brightness of the irises, a share of that skin's.
+        lip_red: how much redder lips are than the skin, a logarithm.
+        lip_dark: how much darker they are, a share of it.
+    """
+
+    lids: float
+    irises: float
+    lip_red: float
+    lip_dark: float
+
+    def gains_to(self, wanted: Makeup) -> Makeup:
+        """How much of each is to be left for it to be as weak as wanted, up to 1.
+
+        >>> Makeup(0.5, 0.4, 0.3, float("nan")).gains_to(Makeup(0.24, 0.6, 0.3, 0.1))
+        Makeup(lids=0.5, irises=1.0, lip_red=1.0, lip_dark=nan)
+        """
+        return Makeup(*map(_gain, astuple(self), astuple(wanted), _LEAST))
+
+    def followed_by(self, other: Makeup, share: float) -> Self:
+        """A running mean with `share` of the new one; of what is told of one, that."""
+        pairs = np.array([astuple(self), astuple(other)])
+        known = np.where(np.isnan(pairs), pairs[::-1], pairs)
+        return type(self)(*(known[0] + share * (known[1] - known[0])).tolist())
+
+
+NO_MAKEUP: Final = Makeup(*[float("nan")] * 4)
+
+
+def makeup_of(pixels: Float32 | NDArray[np.uint8], points: Float32) -> Makeup:
+    """How strongly the parts of a face stand out.
+
+    Args:
+        pixels: [S, S, 3] BGR of a crop, 0 to 255.
+        points: float32[POINTS, 2] of the face, shares of the side.
+    """
+    places = np.asarray(points * len(pixels), np.float32)
+    eyes = [_eye_at(places, len(pixels), *which) for which in _EYES]
+    told = np.array([_eye_told(pixels, eye) for eye in eyes])
+    lids, irises = told.mean(axis=0).tolist()
+    red, dark = _lips_told(pixels, _lips_at(places, len(pixels)))
+    return Makeup(lids, irises, red, dark)
+
+
+def without_makeup(pixels: Float32, points: Float32, gains: Makeup) -> None:
+    """Weakens what stands out too strongly, in place.
+
+    Args:
+        pixels: float32[S, S, 3] BGR of a painted face, 0 to 255.
+        points: float32[POINTS, 2] of it, shares of the side.
+        gains: of `Makeup.gains_to`.
+    """
+    places = np.asarray(points * len(pixels), np.float32)
+    for which in _EYES:
+        eye = _eye_at(places, len(pixels), *which)
+        if eye is not None:
+            _weaken_eye(pixels[eye.box], eye, gains)
+    lips = _lips_at(places, len(pixels))
+    if lips is not None:
+        _weaken_lips(pixels[lips.box], lips, gains)
+
+
+def _gain(own: float, wanted: float, least: float) -> float:
+    if np.isnan(own) or np.isnan(wanted) or own <= 0:
+        return float("nan") if np.isnan(own + wanted) else 1.0
+    return float(np.clip((max(wanted, 0.0) + _FAINTLY) / (own + _FAINTLY), least, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part of a face lies.
+
+    Attributes:
+        box: rows and columns of the crop around it.
+        part: float32[H, W] in [0, 1], the lids of an eye, or lips.
+        skin: bool[H, W], the skin about it.
+        iris: float32[H, W] in [0, 1]; None where none is seen.
+    """
+
+    box: Box
+    part: Float32
+    skin: Bools
+    iris: Float32 | None = None
+
+    def skin_over(self, view: Float32) -> Float32:
+        """The skin spread over the whole box, float32[H, W, 3]."""
+        known = np.maximum(self.skin.astype(np.float32), np.float32(_SOMEWHAT))
+        return spread_near(view, known, max(_SPREAD * view.shape[1], 1.0))
+
+
+def _eye_at(points: Float32, size: int, lids: slice, brow: slice, pupil: int) -> _Place | None:
+    """An eye of a face float32[POINTS, 2] in px; None where it is small or outside."""
+    eye = points[lids]
+    width = float(np.linalg.norm(eye[8] - eye[0]))
+    box = _box_of(eye, width, _ABOUT_EYE, size)
+    if box is None:
+        return None
+    corner, shape = _corner_and_shape(box)
+    opening = filled_outline(eye - corner, shape)
+    far = np.asarray(cv2.distanceTransform(255 - opening, cv2.DIST_L2, 3), np.float32)
+    hull = cv2.convexHull(np.asarray(points[brow] - corner, np.float32))[:, 0]
+    hair = _wider(filled_outline(np.asarray(hull, np.float32), shape), _BROW * width)
+    ball = _soft(opening, _EDGE_PX)
+    reach = np.clip((_LIDS * width - far) / np.float32(_LIDS_SOFT * width), 0, 1)
+    part = np.asarray(reach * (1 - _soft(hair, _BROW * width)) * (1 - ball), np.float32)
+    skin = np.asarray((far > (_LIDS + _LIDS_SOFT / 2) * width) & (hair == 0), np.bool_)
+    gap = float(np.linalg.norm(eye[9:] - eye[7:0:-1], axis=1).max())
+    return _Place(box, part, skin, _disc(points[pupil] - corner, width, ball, gap))
+
+
+def _disc(pupil: Float32, width: float, ball: Float32, gap: float) -> Float32 | None:
+    """The iris about a pupil between the lids."""
+    if gap <= _OPEN * width:
+        return None
+    x, y = np.meshgrid(*(np.arange(side, dtype=np.float32) for side in ball.shape[::-1]))
+    away = cv2.magnitude(x - pupil[0], y - pupil[1])
+    disc = np.asarray(np.clip(_IRIS * width - away + 0.5, 0, 1) * ball, np.float32)
+    return disc if int((disc > 0.5).sum()) > _LEAST_IRIS_PX else None
+
+
+def _lips_at(points: Float32, size: int) -> _Place | None:
+    """The lips of a face float32[POINTS, 2] in px, without what is between them."""
+    outer, inner = points[LIPS_OUTER_SLICE], points[LIPS_INNER_SLICE]
+    width = float(np.ptp(outer[:, 0]))
+    box = _box_of(outer, width, _ABOUT_LIPS, size)
+    if box is None:
+        return None
+    corner, shape = _corner_and_shape(box)
+    soft = max(_LIPS_SOFT * width, _EDGE_PX)
+    full = _wider(filled_outline(outer - corner, shape), soft)
+    hole = filled_outline(inner - corner, shape)
+    return _Place(box, np.asarray(_soft(full, soft) * (1 - _soft(hole, soft))), full == 0)
+
+
+def _box_of(outline: Float32, width: float, margin: float, size: int) -> Box | None:
+    if not width >= _LEAST_PX:
+        return None
+    left, top, right, bottom = box_around(outline, margin * width, size)
+    if min(right - left, bottom - top) < _LEAST_PX:
+        return None
+    return slice(top, bottom), slice(left, right)
+
+
+def _corner_and_shape(box: Box) -> tuple[Float32, tuple[int, int]]:
+    rows, columns = box
+    corner = np.array([columns.start, rows.start], np.float32)
+    return corner, (rows.stop - rows.start, columns.stop - columns.start)
+
+
+def _wider(mask: NDArray[np.uint8], reach: float) -> NDArray[np.uint8]:
+    times = max(1, round(reach))
+    return np.asarray(cv2.dilate(mask, np.ones((3, 3), np.uint8), iterations=times), np.uint8)
+
+
+def _soft(mask: NDArray[np.uint8], deviation: float) -> Float32:
+    soft = cv2.GaussianBlur(mask, (0, 0), max(deviation, _EDGE_PX))
+    return np.asarray(soft / np.float32(255), np.float32)
+
+
+def _eye_told(pixels: Float32 | NDArray[np.uint8], eye: _Place | None) -> tuple[float, float]:
+    """How dark the lids and how bright the iris of an eye are."""
+    if eye is None or not eye.skin.any() or not (eye.part > 0.5).any():
+        return float("nan"), float("nan")
+    luma = brightness(pixels[eye.box])
+    skin = float(np.quantile(luma[eye.skin], _BRIGHT)) + _FAINT
+    lids = 1 - (float(np.quantile(luma[eye.part > 0.5], _DARK)) + _FAINT) / skin
+    if eye.iris is None:
+        return lids, float("nan")
+    return lids, (float(np.quantile(luma[eye.iris > 0.5], _MIDDLE)) + _FAINT) / skin
+
+
+def _lips_told(pixels: Float32 | NDArray[np.uint8], lips: _Place | None) -> tuple[float, float]:
+    """How red and how dark lips are."""
+    if lips is None or not lips.skin.any() or not (lips.part > 0.5).any():
+        return float("nan"), float("nan")
+    view, inside = pixels[lips.box].astype(np.float32), lips.part > 0.5
+    luma, red = brightness(view), np.log((view[..., 2] + _FAINT) / (view[..., 1] + _FAINT))
+    redder = float(np.quantile(red[inside], _MOST) - np.median(red[lips.skin]))
+    skin = float(np.quantile(luma[lips.skin], _MOST)) + _FAINT
+    return redder, 1 - (float(np.quantile(luma[inside], _MIDDLE)) + _FAINT) / skin
+
+
+def _weaken_eye(view: Float32, eye: _Place, gains: Makeup) -> None:
+    if gains.lids < _SAME and eye.skin.any():
+        darker = np.minimum(view - eye.skin_over(view), 0)
+        view += darker * (eye.part * np.float32(gains.lids - 1))[..., None]
+    if gains.irises < _SAME and eye.iris is not None:
+        luma = brightness(view)
+        usual = float(np.median(luma[eye.iris > 0.5])) + _FAINT
+        start, end = _GLINT
+        plain = 1 - np.clip((luma / np.float32(usual) - start) / (end - start), 0, 1)
+        view *= (1 + eye.iris * plain * np.float32(gains.irises - 1))[..., None]
+
+
+def _weaken_lips(view: Float32, lips: _Place, gains: Makeup) -> None:
+    if not lips.skin.any() or not (gains.lip_red < _SAME or gains.lip_dark < _SAME):
+        return
+    skin = lips.skin_over(view)
+    bare, own = brightness(skin), brightness(view)
+    if gains.lip_red < _SAME:
+        hueless = skin * ((own + 1) / (bare + 1))[..., None]
+        view += (hueless - view) * (lips.part * np.float32(1 - gains.lip_red))[..., None]
+    if gains.lip_dark < _SAME:
+        lighter = np.maximum(bare - own, 0) * lips.part * np.float32(1 - gains.lip_dark)
+        view *= (1 + lighter / (own + 1))[..., None]
