@@ -62,7 +62,8 @@ class Touch:
         false_kinds: places on no face that were changed, each counted once over its time, by
             where they lie.
         seconds: length.
-        fates: what became of the true faces of at least 40 px, by fate.
+        fates: what became of the true faces of at least 40 px that the picture shows in whole, by
+            fate.
         bare: true faces of at least 16 px left as they were.
         faces: true faces of at least 16 px.
         disputed: finds of one detector alone.
@@ -145,7 +146,7 @@ class TouchMeter:
         self.touch.faces += 1
         is_left = is_bare(original, anonymized, face.box_px)
         self.touch.bare += is_left
-        if size < _SWAP_PX:
+        if size < _SWAP_PX or _is_cut(face, original.shape):
             return
         boxes = np.array([one.box_px for one in found_again], np.float64).reshape(-1, 4)
         own = face.box_px[None].astype(np.float64)
@@ -167,6 +168,13 @@ def changed_pixels(original: BgrImage, anonymized: BgrImage) -> Mask:
     off = cv2.absdiff(original, anonymized).max(axis=2)
     smooth = cv2.blur(off.astype(np.float32), (3, 3))
     return np.asarray(smooth > _CHANGE)
+
+
+def _is_cut(face: Face, shape: tuple[int, ...]) -> bool:
+    """Whether a face is half hidden by the picture's edge: an eye, the nose or a corner of the
+    mouth lies beyond it. Nobody could paint such a face."""
+    beyond = (face.landmarks_px < 0) | (face.landmarks_px >= shape[1::-1])
+    return bool(beyond.any())
 
 
 def _spots(changed: Mask, near: Mask) -> Iterable[NDArray[np.float64]]:

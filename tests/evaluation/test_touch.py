@@ -124,6 +124,16 @@ def test_a_cover_much_larger_than_its_face_is_needless_beyond_it() -> None:
     assert touch.false_tracks == 0
 
 
+def test_a_face_that_the_pictures_edge_cuts_is_not_to_be_swapped_but_not_bare_either() -> None:
+    """The planted fault: half a face at the edge counted as one that was not swapped."""
+    marks = np.array([[280, 80], [310, 80], [301, 90], [282, 105], [308, 105]], np.float32)
+    cut = Face(np.array([260, 60, 320, 120], np.float32), marks, 0.9)
+    covered = measured(painted(cut), Consensus((cut,), ()))
+    assert sum(covered.fates.values()) == covered.bare == 0
+    left = measured(grey(), Consensus((cut,), ()))
+    assert left.bare == left.faces == FPS
+
+
 def test_a_face_left_as_it_was_is_bare() -> None:
     touch = measured(grey(), again=(HERE,))
     assert touch.bare == FPS
