@@ -58,6 +58,8 @@ _GLINT: Final = (1.25, 1.7)
 """Brightness, of that of an iris, between which a glint begins, which stays."""
 _SPREAD: Final = 0.12
 """Deviation of the blur that spreads the skin over what it is about, shares of its box."""
+_SMALL: Final = 48
+"""Width at which places are told, px at most: an eye is then 20 px wide."""
 _SAME: Final = 0.95
 _SOMEWHAT: Final = 1e-3
 """Weight of what is no skin, where no skin is near."""
@@ -129,13 +131,15 @@ def without_makeup(pixels: Float32, points: Float32, gains: Makeup) -> None:
         gains: of `Makeup.gains_to`.
     """
     places = np.asarray(points * len(pixels), np.float32)
-    for which in _EYES:
-        eye = _eye_at(places, len(pixels), *which)
-        if eye is not None:
-            _weaken_eye(pixels[eye.box], eye, gains)
-    lips = _lips_at(places, len(pixels))
-    if lips is not None:
-        _weaken_lips(pixels[lips.box], lips, gains)
+    if gains.lids < _SAME or gains.irises < _SAME:
+        for which in _EYES:
+            eye = _eye_at(places, len(pixels), *which)
+            if eye is not None:
+                _weaken_eye(pixels[eye.box], eye, gains)
+    if gains.lip_red < _SAME or gains.lip_dark < _SAME:
+        lips = _lips_at(places, len(pixels))
+        if lips is not None and lips.can_be_told:
+            _weaken_lips(pixels[lips.box], lips, gains)
 
 
 def _gain(own: float, wanted: float, least: float) -> float:
@@ -150,9 +154,9 @@ class _Place:
 
     Attributes:
         box: rows and columns of the crop around it.
-        part: float32[H, W] in [0, 1], the lids of an eye, or lips.
-        skin: bool[H, W], the skin about it.
-        iris: float32[H, W] in [0, 1]; None where none is seen.
+        part: float32[h, w] in [0, 1] over the box, small: the lids of an eye, or lips.
+        skin: bool[h, w], the skin about it.
+        iris: float32[h, w] in [0, 1]; None where none is seen.
     """
 
     box: Box
@@ -160,53 +164,62 @@ class _Place:
     skin: Bools
     iris: Float32 | None = None
 
+    @property
+    def can_be_told(self) -> bool:
+        """Whether both the part and the skin about it are seen."""
+        return bool(self.skin.any()) and bool((self.part > 0.5).any())
+
+    def seen(self, view: Float32 | NDArray[np.uint8]) -> Float32:
+        """A view of the box, as small as the places in it: float32[h, w, 3]."""
+        high, wide = self.part.shape
+        small = cv2.resize(view, (wide, high), interpolation=cv2.INTER_AREA)
+        return np.asarray(small, np.float32)
+
     def skin_over(self, view: Float32) -> Float32:
-        """The skin spread over the whole box, float32[H, W, 3]."""
+        """The skin of `seen` spread over all of it, float32[h, w, 3]."""
         known = np.maximum(self.skin.astype(np.float32), np.float32(_SOMEWHAT))
         return spread_near(view, known, max(_SPREAD * view.shape[1], 1.0))
 
 
 def _eye_at(points: Float32, size: int, lids: slice, brow: slice, pupil: int) -> _Place | None:
     """An eye of a face float32[POINTS, 2] in px; None where it is small or outside."""
-    eye = points[lids]
-    width = float(np.linalg.norm(eye[8] - eye[0]))
-    box = _box_of(eye, width, _ABOUT_EYE, size)
+    width = float(np.linalg.norm(points[lids][8] - points[lids][0]))
+    box = _box_of(points[lids], width, _ABOUT_EYE, size)
     if box is None:
         return None
-    corner, shape = _corner_and_shape(box)
-    opening = filled_outline(eye - corner, shape)
+    points, shape, scale = _within(box, points)
+    eye, width = points[lids], width * scale
+    opening = filled_outline(eye, shape)
     far = np.asarray(cv2.distanceTransform(255 - opening, cv2.DIST_L2, 3), np.float32)
-    hull = cv2.convexHull(np.asarray(points[brow] - corner, np.float32))[:, 0]
-    hair = _wider(filled_outline(np.asarray(hull, np.float32), shape), _BROW * width)
+    hull = np.asarray(cv2.convexHull(points[brow])[:, 0], np.float32)
+    hair = _wider(filled_outline(hull, shape), _BROW * width)
     ball = _soft(opening, _EDGE_PX)
     reach = np.clip((_LIDS * width - far) / np.float32(_LIDS_SOFT * width), 0, 1)
     part = np.asarray(reach * (1 - _soft(hair, _BROW * width)) * (1 - ball), np.float32)
     skin = np.asarray((far > (_LIDS + _LIDS_SOFT / 2) * width) & (hair == 0), np.bool_)
     gap = float(np.linalg.norm(eye[9:] - eye[7:0:-1], axis=1).max())
-    return _Place(box, part, skin, _disc(points[pupil] - corner, width, ball, gap))
+    iris = _disc(points[pupil], width, ball) if gap > _OPEN * width else None
+    return _Place(box, part, skin, iris)
 
 
-def _disc(pupil: Float32, width: float, ball: Float32, gap: float) -> Float32 | None:
-    """The iris about a pupil between the lids."""
-    if gap <= _OPEN * width:
-        return None
-    x, y = np.meshgrid(*(np.arange(side, dtype=np.float32) for side in ball.shape[::-1]))
-    away = cv2.magnitude(x - pupil[0], y - pupil[1])
+def _disc(pupil: Float32, width: float, ball: Float32) -> Float32 | None:
+    """The iris about a pupil between the lids; None where hardly any of it is seen."""
+    across, down = (np.arange(side, dtype=np.float32) for side in ball.shape[::-1])
+    away = np.hypot(across - pupil[0], (down - pupil[1])[:, None])
     disc = np.asarray(np.clip(_IRIS * width - away + 0.5, 0, 1) * ball, np.float32)
     return disc if int((disc > 0.5).sum()) > _LEAST_IRIS_PX else None
 
 
 def _lips_at(points: Float32, size: int) -> _Place | None:
     """The lips of a face float32[POINTS, 2] in px, without what is between them."""
-    outer, inner = points[LIPS_OUTER_SLICE], points[LIPS_INNER_SLICE]
-    width = float(np.ptp(outer[:, 0]))
-    box = _box_of(outer, width, _ABOUT_LIPS, size)
+    width = float(np.ptp(points[LIPS_OUTER_SLICE, 0]))
+    box = _box_of(points[LIPS_OUTER_SLICE], width, _ABOUT_LIPS, size)
     if box is None:
         return None
-    corner, shape = _corner_and_shape(box)
-    soft = max(_LIPS_SOFT * width, _EDGE_PX)
-    full = _wider(filled_outline(outer - corner, shape), soft)
-    hole = filled_outline(inner - corner, shape)
+    points, shape, scale = _within(box, points)
+    soft = max(_LIPS_SOFT * width * scale, _EDGE_PX)
+    full = _wider(filled_outline(points[LIPS_OUTER_SLICE], shape), soft)
+    hole = filled_outline(points[LIPS_INNER_SLICE], shape)
     return _Place(box, np.asarray(_soft(full, soft) * (1 - _soft(hole, soft))), full == 0)
 
 
@@ -219,10 +232,13 @@ def _box_of(outline: Float32, width: float, margin: float, size: int) -> Box | N
     return slice(top, bottom), slice(left, right)
 
 
-def _corner_and_shape(box: Box) -> tuple[Float32, tuple[int, int]]:
+def _within(box: Box, points: Float32) -> tuple[Float32, tuple[int, int], float]:
+    """Points, in px of a small picture of a box; its height and width; and its scale."""
     rows, columns = box
+    scale = min(1.0, _SMALL / (columns.stop - columns.start))
+    shape = tuple(max(1, round(scale * (side.stop - side.start))) for side in box)
     corner = np.array([columns.start, rows.start], np.float32)
-    return corner, (rows.stop - rows.start, columns.stop - columns.start)
+    return (points - corner) * np.float32(scale), (shape[0], shape[1]), scale
 
 
 def _wider(mask: NDArray[np.uint8], reach: float) -> NDArray[np.uint8]:
@@ -237,9 +253,9 @@ def _soft(mask: NDArray[np.uint8], deviation: float) -> Float32:
 
 def _eye_told(pixels: Float32 | NDArray[np.uint8], eye: _Place | None) -> tuple[float, float]:
     """How dark the lids and how bright the iris of an eye are."""
-    if eye is None or not eye.skin.any() or not (eye.part > 0.5).any():
+    if eye is None or not eye.can_be_told:
         return float("nan"), float("nan")
-    luma = brightness(pixels[eye.box])
+    luma = brightness(eye.seen(pixels[eye.box]))
     skin = float(np.quantile(luma[eye.skin], _BRIGHT)) + _FAINT
     lids = 1 - (float(np.quantile(luma[eye.part > 0.5], _DARK)) + _FAINT) / skin
     if eye.iris is None:
@@ -249,9 +265,9 @@ def _eye_told(pixels: Float32 | NDArray[np.uint8], eye: _Place | None) -> tuple[
 
 def _lips_told(pixels: Float32 | NDArray[np.uint8], lips: _Place | None) -> tuple[float, float]:
     """How red and how dark lips are."""
-    if lips is None or not lips.skin.any() or not (lips.part > 0.5).any():
+    if lips is None or not lips.can_be_told:
         return float("nan"), float("nan")
-    view, inside = pixels[lips.box].astype(np.float32), lips.part > 0.5
+    view, inside = lips.seen(pixels[lips.box]), lips.part > 0.5
     luma, red = brightness(view), np.log((view[..., 2] + _FAINT) / (view[..., 1] + _FAINT))
     redder = float(np.quantile(red[inside], _MOST) - np.median(red[lips.skin]))
     skin = float(np.quantile(luma[lips.skin], _MOST)) + _FAINT
@@ -259,25 +275,40 @@ def _lips_told(pixels: Float32 | NDArray[np.uint8], lips: _Place | None) -> tupl
 
 
 def _weaken_eye(view: Float32, eye: _Place, gains: Makeup) -> None:
-    if gains.lids < _SAME and eye.skin.any():
-        darker = np.minimum(view - eye.skin_over(view), 0)
-        view += darker * (eye.part * np.float32(gains.lids - 1))[..., None]
+    """Weakens an eye in what a crop shows of its box, float32[H, W, 3], in place."""
+    seen = eye.seen(view)
+    if gains.lids < _SAME and eye.can_be_told:
+        skin = _laid_out(eye.skin_over(seen), view)
+        darker = np.minimum(view - skin, 0)
+        view += darker * _weight(eye.part * np.float32(gains.lids - 1), view)
     if gains.irises < _SAME and eye.iris is not None:
-        luma = brightness(view)
+        luma = brightness(seen)
         usual = float(np.median(luma[eye.iris > 0.5])) + _FAINT
         start, end = _GLINT
         plain = 1 - np.clip((luma / np.float32(usual) - start) / (end - start), 0, 1)
-        view *= (1 + eye.iris * plain * np.float32(gains.irises - 1))[..., None]
+        view *= _weight(1 + eye.iris * plain * np.float32(gains.irises - 1), view)
 
 
 def _weaken_lips(view: Float32, lips: _Place, gains: Makeup) -> None:
-    if not lips.skin.any() or not (gains.lip_red < _SAME or gains.lip_dark < _SAME):
-        return
-    skin = lips.skin_over(view)
+    """The same of lips."""
+    skin = _laid_out(lips.skin_over(lips.seen(view)), view)
     bare, own = brightness(skin), brightness(view)
     if gains.lip_red < _SAME:
-        hueless = skin * ((own + 1) / (bare + 1))[..., None]
-        view += (hueless - view) * (lips.part * np.float32(1 - gains.lip_red))[..., None]
+        hueless = skin * cv2.merge([(own + 1) / (bare + 1)] * 3)
+        view += (hueless - view) * _weight(lips.part * np.float32(1 - gains.lip_red), view)
     if gains.lip_dark < _SAME:
-        lighter = np.maximum(bare - own, 0) * lips.part * np.float32(1 - gains.lip_dark)
-        view *= (1 + lighter / (own + 1))[..., None]
+        lighter = np.maximum(bare - own, 0) / (own + 1)
+        view *= 1 + cv2.merge([lighter] * 3) * _weight(
+            lips.part * np.float32(1 - gains.lip_dark), view
+        )
+
+
+def _laid_out(small: Float32, view: Float32) -> Float32:
+    """A small picture of a box at the size of a view of it."""
+    high, wide = view.shape[:2]
+    return np.asarray(cv2.resize(small, (wide, high), interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def _weight(small: Float32, view: Float32) -> Float32:
+    """The same of one number for each place, for all three colours."""
+    return np.asarray(cv2.merge([_laid_out(small, view)] * 3), np.float32)
