@@ -13,6 +13,7 @@ import numpy.typing as npt
 from engines.backends.backend import Session
 from engines.errors import EngineFault
 from engines.face.iris_reading import gaze_of_crop
+from engines.stylegan.bare_temples import with_bare_temples
 from engines.stylegan.details import DonorDetails
 from engines.stylegan.folds import with_faint_folds
 from engines.stylegan.texture_rim import TextureRim, rim_of_texture
@@ -101,7 +102,8 @@ class Textures:
         bare = np.asarray(cv2.merge(list(painted[::-1])), np.float32)
         if len(bare) not in self._rims:
             self._rims[len(bare)] = rim_of_texture(self._face, len(bare))
-        whole = self._rims[len(bare)].filled(with_faint_folds(bare, self._face))
+        shown = with_bare_temples(with_faint_folds(bare, self._face), self._face)
+        whole = self._rims[len(bare)].filled(shown)
         side = (len(whole) // 2, len(whole) // 2)
         half = np.asarray(cv2.resize(whole, side, interpolation=cv2.INTER_AREA), np.float32)
         levels = np.clip(np.rint((whole + 1) * 127.5), 0, 255).astype(np.uint8)
