@@ -29,7 +29,14 @@ from engines.blending.patches import Patch, identity_mask_of
 from engines.face.alignment import scale_of
 from engines.face.crop_regions import inside_of
 from engines.pictures import BgrImage, Picture
-from engines.stylegan.drawing import brightness
+from engines.stylegan.drawing import brightness, filled_outline
+from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+)
 
 __all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
 
@@ -44,6 +51,16 @@ _LEAST_CRISP: Final = 0.35
 """How much of fine details is left at least where skin is smoother than painted."""
 _PORES: Final = 12.0
 """Grey levels from which fine details are lashes, lips and lines, and stay."""
+_FEATURES: Final = (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
+    EYE_LEFT_SLICE,
+    EYE_RIGHT_SLICE,
+    LIPS_OUTER_SLICE,
+)
+"""Parts of a face whose fine details are hair and lines, however faint, and stay, too."""
+_FEATURES_SIDE: Final = 96
+"""Side at which these are told, px."""
 _SAME_CRISP: Final = 0.05
 _SAME_BROWS: Final = 0.05
 _FINE_PX: Final = 1.5
@@ -223,6 +240,8 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         fine = _fine(brightness(pixels))
         if retouch.crispness < 1:
             fine *= cv2.exp(-np.square(fine / np.float32(_PORES)))
+            if patch.points is not None:
+                fine *= _off_features(patch.points[1], len(fine))
         pixels = _with_luma(pixels, np.float32(retouch.crispness - 1) * fine)
     if retouch.grain > _SAME_GRAIN:
         pixels = _with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
@@ -231,6 +250,22 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         alpha = np.maximum(patch.alpha, np.minimum(2 * soft, 1))
         return replace(patch, pixels=pixels, alpha=np.asarray(alpha, np.float32))
     return replace(patch, pixels=pixels)
+
+
+def _off_features(points: Float32, size: int) -> Float32:
+    """Where neither brows, eyes nor lips are: float32[S, S], 0 on them, 1 elsewhere.
+
+    Args:
+        points: float32[POINTS, 2] of the face, shares of the side.
+        size: S, px.
+    """
+    drawn = np.zeros((_FEATURES_SIDE, _FEATURES_SIDE), np.uint8)
+    for part in _FEATURES:
+        hull = cv2.convexHull(np.asarray(points[part] * _FEATURES_SIDE, np.float32))[:, 0]
+        drawn = np.maximum(drawn, filled_outline(np.asarray(hull, np.float32), drawn.shape))
+    soft = cv2.GaussianBlur(cv2.dilate(drawn, np.ones((3, 3), np.uint8)), (0, 0), 1.0)
+    off = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(1 - off / np.float32(255), np.float32)
 
 
 def _with_luma(pixels: Float32, levels: Float32) -> Float32:

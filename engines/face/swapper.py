@@ -26,7 +26,7 @@ from engines.face.brow_reading import brows_raised, with_brows_raised
 from engines.face.lid_reading import LidReader
 from engines.stylegan.contrast import contrast_under_light, with_contrast
 from engines.stylegan.details import DonorDetails
-from engines.stylegan.eyes import draw_eyes, draw_lashes
+from engines.stylegan.eyes import draw_eyes, draw_shut_eyes
 from engines.stylegan.facing import facing_of, normals_of_texture
 from engines.stylegan.gaze import looking_at, offsets_of_pupils
 from engines.stylegan.lids import open_shares
@@ -276,7 +276,7 @@ class Swapper:
                 with_contrast(picture, _levels(picture), lamp, insides[row], bound)
             # Skin tells the contrast: pupils and open mouths are dark, and teeth white, in any.
             draw_eyes(picture, points[row], eyes[row])
-            draw_lashes(picture, points[row], shut[row])
+            draw_shut_eyes(picture, points[row], shut[row])
             draw_mouth(picture, points[row], mouths[row])
         return pixels
 

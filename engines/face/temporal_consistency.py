@@ -51,6 +51,10 @@ _EYE_REACH: Final = 0.8
 _LIGHT: Final = 0.12
 """Deviation of the blur that parts light from lines, a share of the patch's side: the light is
 that of now."""
+_FINE_NOW: Final = 0.6
+_FINE_PX: Final = (5, 5)
+"""Share of the finest lines, narrower than this, that is that of now. Less makes brows smears,
+since hairs that are a fraction of a pixel off are averaged; more lets them glitter."""
 _NEAR: Final = 0.016
 """Deviation of the blur over which differences are judged, a share of the patch's side."""
 _COARSE_SIDE: Final = 64
@@ -167,6 +171,7 @@ def _mixed(now: Float32, before: _Before) -> Float32:
     size = now.shape[0]
     lines = before.pixels - now
     lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
+    lines -= np.float32(_FINE_NOW) * (lines - cv2.blur(lines, _FINE_PX))
     square = np.asarray(cv2.transform(cv2.multiply(lines, lines), _MEAN), np.float32)
     square = _sized(square, _COARSE_SIDE)
     differs = np.asarray(_blurred(square, _NEAR) / np.square(before.agreeing), np.float32)

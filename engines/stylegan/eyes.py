@@ -20,16 +20,19 @@ from engines.stylegan.drawing import (
     filled_line,
     filled_outline,
     ramp,
+    spread_near,
     warmed,
 )
 from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
+    BROW_RIGHT_SLICE,
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
     PUPIL_IMAGE_LEFT,
     PUPIL_IMAGE_RIGHT,
 )
 
-__all__ = ["EYE_TRAITS", "draw_eyes", "draw_lashes"]
+__all__ = ["EYE_TRAITS", "draw_eyes", "draw_shut_eyes"]
 
 EYE_TRAITS: Final = 4
 """Numbers from 0 to 1 that say which eyes: paleness, width and shade of the irises, and width of
@@ -56,16 +59,38 @@ _PALE_SKIN: Final = (60.0, 110.0)
 """Brightness of skin below which irises are brown, and from which they may be pale."""
 _WARMTH, _WHITENESS = 0.5, 1.12
 """How much of the skin's hue the white has, and how much brighter than bright skin it is."""
+_LID_MARGIN: Final = 0.6
+"""How far around a shut eye its skin is looked at, widths of the eye."""
+_LID_UP, _LID_DOWN, _LID_ENDS = 0.4, 0.14, 0.4
+"""How far over and under the line where lids meet the middle of a shut lid reaches, likewise, and
+what share of that its ends do."""
+_LID_WIDE: Final = 1.1
+"""Its width, widths of the eye."""
+_LID_SOFT: Final = 0.07
+_LID_AROUND: Final = 0.15
+"""Softness of its edge, likewise, and deviation of the blur that spreads skin over it, a share of
+what is looked at."""
+_LID_SMALL: Final = 32
+"""Width at which that is done, px; skin is smooth."""
+_LID_FREE: Final = 24
+"""How much of a lid or brow, of 255, may lie at a place that counts as skin."""
+_LID_SHADE: Final = 0.96
+"""Brightness of a lid, of the skin around it."""
+_LEAST_VIEW_PX: Final = 4
 _LASHES: Final = (0.3, 0.9)
 """How far an eye is shut at which its lashes meet, from the first trace on."""
-_LASH_TALL, _LASH_SOFT = 0.07, 0.03
-_LASH_DARK: Final = 0.6
+_LASH_TALL, _LASH_SOFT = 0.045, 0.025
+_LASH_DARK: Final = 0.5
 """Height and softness of their line, widths of the eye, and its brightness, as a share of what is
 about the eye."""
 _SOFT_PX: Final = 0.9
 _MARGIN: Final = 0.15
 _FAINT: Final = 1e-6
 
+_LIDS_AND_BROWS: Final = (
+    (EYE_LEFT_SLICE, BROW_LEFT_SLICE),
+    (EYE_RIGHT_SLICE, BROW_RIGHT_SLICE),
+)
 _MEAN: Final = np.full((1, 3), 1 / 3, np.float32)
 
 Float32 = npt.NDArray[np.float32]
@@ -97,11 +122,11 @@ def draw_eyes(pixels: Float32, points: Float32, traits: Float32) -> None:
             _draw_eye(eye, _MOST * pale, traits)
 
 
-def draw_lashes(pixels: Float32, points: Float32, shut: Float32) -> None:
-    """Draw the line of lashes along the lids of shut eyes, in place.
+def draw_shut_eyes(pixels: Float32, points: Float32, shut: Float32) -> None:
+    """Draw the lids of shut eyes, and the line of lashes along which they meet, in place.
 
-    Nothing of the eye is seen there, but between two pixels that show one lid and the other a
-    texture's eye would shine through.
+    A texture shows its lid open: folded, with lashes and shade upon it, all of which would be drawn
+    wide over the eye. A shut lid is smooth skin, and nothing of the eye shines through.
 
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
@@ -109,21 +134,54 @@ def draw_lashes(pixels: Float32, points: Float32, shut: Float32) -> None:
         shut: float32[2] how far each eye is shut, in [0, 1].
     """
     size = pixels.shape[0]
-    for lids, share in zip((EYE_LEFT_SLICE, EYE_RIGHT_SLICE), shut, strict=True):
-        strength = ramp(float(share), *_LASHES)
-        eye = points[lids, :2] * np.float32(size) - np.float32(0.5)
+    places = points[:, :2] * np.float32(size) - np.float32(0.5)
+    for (lids, brow), share in zip(_LIDS_AND_BROWS, shut.tolist(), strict=True):
+        strength = ramp(share, *_LASHES)
+        eye = places[lids]
         width = float(np.linalg.norm(eye[8] - eye[0]))
-        left, top, right, bottom = box_around(eye, max(_MARGIN * width, 2.0), size)
-        if strength <= 0 or min(right - left, bottom - top) < 1:
+        left, top, right, bottom = box_around(eye, max(_LID_MARGIN * width, 2.0), size)
+        if strength <= 0 or min(right - left, bottom - top) < _LEAST_VIEW_PX:
             continue
-        view = pixels[top:bottom, left:right]
-        meet = np.concatenate([eye[:1], (eye[1:8] + eye[:8:-1]) / 2, eye[8:9]]) - (left, top)
+        view, corner = pixels[top:bottom, left:right], np.array([left, top], np.float32)
+        meet = np.concatenate([eye[:1], (eye[1:8] + eye[:8:-1]) / 2, eye[8:9]]) - corner
+        _lay_lid(view, np.asarray(meet, np.float32), places[brow] - corner, width, strength)
         line = filled_line(
             np.asarray(meet, np.float32), max(1, round(_LASH_TALL * width)), view.shape[:2]
         )
         seen = cv2.GaussianBlur(line, (0, 0), max(_LASH_SOFT * width, 0.5))
         dark = view.mean(axis=(0, 1)) * np.float32(_LASH_DARK)
         view += (dark - view) * (seen * np.float32(strength / 255))[..., None]
+
+
+def _lay_lid(view: Float32, meet: Float32, brow: Float32, width: float, strength: float) -> None:
+    """Lay smooth skin over a shut lid, in place.
+
+    Args:
+        view: float32[H, W, 3], the part of the picture around the eye.
+        meet: float32[9, 2] where the lids meet, px of it.
+        brow: float32[M, 2], the brow's points.
+        width: of the eye, px.
+        strength: of what is laid, in [0, 1].
+    """
+    arch = np.maximum(np.sin(np.linspace(0, np.pi, len(meet))), _LID_ENDS)[:, None]
+    arch = arch * np.array([0, width], np.float32)
+    wider = meet.mean(axis=0) + _LID_WIDE * (meet - meet.mean(axis=0))
+    outline = np.concatenate([wider - _LID_UP * arch, (wider + _LID_DOWN * arch)[::-1]])
+    lid = filled_outline(np.asarray(outline, np.float32), view.shape[:2])
+    hull = np.asarray(cv2.convexHull(np.asarray(brow, np.float32))[:, 0], np.float32)
+    hair = filled_outline(hull, view.shape[:2])
+    soft = max(_LID_SOFT * width, _SOFT_PX)
+    place = cv2.GaussianBlur(lid, (0, 0), soft) * np.float32(strength / 255)
+    place *= 1 - cv2.GaussianBlur(hair, (0, 0), soft) / np.float32(255)
+    around = cv2.GaussianBlur(np.maximum(lid, hair), (0, 0), 1.5 * soft)
+    small = (_LID_SMALL, max(1, round(_LID_SMALL * view.shape[0] / view.shape[1])))
+    seen, known = (
+        np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)
+        for one in (view, np.asarray(around < _LID_FREE, np.float32) + np.float32(_FAINT))
+    )
+    skin = spread_near(seen, known, _LID_AROUND * _LID_SMALL)
+    laid = np.asarray(cv2.resize(skin, view.shape[1::-1], interpolation=cv2.INTER_LINEAR))
+    view += (laid * np.float32(_LID_SHADE) - view) * place[..., None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from engines.blending.harmony import MOST_SIDE, Retouch, retouched, sized_patch
 from engines.blending.patches import Patch, defect_of
 from engines.face.alignment import crop_from_picture, identity_mask
 from engines.pictures import Picture, picture_from_bgr
+from engines.stylegan.topology import BROW_LEFT_SLICE
+from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit
 
@@ -162,6 +164,21 @@ def test_pores_over_smooth_skin_become_fainter_and_lashes_stay() -> None:
     made = retouched(replace(patch, pixels=flat), Retouch(0.0, 0.0, 0.5), (1, 2)).pixels
     assert np.ptp(made[:40]) < 0.75 * np.ptp(flat[:40])
     np.testing.assert_allclose(made[62], flat[62], atol=2)
+
+
+def test_hairs_of_brows_over_smooth_skin_stay() -> None:
+    """The planted fault: brows over filtered skin became smears."""
+    points = np.asarray(drawn_face()[:, :2], np.float32)
+    x, y = (points[BROW_LEFT_SLICE].mean(axis=0) * SIDE).astype(int)
+    pixels = np.full((SIDE, SIDE, 3), 120, np.float32)
+    pixels[:, ::3] += 6
+    place, alpha = np.eye(2, 3, dtype=np.float32), np.ones((SIDE, SIDE), np.float32)
+    patch = Patch(pixels, alpha, place, points=np.stack([points, points]))
+    made = retouched(patch, Retouch(0.0, 0.0, 0.4), (1, 2)).pixels
+    around = np.s_[y - 2 : y + 2, x - 6 : x + 6]
+    cheek = np.s_[y + SIDE // 4 : y + SIDE // 4 + 4, x - 6 : x + 6]
+    assert made[around].std() > 0.9 * pixels[around].std()
+    assert made[cheek].std() < 0.7 * pixels[cheek].std()
 
 
 def test_lines_of_glasses_make_no_skin_crisper() -> None:

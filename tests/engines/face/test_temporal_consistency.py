@@ -145,6 +145,17 @@ def test_face_that_enters_again_takes_nothing_from_beyond_the_old_patch() -> Non
     assert np.allclose(made, moved, atol=1e-3)
 
 
+def test_hairs_that_tremble_stay_hairs() -> None:
+    """The planted fault: lines of a pixel's width, each frame a fraction beside, became smears."""
+    flow, steady = seen(*[0.0] * 9), TemporalConsistency()
+    across = np.arange(SIZE, dtype=np.float32)
+    for index in range(9):
+        hairs = 120 + 10 * np.sin((across + 0.8 * (index % 3)) * 2 * np.pi / 4)
+        pixels = np.broadcast_to(hairs[None, :, None], (SIZE, SIZE, 3)).astype(np.float32)
+        made = steady.steadied(patch_at(X, pixels), FACE, index, flow).pixels
+    assert made[20:-20, 20:-20].std() > 0.75 * pixels[20:-20, 20:-20].std()
+
+
 def test_long_memory_keeps_lines_sharp() -> None:
     flow, steady = seen(*[0.37 * index for index in range(12)]), TemporalConsistency()
     for index in range(12):

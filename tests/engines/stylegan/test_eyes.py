@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 import engines
-from engines.stylegan.eyes import EYE_TRAITS, draw_eyes, draw_lashes
+from engines.stylegan.eyes import EYE_TRAITS, draw_eyes, draw_shut_eyes
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import (
+    BROW_LEFT_SLICE,
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
     PUPIL_IMAGE_LEFT,
@@ -150,10 +151,25 @@ def test_lashes_are_drawn_over_shut_eyes_alone() -> None:
     pixels = np.broadcast_to(SKIN, (SIDE, SIDE, 3)).astype(np.float32)
     row, (left, right) = round(0.37 * SIDE), (round(x * SIDE) for x in (0.3, 0.7))
     pixels[row, left - 15 : left + 15] = 255
-    draw_lashes(pixels, face(gap=0.0), np.array([1.0, 0.2], np.float32))
+    draw_shut_eyes(pixels, face(gap=0.0), np.array([1.0, 0.2], np.float32))
     assert (pixels[row, left - 10 : left + 10] < SKIN).all()
     assert np.array_equal(
         pixels[:, right - 30 :], np.broadcast_to(SKIN, (SIDE, SIDE, 3))[:, right - 30 :]
     )
     far = face(gap=0.0) + np.float32(9)
-    draw_lashes(pixels, far, np.ones(2, np.float32))
+    draw_shut_eyes(pixels, far, np.ones(2, np.float32))
+
+
+def test_a_shut_lid_is_smooth_skin_and_its_brow_stays() -> None:
+    """The planted fault: lashes and shade of an open lid, drawn wide over the shut eye."""
+    pixels = np.broadcast_to(SKIN, (SIDE, SIDE, 3)).astype(np.float32)
+    points = face(gap=0.0)
+    row, left = round(0.37 * SIDE), round(0.3 * SIDE)
+    points[BROW_LEFT_SLICE, 0] = np.linspace(0.2, 0.4, 10)
+    points[BROW_LEFT_SLICE, 1] = np.tile([0.24, 0.27], 5)
+    brow = np.s_[round(0.25 * SIDE) : round(0.26 * SIDE), left - 12 : left + 12]
+    smears = np.s_[row - 12 : row - 6, left - 12 : left + 12]
+    pixels[smears] = pixels[brow] = 40
+    draw_shut_eyes(pixels, points, np.array([1.0, 0.0], np.float32))
+    assert pixels[smears].mean() > 0.85 * SKIN.mean()
+    assert pixels[brow].mean() < 60
