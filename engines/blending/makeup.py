@@ -46,8 +46,9 @@ _LEAST_IRIS_PX: Final = 4
 _EDGE_PX: Final = 0.6
 _LIPS_SOFT: Final = 0.02
 """Softness of the edges of eyes, and of lips in widths of theirs; px, of lips this at least."""
-_DARK, _MIDDLE, _MOST, _BRIGHT = 0.3, 0.4, 0.6, 0.7
-"""Quantiles that tell lids; irises and lips; the red of lips; and skin, which is bright."""
+_DARK, _IRISES, _MIDDLE, _MOST, _BRIGHT = 0.3, 0.25, 0.4, 0.6, 0.7
+"""Quantiles that tell lids; irises, of all between lids; lips; the red of lips; and skin, which is
+bright."""
 _FAINT: Final = 8.0
 """Grey levels that are added, so that in the dark all are much alike."""
 _FAINTLY: Final = 0.02
@@ -157,12 +158,14 @@ class _Place:
         part: float32[h, w] in [0, 1] over the box, small: the lids of an eye, or lips.
         skin: bool[h, w], the skin about it.
         iris: float32[h, w] in [0, 1]; None where none is seen.
+        opening: float32[h, w] in [0, 1], between the lids; None of lips.
     """
 
     box: Box
     part: Float32
     skin: Bools
     iris: Float32 | None = None
+    opening: Float32 | None = None
 
     @property
     def can_be_told(self) -> bool:
@@ -199,7 +202,7 @@ def _eye_at(points: Float32, size: int, lids: slice, brow: slice, pupil: int) ->
     skin = np.asarray((far > (_LIDS + _LIDS_SOFT / 2) * width) & (hair == 0), np.bool_)
     gap = float(np.linalg.norm(eye[9:] - eye[7:0:-1], axis=1).max())
     iris = _disc(points[pupil], width, ball) if gap > _OPEN * width else None
-    return _Place(box, part, skin, iris)
+    return _Place(box, part, skin, iris, ball)
 
 
 def _disc(pupil: Float32, width: float, ball: Float32) -> Float32 | None:
@@ -258,9 +261,10 @@ def _eye_told(pixels: Float32 | NDArray[np.uint8], eye: _Place | None) -> tuple[
     luma = brightness(eye.seen(pixels[eye.box]))
     skin = float(np.quantile(luma[eye.skin], _BRIGHT)) + _FAINT
     lids = 1 - (float(np.quantile(luma[eye.part > 0.5], _DARK)) + _FAINT) / skin
-    if eye.iris is None:
+    if eye.iris is None or eye.opening is None:
         return lids, float("nan")
-    return lids, (float(np.quantile(luma[eye.iris > 0.5], _MIDDLE)) + _FAINT) / skin
+    # Landmarks of pupils miss irises that look far aside: what is dark between the lids is theirs.
+    return lids, (float(np.quantile(luma[eye.opening > 0.5], _IRISES)) + _FAINT) / skin
 
 
 def _lips_told(pixels: Float32 | NDArray[np.uint8], lips: _Place | None) -> tuple[float, float]:
