@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.beards import beard_below, with_beard
+from engines.blending.beards import beard_below, beard_hair, with_beard
 from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
 from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
 from engines.blending.grain import grain
@@ -101,6 +101,9 @@ class Retouch:
         beard_blue: how much darker its jaw is to become for a beard below it, grey levels.
         beard_green: the same of green.
         beard_red: the same of red.
+        hair_blue: how much darker a beard that is drawn is than skin, a share of it, up to 0.
+        hair_green: the same of green.
+        hair_red: the same of red.
         brows: how much more its brows are to stand out from the skin; below 1, how much less.
         makeup: how much of its lids, irises and lips is to be left, see `Makeup.gains_to`.
     """
@@ -111,6 +114,9 @@ class Retouch:
     beard_blue: float = 0.0
     beard_green: float = 0.0
     beard_red: float = 0.0
+    hair_blue: float = 0.0
+    hair_green: float = 0.0
+    hair_red: float = 0.0
     brows: float = 1.0
     makeup: Makeup = NO_MAKEUP
 
@@ -182,8 +188,11 @@ def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
     inside = inside_of(picture, patch.crop_from_frame, len(seen)) > 0
     beard = beard_below(patch, head, np.asarray(inside, np.bool_))
     brows, gains = _feature_gains(head, patch, seen, painted)
+    hair = np.zeros(3) if patch.points is None else beard_hair(head, patch.points[0], beard)
     blue, green, red = (float(one) for one in beard)
-    return Retouch(blur, grain, crispness, blue, green, red, brows, gains)
+    hair_blue, hair_green, hair_red = (float(one) for one in hair)
+    tones = (blue, green, red, hair_blue, hair_green, hair_red)
+    return Retouch(blur, grain, crispness, *tones, brows, gains)
 
 
 def _feature_gains(
@@ -229,7 +238,8 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         A patch with the place of the old one, whose rim is as far out of focus beyond it.
     """
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
-    pixels = with_beard(patch, tone).pixels
+    hair = np.array([retouch.hair_blue, retouch.hair_green, retouch.hair_red], np.float32)
+    pixels = with_beard(patch, tone, hair).pixels
     if patch.points is not None:
         pixels = pixels.copy()
         without_makeup(pixels, patch.points[1], retouch.makeup)
