@@ -60,7 +60,7 @@ class Looks:
 
 def grey_hair(crops: NDArray[np.uint8], apart: NDArray[np.float32]) -> NDArray[np.float32]:
     """The lighter a face, the less it goes with anybody's hair."""
-    return np.asarray(crops[:, 0, 0, 0] / 5 + 100 * apart, np.float32)
+    return np.asarray(crops[:, 0, 0, 0] / 4 + 100 * apart, np.float32)
 
 
 def suited(monkeypatch: pytest.MonkeyPatch, shown: NDArray[np.uint8]) -> Suiting:
