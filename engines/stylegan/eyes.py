@@ -76,6 +76,8 @@ _LID_FREE: Final = 24
 """How much of a lid or brow, of 255, may lie at a place that counts as skin."""
 _LID_SHADE: Final = 0.96
 """Brightness of a lid, of the skin around it."""
+_SHUT_WHOLLY: Final = (0.7, 0.95)
+"""How far an eye is shut between which skin comes to lie over what is still open of it."""
 _LEAST_VIEW_PX: Final = 4
 _LASHES: Final = (0.3, 0.9)
 """How far an eye is shut at which its lashes meet, from the first trace on."""
@@ -144,7 +146,7 @@ def draw_shut_eyes(pixels: Float32, points: Float32, shut: Float32) -> None:
             continue
         view, corner = pixels[top:bottom, left:right], np.array([left, top], np.float32)
         meet = np.concatenate([eye[:1], (eye[1:8] + eye[:8:-1]) / 2, eye[8:9]]) - corner
-        _lay_lid(view, np.asarray(meet, np.float32), places[brow] - corner, width, strength)
+        _lay_lid(view, eye - corner, places[brow] - corner, width, share)
         line = filled_line(
             np.asarray(meet, np.float32), max(1, round(_LASH_TALL * width)), view.shape[:2]
         )
@@ -153,27 +155,33 @@ def draw_shut_eyes(pixels: Float32, points: Float32, shut: Float32) -> None:
         view += (dark - view) * (seen * np.float32(strength / 255))[..., None]
 
 
-def _lay_lid(view: Float32, meet: Float32, brow: Float32, width: float, strength: float) -> None:
-    """Lay smooth skin over a shut lid, in place.
+def _lay_lid(view: Float32, eye: Float32, brow: Float32, width: float, shut: float) -> None:
+    """Lay smooth skin over a lid that is lowered, in place; what is open of the eye stays.
 
     Args:
         view: float32[H, W, 3], the part of the picture around the eye.
-        meet: float32[9, 2] where the lids meet, px of it.
+        eye: float32[16, 2] its lids, px of it.
         brow: float32[M, 2], the brow's points.
         width: of the eye, px.
-        strength: of what is laid, in [0, 1].
+        shut: how far the eye is shut, in [0, 1].
     """
-    arch = np.maximum(np.sin(np.linspace(0, np.pi, len(meet))), _LID_ENDS)[:, None]
+    upper, lower = np.concatenate([eye[:1], eye[:8:-1], eye[8:9]]), eye[:9]
+    arch = np.maximum(np.sin(np.linspace(0, np.pi, len(lower))), _LID_ENDS)[:, None]
     arch = arch * np.array([0, width], np.float32)
-    wider = meet.mean(axis=0) + _LID_WIDE * (meet - meet.mean(axis=0))
-    outline = np.concatenate([wider - _LID_UP * arch, (wider + _LID_DOWN * arch)[::-1]])
-    lid = filled_outline(np.asarray(outline, np.float32), view.shape[:2])
+    above, below = (
+        one.mean(axis=0) + _LID_WIDE * (one - one.mean(axis=0)) for one in (upper, lower)
+    )
+    outline = np.concatenate([above - _LID_UP * arch, (below + _LID_DOWN * arch)[::-1]])
+    drawn = filled_outline(np.asarray(outline, np.float32), view.shape[:2])
+    opened = filled_outline(np.asarray(eye, np.float32), view.shape[:2])
+    left = np.float32(1 - ramp(shut, *_SHUT_WHOLLY)) * opened
+    lid = np.asarray(np.maximum(drawn - left, 0), np.float32)
     hull = np.asarray(cv2.convexHull(np.asarray(brow, np.float32))[:, 0], np.float32)
     hair = filled_outline(hull, view.shape[:2])
     soft = max(_LID_SOFT * width, _SOFT_PX)
-    place = cv2.GaussianBlur(lid, (0, 0), soft) * np.float32(strength / 255)
+    place = cv2.GaussianBlur(lid, (0, 0), soft) * np.float32(ramp(shut, *_LASHES) / 255)
     place *= 1 - cv2.GaussianBlur(hair, (0, 0), soft) / np.float32(255)
-    around = cv2.GaussianBlur(np.maximum(lid, hair), (0, 0), 1.5 * soft)
+    around = cv2.GaussianBlur(np.maximum(drawn, hair), (0, 0), 1.5 * soft)
     small = (_LID_SMALL, max(1, round(_LID_SMALL * view.shape[0] / view.shape[1])))
     seen, known = (
         np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)

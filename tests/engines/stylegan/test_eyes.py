@@ -173,3 +173,15 @@ def test_a_shut_lid_is_smooth_skin_and_its_brow_stays() -> None:
     draw_shut_eyes(pixels, points, np.array([1.0, 0.0], np.float32))
     assert pixels[smears].mean() > 0.85 * SKIN.mean()
     assert pixels[brow].mean() < 60
+
+
+def test_what_is_open_of_a_lowered_eye_stays() -> None:
+    """The planted fault: skin laid over half-shut eyes made them hazy."""
+    pixels = np.broadcast_to(SKIN, (SIDE, SIDE, 3)).astype(np.float32)
+    points = face(gap=0.05)
+    row, left = round(0.37 * SIDE), round(0.3 * SIDE)
+    pixels[row - 3 : row + 3, left - 6 : left + 6] = 30
+    before = pixels.copy()
+    draw_shut_eyes(pixels, points, np.array([0.5, 0.5], np.float32))
+    iris = np.s_[row - 1 : row + 1, left - 2 : left + 2]
+    assert pixels[iris] == pytest.approx(before[iris], abs=25)
