@@ -76,6 +76,8 @@ _LID_FREE: Final = 24
 """How much of a lid or brow, of 255, may lie at a place that counts as skin."""
 _LID_SHADE: Final = 0.96
 """Brightness of a lid, of the skin around it."""
+_LOWERED: Final = (0.5, 0.85)
+"""How far an eye is shut between which its lid is drawn: an open one is the texture's."""
 _SHUT_WHOLLY: Final = (0.7, 0.95)
 """How far an eye is shut between which skin comes to lie over what is still open of it."""
 _LEAST_VIEW_PX: Final = 4
@@ -179,7 +181,7 @@ def _lay_lid(view: Float32, eye: Float32, brow: Float32, width: float, shut: flo
     hull = np.asarray(cv2.convexHull(np.asarray(brow, np.float32))[:, 0], np.float32)
     hair = filled_outline(hull, view.shape[:2])
     soft = max(_LID_SOFT * width, _SOFT_PX)
-    place = cv2.GaussianBlur(lid, (0, 0), soft) * np.float32(ramp(shut, *_LASHES) / 255)
+    place = cv2.GaussianBlur(lid, (0, 0), soft) * np.float32(ramp(shut, *_LOWERED) / 255)
     place *= 1 - cv2.GaussianBlur(hair, (0, 0), soft) / np.float32(255)
     around = cv2.GaussianBlur(np.maximum(drawn, hair), (0, 0), 1.5 * soft)
     small = (_LID_SMALL, max(1, round(_LID_SMALL * view.shape[0] / view.shape[1])))
