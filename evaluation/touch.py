@@ -171,8 +171,10 @@ def changed_pixels(original: BgrImage, anonymized: BgrImage) -> Mask:
 
 
 def _is_cut(face: Face, shape: tuple[int, ...]) -> bool:
-    """Whether a face is half hidden by the picture's edge: an eye, the nose or a corner of the
-    mouth lies beyond it. Nobody could paint such a face."""
+    """Whether the picture's edge cuts a face: an eye, the nose or a mouth's corner lies beyond it.
+
+    Nobody could paint such a face.
+    """
     beyond = (face.landmarks_px < 0) | (face.landmarks_px >= shape[1::-1])
     return bool(beyond.any())
 
