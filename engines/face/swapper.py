@@ -45,7 +45,13 @@ from engines.stylegan.masks import (
     oval_from_points,
     share_outside,
 )
-from engines.stylegan.mouth import draw_mouth, inside_of_mouth, mouth_width, usual_inside
+from engines.stylegan.mouth import (
+    draw_mouth,
+    inside_of_mouth,
+    lips_apart,
+    mouth_width,
+    usual_inside,
+)
 from engines.stylegan.outline import AS_READ, OutlineModel
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief
 from engines.stylegan.shape import Pose, ShapeModel
@@ -99,6 +105,8 @@ class Control:
             for what is usual.
         raised: float32[N] how much higher than `points` have them both brows lie, see
             `engines.face.brow_reading`; None for no more.
+        gap: float32[N] how far apart lips are read, see `mouth_gap`; None, or NaN, for that of
+            `points`.
     """
 
     points: Float32
@@ -110,6 +118,7 @@ class Control:
     usual: Float32 | None = None
     inside: Float32 | None = None
     raised: Float32 | None = None
+    gap: Float32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +238,9 @@ class Swapper:
         if control.raised is not None:
             faces = with_brows_raised(faces, control.raised)
         rest = self._shape.at_rest(latents)
-        points = self._shape.swapped(faces, latents, pose, rest, control.usual)
+        apart = None if control.inside is None else lips_apart(control.inside)
+        lips = (control.gap, apart)
+        points = self._shape.swapped(faces, latents, pose, rest, control.usual, *lips)
         theirs = self._outline.of_points(control.points)
         points = carried_along(points, theirs)
         uv = chin_within(np.stack([uv_from_points(face, self._frame) for face in points]))

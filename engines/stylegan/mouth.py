@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.stylegan.drawing import between, box_around, filled_outline, ramp, rise
+from engines.stylegan.drawing import LUMA, between, box_around, filled_outline, ramp, rise
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -25,10 +25,19 @@ from engines.stylegan.topology import (
     NOSE_BRIDGE_SLICE,
 )
 
-__all__ = ["INSIDE", "draw_mouth", "inside_of_mouth", "mouth_width", "usual_inside"]
+__all__ = [
+    "INSIDE",
+    "draw_mouth",
+    "inside_of_mouth",
+    "lips_apart",
+    "mouth_width",
+    "usual_inside",
+]
 
 INSIDE: Final = (6, 9, 3)
 """Cells between the lips, from the upper to the lower one, and across; colours BGR."""
+_MIDDLE_CELLS: Final = slice(3, 6)
+"""Columns of them in which lips part first."""
 _UPPER: Final = (0, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10)
 _LOWER: Final = tuple(range(11))
 """Points of the inner lips from the picture's left corner to the right one."""
@@ -64,6 +73,10 @@ _CORNER_REACH: Final = 0.12
 drawn wide draw them out to lines."""
 _SEAM_WIDE: Final = 0.05
 """Of the mouth's width: how far beside open lips the seam of a texture's shut ones is lifted."""
+_TEETH_SEEN: Final = (0.85, 1.0)
+_DARK_SEEN: Final = (0.3, 0.12)
+"""Brightness between lips, of the skin's, from which teeth begin to count as seen, and a dark
+mouth: lips are darker than the one, and their seam is brighter than the other."""
 _EDGE: Final = (0.2, 0.8)
 """Of the way from the darkest to the brightest cell about: what is drawn as dark, and as bright."""
 _FINER: Final = 4
@@ -112,6 +125,31 @@ def inside_of_mouth(crop: npt.NDArray[np.uint8], points: Float32) -> Float32:
     cells = cv2.resize(seen.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA)
     share = cells / (_skin(crop, points[:, :2]) + 1)
     return np.asarray(np.clip(share, *_RANGE), np.float32)
+
+
+def lips_apart(inside: Float32) -> Float32:
+    """How surely lips are apart by what is seen between them, float32[N] in [0, 1].
+
+    Landmarks of lips that are a little apart and of shut ones differ by less than those of two
+    people's shut ones do; teeth and the dark of a mouth are seen between open ones alone.
+
+    Args:
+        inside: float32[N, *INSIDE] of `inside_of_mouth`.
+
+    >>> shut = np.full((1, *INSIDE), 0.6, np.float32)
+    >>> teeth = shut.copy()
+    >>> teeth[:, 1:3, 3:6] = 1.1
+    >>> lips_apart(np.concatenate([shut, teeth])).tolist()
+    [0.0, 1.0]
+    """
+    middle = (inside @ LUMA)[:, :, _MIDDLE_CELLS].reshape(len(inside), -1)
+    found = [
+        max(ramp(bright, *_TEETH_SEEN), 1 - ramp(dark, *reversed(_DARK_SEEN)))
+        for bright, dark in zip(
+            middle.max(axis=1).tolist(), middle.min(axis=1).tolist(), strict=True
+        )
+    ]
+    return np.array(found, np.float32)
 
 
 def usual_inside(points: Float32, stretch: float) -> Float32:

@@ -202,6 +202,8 @@ class ShapeModel:
         pose: Pose | None = None,
         rest: Float32 | None = None,
         usual: Float32 | None = None,
+        gap: Float32 | None = None,
+        apart: Float32 | None = None,
     ) -> Float32:
         """Give each subject's pose, expression and gaze the surrogate's proportions and rest.
 
@@ -218,6 +220,10 @@ class ShapeModel:
             rest: `at_rest` of the latents, where it is known.
             usual: float32[N, SHOWN], `shown_by` of the subjects as they usually look; that of the
                 points where it is not known.
+            gap: float32[N] how far apart lips are read, see `mouth_gap`; where it is None or NaN,
+                that of the points.
+            apart: float32[N] in [0, 1] how surely lips are apart, as is seen between them; None
+                where it is not known.
 
         Returns:
             float32[N, POINTS, 3], crop units.
@@ -229,7 +235,10 @@ class ShapeModel:
         if rest is None:
             rest = self.at_rest(latents)
         theirs = canonical_from_points(points, pose)
-        gap = true_gap(mouth_gap(theirs), pose, self._shut_gap(usual))
+        read = mouth_gap(theirs)
+        if gap is not None:
+            read = np.where(np.isfinite(gap), gap, read)
+        gap = true_gap(read, pose, self._shut_gap(usual), apart)
         # Opened first: else who opens the mouth would draw the whole face down.
         opened = self._opened(rest + moved, gap)
         laid = _laid_over(opened, self._opened(theirs, gap), _OVER_SUBJECT)
@@ -329,7 +338,9 @@ def with_shut_lips(usual: Float32, gap: float) -> Float32:
     return known
 
 
-def true_gap(read: Float32, pose: Pose, shut: Float32 | None = None) -> Float32:
+def true_gap(
+    read: Float32, pose: Pose, shut: Float32 | None = None, apart: Float32 | None = None
+) -> Float32:
     """How far lips are apart whose landmarks are `read` so far apart, float32[N].
 
     The landmark network learnt from photographs, which hardly show mouths wide open: it draws them
@@ -340,8 +351,11 @@ def true_gap(read: Float32, pose: Pose, shut: Float32 | None = None) -> Float32:
         read: `mouth_gap` of N faces.
         pose: of the same.
         shut: how far apart their shut lips are read, as far as it is known; 0 where not.
+        apart: how surely their lips are apart, in [0, 1]: those are not read too far apart.
     """
     shift = np.float32(_GAP_SHIFTS[0]) if shut is None else np.clip(shut, *_GAP_SHIFTS)
+    if apart is not None:
+        shift = shift * (1 - apart)
     turned = np.abs(pose.angles_deg()[:, 0])
     slope = np.interp(turned, _TURNS_DEG, _GAP_SLOPES).astype(np.float32)
     opened = (read - shift) / slope

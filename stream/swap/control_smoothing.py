@@ -9,6 +9,7 @@ instead: it moves as the pixels do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -81,6 +82,8 @@ class Steady:
             it was not read.
         raised: how much higher than `points` have them both brows lie, see
             `engines.face.brow_reading`.
+        gap: how far apart lips are read, see `mouth_gap`: those of `points` part later, and less.
+            NaN where it was not read.
     """
 
     points: Float32
@@ -92,6 +95,7 @@ class Steady:
     usual: Float32 | None = None
     inside: Float32 | None = None
     raised: float = 0.0
+    gap: float = math.nan
 
     def crop_from_frame(self, size: int) -> Similarity:
         """Map from the frame to a crop of side `size` px in units of which `points` are."""
@@ -145,13 +149,14 @@ class ControlSmoother:
     _contrast: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.3, beta=0.0))
     _closer: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=0.1, beta=0.0))
     _inside: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=6.0, beta=0.0))
+    _gap: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=3.0, beta=20.0))
     _raised: OneEuro = field(default_factory=lambda: OneEuro(min_cutoff_hz=2.0, beta=15.0))
     _usual: _Usual = field(default_factory=_Usual)
 
     def forget(self) -> None:
         """The face is not followed any more; what comes begins anew."""
         smoothed = (self._motion, self._shape, self._light, self._inside, self._raised)
-        for one in (*smoothed, self._contrast, self._closer):
+        for one in (*smoothed, self._contrast, self._closer, self._gap):
             one.forget()
         self._usual = _Usual()
 
@@ -193,7 +198,15 @@ class ControlSmoother:
             self._usual.with_looks(read),
             None if own.inside is None else self._inside(own.inside, own.time_s),
             float(self._raised(np.array([own.raised], np.float32), own.time_s)[0]),
+            self._gap_of(own),
         )
+
+    def _gap_of(self, own: Look) -> float:
+        """How far apart the lips of a frame are read; NaN where they were not."""
+        if own.expression is None:
+            return math.nan
+        read = np.array([gap_shown(own.expression)], np.float32)
+        return float(self._gap(read, own.time_s)[0])
 
     def _by_neighbours(self, own: Look, near: list[Look]) -> tuple[Float32, Float32] | None:
         """Motion and shape by neighbouring frames; None without pixels or frames ahead."""

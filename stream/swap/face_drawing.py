@@ -243,6 +243,7 @@ def _joined(steady: Sequence[Steady]) -> Control:
         usual=stacked([one.usual for one in steady]),
         inside=stacked([one.inside for one in steady]),
         raised=np.array([one.raised for one in steady], np.float32),
+        gap=np.array([one.gap for one in steady], np.float32),
     )
 
 

@@ -356,3 +356,17 @@ def test_brows_held_up_are_followed_and_those_that_are_high_at_rest_are_not() ->
 def mouth_gap_of(model: ShapeModel, points: Float32) -> np.float32:
     pose = model.pose_of(points[None])
     return np.float32(mouth_gap(canonical_from_points(points[None], pose))[0])
+
+
+def test_lips_that_are_seen_to_be_apart_are_not_shut() -> None:
+    """The planted fault: who spoke with teeth in view kept a shut mouth."""
+    model, latents = shape_model(), np.zeros((2, 4, 512), np.float32)
+    points = np.stack([drawn_face()] * 2)
+    pose = model.pose_of(points)
+    read = np.full(2, 0.06, np.float32)
+    made = model.swapped(points, latents, gap=read, apart=np.array([0, 1], np.float32))
+    unseen, seen = mouth_gap(canonical_from_points(made, pose)).tolist()
+    assert unseen < 0.05
+    assert seen > 0.07
+    unread = model.swapped(points, latents, gap=np.full(2, np.nan, np.float32))
+    assert np.allclose(unread, model.swapped(points, latents), atol=1e-5)
