@@ -4,8 +4,8 @@ The beard of a subject is hidden with the face that wears it, but for what lies 
 shaved chin that ends there looks like a mask. What beside a jaw is no skin, and goes on within the
 face, is a beard, or shade; collars and rooms end at a chin. One tone is told, which changes slowly
 from frame to frame: see `engines.blending.harmony.Retouch`. Where upper lip and chin of the head
-are dark as well, it is a beard for sure, and one of that tone is drawn over the surrogate's: its
-outline and its hairs are everybody's.
+are dark as well, it is a beard for sure, and one of its colour is drawn over the surrogate's: the
+outline and the hairs are everybody's.
 """
 
 from __future__ import annotations
@@ -139,8 +139,7 @@ def beard_hair(head: BgrImage, points: Float32, tone: Float32) -> Float32:
         (middle, (lips[:, 1].max() + chin) / 2),
         *((x, nose[:, 1].mean() - _CHEEKS_UP * apart) for x in eyes[:, 0]),
     )
-    told = [_colour(head, np.array(place), _BOX * apart) for place in places]
-    lip, low, *cheeks = told
+    lip, low, *cheeks = (_colour(head, np.array(place), _BOX * apart) for place in places)
     cheek = max(cheeks, key=lambda one: float(one @ LUMA))
     dark_lip, dark_low = (float(np.log((cheek @ LUMA) / (one @ LUMA))) for one in (lip, low))
     sure = below * ramp(dark_lip, *_LIP_DARK) * ramp(dark_low, *_CHIN_DARK)

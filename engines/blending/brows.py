@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.stylegan.drawing import box_around, brightness, filled_outline, spread_near
+from engines.stylegan.drawing import box_around, brightness, filled_around, spread_coarsely
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE
 
 __all__ = ["BROW_GAINS", "brow_darkness", "with_brows"]
@@ -75,7 +75,7 @@ def with_brows(pixels: Float32, points: Float32, gain: float) -> None:
             continue
         left, top, right, bottom = box
         view, inside = pixels[top:bottom, left:right], _place(brow, box)
-        skin = _skin_about(view, 1 - inside)
+        skin = spread_coarsely(view, 1 - inside, _SMALL, _REACH)
         if gain < 1:
             view += np.minimum(view - skin, 0) * (inside * np.float32(gain - 1))[..., None]
             continue
@@ -87,18 +87,6 @@ def with_brows(pixels: Float32, points: Float32, gain: float) -> None:
 def _brows_of(points: Float32) -> Float32:
     """The points of both brows, float32[2, M, 2]."""
     return np.stack([points[BROW_LEFT_SLICE], points[BROW_RIGHT_SLICE]])
-
-
-def _skin_about(view: Float32, bare: Float32) -> Float32:
-    """The skin about a brow, spread over it: float32[H, W, 3]; it is smooth."""
-    high, wide = bare.shape
-    small = (_SMALL, max(1, round(_SMALL * high / wide)))
-    seen, share = (
-        np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)
-        for one in (view, bare)
-    )
-    skin = spread_near(seen, share, _REACH * _SMALL)
-    return np.asarray(cv2.resize(skin, (wide, high), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _width(brow: Float32) -> float:
@@ -116,8 +104,7 @@ def _box(brow: Float32, size: int) -> tuple[int, int, int, int] | None:
 def _place(brow: Float32, box: tuple[int, int, int, int]) -> Float32:
     """Where a brow is in its box: float32[H, W] in [0, 1]."""
     left, top, right, bottom = box
-    hull = cv2.convexHull(np.asarray(brow - (left, top), np.float32))[:, 0]
-    drawn = filled_outline(np.asarray(hull, np.float32), (bottom - top, right - left))
+    drawn = filled_around(brow - (left, top), (bottom - top, right - left))
     soft = max(_SOFT * _width(brow), 0.8)
     wide = cv2.dilate(drawn, np.ones((3, 3), np.uint8), iterations=max(1, round(soft)))
     return np.asarray(cv2.GaussianBlur(wide, (0, 0), soft) / np.float32(255), np.float32)

@@ -29,7 +29,7 @@ from engines.blending.patches import Patch, identity_mask_of
 from engines.face.alignment import scale_of
 from engines.face.crop_regions import inside_of
 from engines.pictures import BgrImage, Picture
-from engines.stylegan.drawing import brightness, filled_outline
+from engines.stylegan.drawing import brightness, filled_around
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
     BROW_RIGHT_SLICE,
@@ -240,10 +240,11 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
     hair = np.array([retouch.hair_blue, retouch.hair_green, retouch.hair_red], np.float32)
     pixels = with_beard(patch, tone, hair).pixels
-    if patch.points is not None:
+    changes_brows = abs(retouch.brows - 1) > _SAME_BROWS
+    if patch.points is not None and (changes_brows or retouch.makeup.is_felt):
         pixels = pixels.copy()
         without_makeup(pixels, patch.points[1], retouch.makeup)
-        if abs(retouch.brows - 1) > _SAME_BROWS:
+        if changes_brows:
             with_brows(pixels, patch.points[1], retouch.brows)
     pixels = _softened(pixels, retouch.blur)
     if abs(retouch.crispness - 1) > _SAME_CRISP:
@@ -271,8 +272,7 @@ def _off_features(points: Float32, size: int) -> Float32:
     """
     drawn = np.zeros((_FEATURES_SIDE, _FEATURES_SIDE), np.uint8)
     for part in _FEATURES:
-        hull = cv2.convexHull(np.asarray(points[part] * _FEATURES_SIDE, np.float32))[:, 0]
-        drawn = np.maximum(drawn, filled_outline(np.asarray(hull, np.float32), drawn.shape))
+        drawn = np.maximum(drawn, filled_around(points[part] * _FEATURES_SIDE, drawn.shape))
     soft = cv2.GaussianBlur(cv2.dilate(drawn, np.ones((3, 3), np.uint8)), (0, 0), 1.0)
     off = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
     return np.asarray(1 - off / np.float32(255), np.float32)

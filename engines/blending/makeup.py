@@ -14,7 +14,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.stylegan.drawing import box_around, brightness, filled_outline, spread_near
+from engines.stylegan.drawing import (
+    box_around,
+    brightness,
+    filled_around,
+    filled_outline,
+    spread_near,
+)
 from engines.stylegan.topology import (
     BROW_LEFT_SLICE,
     BROW_RIGHT_SLICE,
@@ -97,6 +103,11 @@ class Makeup:
         Makeup(lids=0.5, irises=1.0, lip_red=1.0, lip_dark=nan)
         """
         return Makeup(*map(_gain, astuple(self), astuple(wanted), _LEAST))
+
+    @property
+    def is_felt(self) -> bool:
+        """Whether, as gains, they weaken anything."""
+        return any(one < _SAME for one in astuple(self))
 
     def followed_by(self, other: Makeup, share: float) -> Self:
         """A running mean with `share` of the new one; of what is told of one, that."""
@@ -194,8 +205,7 @@ def _eye_at(points: Float32, size: int, lids: slice, brow: slice, pupil: int) ->
     eye, width = points[lids], width * scale
     opening = filled_outline(eye, shape)
     far = np.asarray(cv2.distanceTransform(255 - opening, cv2.DIST_L2, 3), np.float32)
-    hull = np.asarray(cv2.convexHull(points[brow])[:, 0], np.float32)
-    hair = _wider(filled_outline(hull, shape), _BROW * width)
+    hair = _wider(filled_around(points[brow], shape), _BROW * width)
     ball = _soft(opening, _EDGE_PX)
     reach = np.clip((_LIDS * width - far) / np.float32(_LIDS_SOFT * width), 0, 1)
     part = np.asarray(reach * (1 - _soft(hair, _BROW * width)) * (1 - ball), np.float32)

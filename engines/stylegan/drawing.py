@@ -13,6 +13,7 @@ __all__ = [
     "between",
     "box_around",
     "brightness",
+    "filled_around",
     "filled_hull",
     "filled_line",
     "filled_outline",
@@ -21,6 +22,7 @@ __all__ = [
     "ramp",
     "rise",
     "spread",
+    "spread_coarsely",
     "spread_near",
     "warmed",
 ]
@@ -153,6 +155,12 @@ def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     return inside
 
 
+def filled_around(points: Float32, shape: tuple[int, ...]) -> UInt8:
+    """What the convex hull of points float32[M, 2], in pixels, encloses: as `filled_outline`."""
+    hull = cv2.convexHull(np.asarray(points, np.float32))[:, 0]
+    return filled_outline(np.asarray(hull, np.float32), shape)
+
+
 def filled_line(places: Float32, thickness: int, shape: tuple[int, ...]) -> UInt8:
     """A line through places float32[M, 2], in pixels: uint8[H, W], 255 on it."""
     drawn = np.zeros(shape, np.uint8)
@@ -222,6 +230,29 @@ def spread_near(values: Float32, weight: Float32, deviation: float) -> Float32:
     soft = cv2.GaussianBlur(cv2.merge([weight] * both.shape[2]) * both, (0, 0), deviation)
     found = soft[..., :-1] / np.maximum(soft[..., -1:], np.float32(_UNKNOWN))
     return np.asarray(found.reshape(values.shape), np.float32)
+
+
+def spread_coarsely(values: Float32, weight: Float32, width: int, deviation: float) -> Float32:
+    """The same as `spread_near` at a small width, for what is smooth: float32[H, W, C].
+
+    Args:
+        values: float32[H, W, C].
+        weight: float32[H, W], how surely each is known, 0 to 1.
+        width: at which they are spread, px.
+        deviation: of the blur, a share of that.
+
+    >>> known = np.eye(32, dtype=np.float32)
+    >>> bool(np.allclose(spread_coarsely(7 * np.ones((32, 32, 3), np.float32), known, 8, 0.3), 7))
+    True
+    """
+    high, wide = weight.shape
+    small = (width, max(1, round(width * high / wide)))
+    seen, known = (
+        np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)
+        for one in (values, weight)
+    )
+    found = spread_near(seen, known, deviation * width)
+    return np.asarray(cv2.resize(found, (wide, high), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 @lru_cache(maxsize=8)

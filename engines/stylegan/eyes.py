@@ -17,10 +17,11 @@ import numpy.typing as npt
 from engines.stylegan.drawing import (
     between,
     box_around,
+    filled_around,
     filled_line,
     filled_outline,
     ramp,
-    spread_near,
+    spread_coarsely,
     warmed,
 )
 from engines.stylegan.topology import (
@@ -178,20 +179,14 @@ def _lay_lid(view: Float32, eye: Float32, brow: Float32, width: float, shut: flo
     opened = filled_outline(np.asarray(eye, np.float32), view.shape[:2])
     left = np.float32(1 - ramp(shut, *_SHUT_WHOLLY)) * opened
     lid = np.asarray(np.maximum(drawn - left, 0), np.float32)
-    hull = np.asarray(cv2.convexHull(np.asarray(brow, np.float32))[:, 0], np.float32)
-    hair = filled_outline(hull, view.shape[:2])
+    hair = filled_around(brow, view.shape[:2])
     soft = max(_LID_SOFT * width, _SOFT_PX)
     place = cv2.GaussianBlur(lid, (0, 0), soft) * np.float32(ramp(shut, *_LOWERED) / 255)
     place *= 1 - cv2.GaussianBlur(hair, (0, 0), soft) / np.float32(255)
     around = cv2.GaussianBlur(np.maximum(drawn, hair), (0, 0), 1.5 * soft)
-    small = (_LID_SMALL, max(1, round(_LID_SMALL * view.shape[0] / view.shape[1])))
-    seen, known = (
-        np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)
-        for one in (view, np.asarray(around < _LID_FREE, np.float32) + np.float32(_FAINT))
-    )
-    skin = spread_near(seen, known, _LID_AROUND * _LID_SMALL)
-    laid = np.asarray(cv2.resize(skin, view.shape[1::-1], interpolation=cv2.INTER_LINEAR))
-    view += (laid * np.float32(_LID_SHADE) - view) * place[..., None]
+    known = np.asarray(around < _LID_FREE, np.float32) + np.float32(_FAINT)
+    skin = spread_coarsely(view, known, _LID_SMALL, _LID_AROUND)
+    view += (skin * np.float32(_LID_SHADE) - view) * place[..., None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,12 +143,8 @@ def lips_apart(inside: Float32) -> Float32:
     [0.0, 1.0]
     """
     middle = (inside @ LUMA)[:, :, _MIDDLE_CELLS].reshape(len(inside), -1)
-    found = [
-        max(ramp(bright, *_TEETH_SEEN), 1 - ramp(dark, *reversed(_DARK_SEEN)))
-        for bright, dark in zip(
-            middle.max(axis=1).tolist(), middle.min(axis=1).tolist(), strict=True
-        )
-    ]
+    ends = zip(middle.max(axis=1).tolist(), middle.min(axis=1).tolist(), strict=True)
+    found = [max(ramp(bright, *_TEETH_SEEN), ramp(dark, *_DARK_SEEN)) for bright, dark in ends]
     return np.array(found, np.float32)
 
 

@@ -192,7 +192,7 @@ class Fitting:
         """Tries the next draws on that are painted together."""
         before = len(trial.likeness)
         part = trial.offered[before:][: self._most_at_once(trial)]
-        found, misfits = self._worn(trial, part, trial.subjects[0])
+        found, misfits = self._compared_in_first(trial, part)
         if not before and np.isinf(found).all():
             return Fit(None, UNFIT)
         trial.likeness = np.concatenate([trial.likeness, found])
@@ -232,18 +232,32 @@ class Fitting:
             return 1
         return _NEXT if len(trial.likeness) == 1 else len(trial.offered)
 
-    def _worn(
-        self, trial: Trial, latents: Sequence[Latent], subject: Subject
+    def _compared_in_first(
+        self, trial: Trial, latents: Sequence[Latent]
     ) -> tuple[Float32, Float32]:
-        """Cosines and misfits (N,) float32 in one frame; infinite where one was not painted."""
-        crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
-        found, misfits = np.full((2, len(latents)), np.inf, np.float32)
+        """Cosines and misfits (N,) float32 in the first frame; infinite as in `_worn`."""
+        subject, reader = trial.subjects[0], self._attributes
+        found, crops, rows, worn = self._worn(trial, latents, subject)
+        misfits = np.full(len(latents), np.inf, np.float32)
         if len(rows):
-            worn, own, reader = self._embedder.embed(crops), trial.embedding, self._attributes
-            found[rows] = worn @ own
-            apart = None if reader is None else reader.apart(worn, own)
+            apart = None if reader is None else reader.apart(worn, trial.embedding)
             misfits[rows] = subject.misfits(crops, apart)
         return found, misfits
+
+    def _worn(
+        self, trial: Trial, latents: Sequence[Latent], subject: Subject
+    ) -> tuple[Float32, NDArray[np.uint8], NDArray[np.intp], Float32]:
+        """Cosines (N,) float32 in one frame, infinite where one was not painted; see `tried_on`.
+
+        The crops and rows are of `tried_on`, float32[M, D] the embeddings of those crops.
+        """
+        crops, rows = tried_on(self._painter, [subject] * len(latents), np.stack(latents))
+        found = np.full(len(latents), np.inf, np.float32)
+        if not len(rows):
+            return found, crops, rows, np.empty((0, len(trial.embedding)), np.float32)
+        worn = self._embedder.embed(crops)
+        found[rows] = worn @ trial.embedding
+        return found, crops, rows, worn
 
 
 def nearest(
