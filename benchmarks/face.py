@@ -19,7 +19,7 @@ from engines.blending.compositor import compose
 from engines.blending.harmony import sized_patch
 from engines.blending.occlusion import Occlusion
 from engines.blending.patches import Patch
-from engines.blending.rim import matched_at_rim, rim_match_of
+from engines.blending.rim import head_rim_of, matched_at_rim, rim_match_of
 from engines.face.alignment import Similarity, crop_from_picture, kveil_from_landmarks
 from engines.face.control_reading import ControlReader
 from engines.face.face_look import look_from_points
@@ -216,7 +216,8 @@ def _measured(
 
 def _matched(picture: Picture, patch: Patch) -> Patch:
     head = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
-    return matched_at_rim(patch, head, rim_match_of(picture, patch, head))
+    match = rim_match_of(head_rim_of(picture, patch, head), patch)
+    return matched_at_rim(patch, head, match)
 
 
 def _scene(

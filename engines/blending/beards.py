@@ -10,7 +10,7 @@ outline and the hairs are everybody's.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -32,7 +32,7 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 
-__all__ = ["beard_below", "beard_hair", "with_beard"]
+__all__ = ["BelowJaw", "beard_hair", "below_jaw", "hair_shown", "with_beard"]
 
 _SIDE: Final = 64
 """Side at which it is looked at and drawn, px; it is smooth."""
@@ -91,46 +91,69 @@ _EDGE: Final = 0.1
 Float32 = NDArray[np.float32]
 
 
-def beard_below(patch: Patch, head: BgrImage, inside: NDArray[np.bool_]) -> Float32:
-    """How much darker a beard is than the painted jaw above it, BGR float32[3] grey levels.
+@dataclass(frozen=True, slots=True)
+class BelowJaw:
+    """What is dark on a head below a jaw.
+
+    Attributes:
+        dark: float32[s, s], how surely places are a beard's.
+        colour: BGR float32[3], what they show in the mean.
+        share: how much it counts, in [0, 1].
+    """
+
+    dark: Float32
+    colour: Float32
+    share: float
+
+    def darker_than(self, pixels: Float32) -> Float32:
+        """How much darker it is than a painted jaw above it, BGR float32[3] grey levels.
+
+        Args:
+            pixels: float32[S, S, 3] BGR of the same crop, in the tone of its head.
+        """
+        small = self.dark.shape
+        painted = np.asarray(cv2.resize(pixels, small, interpolation=cv2.INTER_AREA), np.float32)
+        usual = (painted * self.dark[..., None]).sum(axis=(0, 1)) / self.dark.sum()
+        left = self.colour - usual
+        grey = left @ LUMA
+        tone = np.clip(grey, -_DARKER, 0) + np.clip(left - grey, -_HUE, _HUE)
+        return np.asarray(tone * self.share, np.float32)
+
+
+def below_jaw(patch: Patch, head: BgrImage, inside: NDArray[np.bool_]) -> BelowJaw | None:
+    """Looks for a beard that goes on below a jaw; None without.
 
     Args:
-        patch: in the tone of its head.
+        patch: over the face; its pixels do not count.
         head: uint8[S, S, 3] what its crop shows of the picture.
         inside: bool[S, S], what of the crop lies in the picture.
     """
     small = (_SIDE, _SIDE)
-    original, painted, seen, alpha = (
+    original, seen, alpha = (
         np.asarray(cv2.resize(one, small, interpolation=cv2.INTER_AREA), np.float32)
-        for one in (head.astype(np.float32), patch.pixels, inside.astype(np.float32), patch.alpha)
+        for one in (head.astype(np.float32), inside.astype(np.float32), patch.alpha)
     )
     must = identity_mask_of(patch, _SIDE).astype(np.float32)
     jaw = _beside_jaw(must) * seen
     within = spread_near(original, must, _WITHIN * _SIDE)
     apart = np.asarray(np.abs(original - within).max(axis=2), np.float32)
-    dark = jaw * (1 - skin_of(original, alpha, must)) * (1 - rise(apart, *_GOES_ON))
+    dark = np.asarray(jaw * (1 - skin_of(original, alpha, must)) * (1 - rise(apart, *_GOES_ON)))
     share = float(dark.sum() / max(float(jaw.sum()), 1.0))
     if share <= _BEARDED[0]:
-        return np.zeros(3, np.float32)
-    left = ((original - painted) * dark[..., None]).sum(axis=(0, 1)) / dark.sum()
-    grey = left @ LUMA
-    tone = np.clip(grey, -_DARKER, 0) + np.clip(left - grey, -_HUE, _HUE)
-    return np.asarray(tone * ramp(share, *_BEARDED), np.float32)
+        return None
+    colour = (original * dark[..., None]).sum(axis=(0, 1)) / dark.sum()
+    return BelowJaw(dark, np.asarray(colour, np.float32), ramp(share, *_BEARDED))
 
 
-def beard_hair(head: BgrImage, points: Float32, tone: Float32) -> Float32:
-    """How much darker the beard of a head is than its cheeks, BGR float32[3], shares of them.
+def hair_shown(head: BgrImage, points: Float32) -> Float32:
+    """How much darker lip and chin are than cheeks, BGR float32[3], shares of them.
 
-    0 where it is not surely a beard; never above.
+    0 where both are not surely darker; never above.
 
     Args:
         head: uint8[S, S, 3] what the crop shows.
         points: float32[POINTS, 2] of its face, shares of the side.
-        tone: of `beard_below`.
     """
-    below = ramp(float(-tone @ LUMA), *_TONE)
-    if below <= 0:
-        return np.zeros(3, np.float32)
     eyes, apart = _eyes(points)
     lips, nose = points[LIPS_OUTER_SLICE], points[NOSE_BASE_SLICE]
     middle, chin = lips[:, 0].mean(), points[OVAL_SLICE, 1].max()
@@ -142,8 +165,20 @@ def beard_hair(head: BgrImage, points: Float32, tone: Float32) -> Float32:
     lip, low, *cheeks = (_colour(head, np.array(place), _BOX * apart) for place in places)
     cheek = max(cheeks, key=lambda one: float(one @ LUMA))
     dark_lip, dark_low = (float(np.log((cheek @ LUMA) / (one @ LUMA))) for one in (lip, low))
-    sure = below * ramp(dark_lip, *_LIP_DARK) * ramp(dark_low, *_CHIN_DARK)
+    sure = ramp(dark_lip, *_LIP_DARK) * ramp(dark_low, *_CHIN_DARK)
     return np.asarray(sure * np.minimum(low / cheek - 1, 0), np.float32)
+
+
+def beard_hair(shown: Float32, tone: Float32) -> Float32:
+    """How much darker the beard of a head is than its cheeks, BGR float32[3], shares of them.
+
+    0 where it is not surely a beard; never above.
+
+    Args:
+        shown: of `hair_shown`.
+        tone: of `BelowJaw.darker_than`.
+    """
+    return np.asarray(ramp(float(-tone @ LUMA), *_TONE) * shown, np.float32)
 
 
 def with_beard(patch: Patch, tone: Float32, hair: Float32 = _NO_HAIR) -> Patch:
@@ -151,7 +186,7 @@ def with_beard(patch: Patch, tone: Float32, hair: Float32 = _NO_HAIR) -> Patch:
 
     Args:
         patch: in the tone of its head.
-        tone: of `beard_below`.
+        tone: of `BelowJaw.darker_than`.
         hair: of `beard_hair`, a beard that is drawn; none by default.
     """
     if float(np.abs(tone).max()) < _FAINT:

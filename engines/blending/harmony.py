@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.beards import beard_below, beard_hair, with_beard
+from engines.blending.beards import BelowJaw, beard_hair, below_jaw, hair_shown, with_beard
 from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
 from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
 from engines.blending.grain import grain
@@ -38,7 +38,7 @@ from engines.stylegan.topology import (
     LIPS_OUTER_SLICE,
 )
 
-__all__ = ["Retouch", "retouch_of", "retouched", "sized_patch"]
+__all__ = ["Retouch", "SeenHead", "retouch_of", "retouched", "seen_head", "sized_patch"]
 
 LEAST_SIDE: Final = 32
 MOST_SIDE: Final = 512
@@ -155,63 +155,102 @@ def sized_patch(patch: Patch) -> Patch:
     return replace(patch, pixels=pixels, alpha=alpha, crop_from_frame=place)
 
 
-def retouch_of(picture: Picture, patch: Patch, head: BgrImage) -> Retouch:
-    """Compares a patch with the grain around it, and with the focus of what it hides.
+@dataclass(frozen=True, slots=True)
+class SeenHead:
+    """What a head shows that patches over it are compared with, whoever they show.
+
+    Attributes:
+        hidden: bool[S, S], what they hide.
+        edge: deviation of the blur of the strongest edges, px; NaN without edges.
+        noise: deviation of the grain around, grey levels.
+        finest: how strong the finest details are beside less fine ones.
+        fine: deviation of the fine details, grey levels.
+        brows: how dark brows are; 0 where that is not told.
+        makeup: of its lids, irises and lips.
+        beard: what is dark below its jaw; None without.
+        hair: of `hair_shown`.
+    """
+
+    hidden: NDArray[np.bool_]
+    edge: float
+    noise: float
+    finest: float
+    fine: float
+    brows: float
+    makeup: Makeup
+    beard: BelowJaw | None
+    hair: Float32
+
+
+def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
+    """Looks at what a patch hides, and at what is around it.
 
     Args:
         picture: the frame as it came.
-        patch: at the frame's scale, see `sized_patch`.
+        patch: at the frame's scale, see `sized_patch`; its pixels do not count.
         head: uint8[S, S, 3] what the patch's crop shows of the picture.
 
     Raises:
         EngineFault: the patch is not placed by a similarity.
     """
-    hidden, ring = patch.alpha >= 1, _ring(picture, patch)
-    seen, painted = (
-        brightness(one) for one in (head, np.clip(patch.pixels, 0, 255).astype(np.uint8))
+    inside = inside_of(picture, patch.crop_from_frame, len(head))
+    hidden, ring = patch.alpha >= 1, _ring(patch, inside)
+    seen, points = brightness(head), None if patch.points is None else patch.points[0]
+    slopes, noise = slopes_of(seen), _grain(seen, ring)
+    face = edge_width(slopes, hidden)
+    return SeenHead(
+        hidden,
+        edge_width(slopes, ring) if np.isnan(face) else face,
+        noise,
+        _fine_share(seen, noise, hidden),
+        _fineness(seen, noise, hidden),
+        0.0 if points is None else brow_darkness(seen, points),
+        NO_MAKEUP if points is None else makeup_of(head, points),
+        below_jaw(patch, head, np.asarray(inside > 0, np.bool_)),
+        np.zeros(3, np.float32) if points is None else hair_shown(head, points),
     )
-    slopes = slopes_of(seen)
-    face, own = edge_width(slopes, hidden), edge_width(slopes_of(painted), hidden)
-    wanted = edge_width(slopes, ring) if np.isnan(face) else face
-    wider = float(np.sqrt(np.maximum(wanted**2 - own**2, 0.0)))
-    noise = _grain(seen, ring), _grain(painted, hidden)
-    grain = float(np.sqrt(max(noise[0] ** 2 - noise[1] ** 2, 0.0)))
+
+
+def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
+    """Compares a patch with the grain around it, and with the focus of what it hides.
+
+    Args:
+        head: under the patch.
+        patch: at the frame's scale, see `sized_patch`.
+    """
+    painted = brightness(np.clip(patch.pixels, 0, 255).astype(np.uint8))
+    own = edge_width(slopes_of(painted), head.hidden)
+    wider = float(np.sqrt(np.maximum(head.edge**2 - own**2, 0.0)))
+    noise = _grain(painted, head.hidden)
+    grain = min(float(np.sqrt(max(head.noise**2 - noise**2, 0.0))), _MOST_GRAIN)
     most = MOST_BLUR if np.isnan(wider) else wider
-    blur = _no_softer(painted, most, _fine_share(seen, noise[0], hidden), hidden)
-    grain = min(grain, _MOST_GRAIN)
-    wanted, own = (
-        _fineness(*one, hidden)
-        for one in ((seen, noise[0]), (_softened(painted, blur), 0.0 if blur else noise[1]))
-    )
+    blur = _no_softer(painted, most, head.finest, head.hidden)
+    fine = _fineness(_softened(painted, blur), 0.0 if blur else noise, head.hidden)
     most = _MOST_CRISP if blur <= _SAME_FOCUS else 1.0
-    crispness = float(np.clip(wanted / own, _LEAST_CRISP, most)) if own else 1.0
-    inside = inside_of(picture, patch.crop_from_frame, len(seen)) > 0
-    beard = beard_below(patch, head, np.asarray(inside, np.bool_))
-    brows, gains = _feature_gains(head, patch, seen, painted)
-    hair = np.zeros(3) if patch.points is None else beard_hair(head, patch.points[0], beard)
+    crispness = float(np.clip(head.fine / fine, _LEAST_CRISP, most)) if fine else 1.0
+    none = np.zeros(3, np.float32)
+    beard = none if head.beard is None else head.beard.darker_than(patch.pixels)
     blue, green, red = (float(one) for one in beard)
-    hair_blue, hair_green, hair_red = (float(one) for one in hair)
+    hair_blue, hair_green, hair_red = (float(one) for one in beard_hair(head.hair, beard))
     tones = (blue, green, red, hair_blue, hair_green, hair_red)
+    brows, gains = _feature_gains(head, patch, painted)
     return Retouch(blur, grain, crispness, *tones, brows, gains)
 
 
-def _feature_gains(
-    head: BgrImage, patch: Patch, seen: Float32, painted: Float32
-) -> tuple[float, Makeup]:
+def _feature_gains(head: SeenHead, patch: Patch, painted: Float32) -> tuple[float, Makeup]:
     """How much more painted brows are to stand out, and how much less what is made up.
 
     Args:
-        head: uint8[S, S, 3] what is seen.
+        head: under the patch.
         patch: what is painted there.
-        seen: brightness of the head, float32[S, S].
-        painted: the same of the patch.
+        painted: its brightness, float32[S, S].
     """
     if patch.points is None:
         return 1.0, NO_MAKEUP
-    theirs, own = patch.points
-    dark = brow_darkness(seen, theirs), brow_darkness(painted, own)
+    own = patch.points[1]
+    dark = head.brows, brow_darkness(painted, own)
     gain = float(np.clip(dark[0] / dark[1], *BROW_GAINS)) if min(dark) > 0 else 1.0
-    return gain, makeup_of(patch.pixels, own).gains_to(makeup_of(head, theirs))
+    return gain, makeup_of(patch.pixels, own).gains_to(head.makeup)
 
 
 def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.bool_]) -> float:
@@ -321,9 +360,8 @@ def _softened(pixels: Float32, blur: float) -> Float32:
     return np.asarray(cv2.GaussianBlur(pixels, (0, 0), blur), np.float32)
 
 
-def _ring(picture: Picture, patch: Patch) -> NDArray[np.bool_]:
+def _ring(patch: Patch, inside: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Pixels of the crop that the patch leaves visible and that lie inside the frame."""
-    inside = inside_of(picture, patch.crop_from_frame, patch.alpha.shape[0])
     # Two pixels off the frame's edge, where the measures would see the black beyond it.
     inside = np.asarray(cv2.erode(inside, np.ones((5, 5), np.uint8)), np.uint8)
     return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)

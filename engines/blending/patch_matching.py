@@ -13,9 +13,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.harmony import Retouch, retouch_of, retouched
+from engines.blending.harmony import Retouch, retouch_of, retouched, seen_head
 from engines.blending.patches import Patch
-from engines.blending.rim import RimMatch, matched_at_rim, rim_match_of
+from engines.blending.rim import RimMatch, head_rim_of, matched_at_rim, rim_match_of
 from engines.blending.temples import Temples, temples_beside, without_temples
 from engines.pictures import BgrImage, Picture
 
@@ -86,7 +86,8 @@ class PatchMatching:
             patch = without_temples(patch, around.temples)
         known = self._retouch
         if known is None or index - self._retouch_frame >= _RETOUCH_FRAMES:
-            found, self._retouch_frame = retouch_of(picture, patch, head), index
+            found = retouch_of(seen_head(picture, patch, head), patch)
+            self._retouch_frame = index
             known = known.followed_by(found, _RETOUCH_SHARE) if known else found
             self._retouch = known
         return retouched(patch, known, (seed, index))
@@ -95,6 +96,6 @@ class PatchMatching:
         side = (_PLACES, _PLACES)
         places = np.asarray(cv2.resize(head, side, interpolation=cv2.INTER_AREA), np.uint8)
         if self._around is None or not self._around.holds(index, places):
-            rim, temples = rim_match_of(picture, patch, head), temples_beside(patch, head)
-            self._around = _Around(index, places, rim, temples)
+            rim = rim_match_of(head_rim_of(picture, patch, head), patch)
+            self._around = _Around(index, places, rim, temples_beside(patch, head))
         return self._around

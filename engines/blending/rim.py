@@ -24,7 +24,7 @@ from engines.face.crop_regions import disc, inside_of
 from engines.pictures import BgrImage, Picture
 from engines.stylegan.drawing import brightness, rise, spread_near
 
-__all__ = ["RimMatch", "matched_at_rim", "rim_match_of"]
+__all__ = ["HeadRim", "RimMatch", "head_rim_of", "matched_at_rim", "rim_match_of"]
 
 _WORKED: Final = 96
 """Side at which the difference is spread, px; it is smooth."""
@@ -83,12 +83,33 @@ class RimMatch:
     strands: Strands | None
 
 
-def rim_match_of(picture: Picture, patch: Patch, head: BgrImage) -> RimMatch:
-    """Compares a patch with the head around it.
+@dataclass(frozen=True, slots=True)
+class HeadRim:
+    """What a head shows along the rim of patches over it, whoever they show; of side `_WORKED`.
+
+    Attributes:
+        original: float32[s, s, 3], the head.
+        alpha: float32[s, s] of the patch.
+        within: bool[s, s], its identity outline.
+        bare: float32[s, s], how surely places of the head are skin, without spots.
+        sure: float32[s, s], how surely they are, as seen in the picture.
+        lit: float32[s / 2, s / 2], the same within the outline whatever falls on it.
+    """
+
+    original: Float32
+    alpha: Float32
+    within: NDArray[np.bool_]
+    bare: Float32
+    sure: Float32
+    lit: Float32
+
+
+def head_rim_of(picture: Picture, patch: Patch, head: BgrImage) -> HeadRim:
+    """Looks at the head around a patch.
 
     Args:
         picture: the frame as it came.
-        patch: painted, at any size.
+        patch: at any size; its pixels do not count.
         head: uint8[S, S, 3] what the patch's crop shows of the picture.
 
     Raises:
@@ -96,22 +117,33 @@ def rim_match_of(picture: Picture, patch: Patch, head: BgrImage) -> RimMatch:
     """
     place = patch.crop_from_frame * np.float32(_WORKED / patch.alpha.shape[0])
     seen = inside_of(picture, place, _WORKED)
-    original, painted = _reduced(head), _reduced(patch.pixels)
-    alpha = _reduced(patch.alpha)
+    original, alpha = _reduced(head), _reduced(patch.alpha)
     within = identity_mask_of(patch, _WORKED)
     must = within.astype(np.float32)
     skin = skin_of(original, alpha, must)
-    rim = ((alpha > RIM[0]) & (alpha < RIM[1])).astype(np.float32)
     bare = np.asarray(cv2.morphologyEx(skin, cv2.MORPH_CLOSE, disc(_SPOTS * _WORKED)), np.float32)
-    sure = rise(skin, *_SURELY) * seen
-    both = _both_skin(painted, sure, alpha, must)
-    either = np.maximum(both, _in_any_light(original, painted, alpha, must * seen))
+    lit = lit_skin_of(original, alpha, must * seen)
+    return HeadRim(original, alpha, within, bare, rise(skin, *_SURELY) * seen, lit)
+
+
+def rim_match_of(head: HeadRim, patch: Patch) -> RimMatch:
+    """Compares a patch with the head around it.
+
+    Args:
+        head: around the patch.
+        patch: painted, at any size.
+    """
+    original, alpha, must = head.original, head.alpha, head.within.astype(np.float32)
+    rim = ((alpha > RIM[0]) & (alpha < RIM[1])).astype(np.float32)
+    painted = _reduced(patch.pixels)
+    either = _both_skin(painted, head.sure, alpha, must)
+    np.maximum(either, head.lit * lit_skin_of(painted, alpha, must), out=either)
     if either.sum() < _LEAST_RIM:
-        return RimMatch(None, bare, None)
+        return RimMatch(None, head.bare, None)
     parts = ruddy_parts(must[COARSE])
     gain = shading_between(painted[COARSE], original[COARSE], _normals_of(patch), either, parts)
-    gain *= _left_at_rim(original[COARSE], painted[COARSE] * gain, (rim * sure)[COARSE])
-    return RimMatch(gain, bare, strands_beside(within, original, bare))
+    gain *= _left_at_rim(original[COARSE], painted[COARSE] * gain, (rim * head.sure)[COARSE])
+    return RimMatch(gain, head.bare, strands_beside(head.within, original, head.bare))
 
 
 def matched_at_rim(patch: Patch, head: BgrImage, match: RimMatch) -> Patch:
@@ -137,11 +169,6 @@ def _both_skin(painted: Float32, sure: Float32, alpha: Float32, must: Float32) -
     """How surely a head, and what is painted over it, are skin, at every second place."""
     own = skin_of(painted[COARSE], alpha[COARSE], must[COARSE])
     return np.asarray(sure[COARSE] * rise(own, *_SURELY) * (alpha[COARSE] > RIM[0]), np.float32)
-
-
-def _in_any_light(original: Float32, painted: Float32, alpha: Float32, must: Float32) -> Float32:
-    """How surely both are skin within the identity outline, whatever falls on it; as coarse."""
-    return lit_skin_of(original, alpha, must) * lit_skin_of(painted, alpha, must)
 
 
 def _normals_of(patch: Patch) -> Float32:

@@ -6,6 +6,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.donors.bare_temples import temples_of_texture
+from engines.donors.folds import with_faint_folds
 from engines.donors.mending import mended
 from engines.donors.shaving import shaved
 from engines.donors.skin import (
@@ -15,6 +17,7 @@ from engines.donors.skin import (
     off_features,
     within_outline,
 )
+from engines.donors.texture_rim import rim_of_texture
 from engines.stylegan.drawing import LUMA, rise, spread_near
 from engines.stylegan.light import (
     contrast_from_field,
@@ -80,7 +83,15 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, usual: Float32
     even = evened(unlit(skin, frame.points), frame.points)
     bare = shaved(mended(even, frame.points), usual.transpose(1, 2, 0), frame.points)
     bare = fresh(rosy(tempered(bare, frame.points), frame.points), frame.points)
-    return np.ascontiguousarray(bare.transpose(2, 0, 1))
+    worn = _for_other_heads(np.ascontiguousarray(bare[:, :, ::-1]), frame.points)
+    return np.ascontiguousarray(worn[:, :, ::-1].transpose(2, 0, 1))
+
+
+def _for_other_heads(texture: Float32, points: Float32) -> Float32:
+    """A texture float32[S, S, 3] BGR, around 0, without what its own head alone explains."""
+    faint = with_faint_folds(texture, points)
+    bare = temples_of_texture(points, len(faint)).bared(faint)
+    return rim_of_texture(points, len(bare)).filled(bare)
 
 
 def photographed(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> UInt8:

@@ -27,7 +27,13 @@ from engines.face.alignment import (
 from engines.face.control_reading import Painter
 from engines.face.face_look import Look, painted_points, painting_place
 from engines.face.hair_fit import misfits, shades
-from engines.face.painted_looks import control_from_looks, matched_to_picture, patch_from_look
+from engines.face.painted_looks import (
+    HeadUnder,
+    control_from_looks,
+    head_under,
+    matched_to_head,
+    patch_from_look,
+)
 from engines.face.swapper import DOUBT_LIMIT, Rendered
 from engines.pictures import BgrImage, Picture, picture_from_bgr
 from engines.types import Face
@@ -145,23 +151,25 @@ def tried_on(
     """
     control = control_from_looks([one.look for one in subjects])
     rendered = painter.paint(control, latents, painter.sizes[0])
-    made = {
-        row: crop
-        for row, subject in enumerate(subjects)
-        if (crop := _crop_of(subject, rendered, row)) is not None
-    }
+    heads: dict[int, HeadUnder] = {}
+    made: dict[int, BgrImage] = {}
+    for row, subject in enumerate(subjects):
+        patch = _patch_of(subject, rendered, row)
+        if patch is not None:
+            # Where a face is hidden is told by its control alone: the head is looked at once.
+            head = heads.get(id(subject)) or head_under(subject.picture, patch)
+            heads[id(subject)] = head
+            made[row] = _laid(subject, matched_to_head(patch, head, (row, subject.look.index)))
     shape = (0, TRIED_SIZE, TRIED_SIZE, 3)
     crops = np.stack(list(made.values())) if made else np.empty(shape, np.uint8)
     return crops, np.array(list(made), np.intp)
 
 
-def _crop_of(subject: Subject, rendered: Rendered, row: int) -> BgrImage | None:
-    """The crop that the embedder gets of one face; None where it could not be painted."""
+def _patch_of(subject: Subject, rendered: Rendered, row: int) -> Patch | None:
+    """A surrogate over one face; None where it could not be painted, or does not hide it."""
     patch = patch_from_look(rendered, row, subject.look, subject.face)
     is_sound = bool(rendered.is_usable[row]) and bool(np.isfinite(patch.pixels).all())
-    if not is_sound or not hides(subject.face, patch):
-        return None
-    return _laid(subject, matched_to_picture(subject.picture, patch, (row, subject.look.index)))
+    return patch if is_sound and hides(subject.face, patch) else None
 
 
 def _laid(subject: Subject, patch: Patch) -> BgrImage:

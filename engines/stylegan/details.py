@@ -29,7 +29,7 @@ _LEAST_WEIGHT: Final = 0.02
 _LARGEST_RESIDUE: Final = 0.1
 """Share of a latent that may be left unexplained by donors. Larger takes encoded people for
 mixtures of donors, smaller takes rounded mixtures for strangers."""
-_QUALITY: Final = 95
+_QUALITY: Final = 96
 _DAMAGES: Final = (
     OSError,
     EOFError,

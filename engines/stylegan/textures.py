@@ -13,10 +13,7 @@ import numpy.typing as npt
 from engines.backends.backend import Session
 from engines.errors import EngineFault
 from engines.face.iris_reading import gaze_of_crop
-from engines.stylegan.bare_temples import Temples, temples_of_texture
 from engines.stylegan.details import DonorDetails
-from engines.stylegan.folds import with_faint_folds
-from engines.stylegan.texture_rim import TextureRim, rim_of_texture
 
 _KEPT: Final = 64
 """Textures remembered; one of 256 px takes a megabyte."""
@@ -66,7 +63,6 @@ class Textures:
         self._generator = generator
         self._face = face
         self._details = details
-        self._places: dict[int, tuple[Temples, TextureRim]] = {}
         self._limit = kept
         self._kept: OrderedDict[bytes, Texture] = OrderedDict()
         self._lock = threading.Lock()
@@ -99,12 +95,7 @@ class Textures:
 
     def _seen(self, painted: Float32) -> Texture:
         """A texture float32[3, S, S] RGB in its sizes, and where its eyes look."""
-        bare = np.asarray(cv2.merge(list(painted[::-1])), np.float32)
-        size, face = len(bare), self._face
-        if size not in self._places:
-            self._places[size] = temples_of_texture(face, size), rim_of_texture(face, size)
-        temples, rim = self._places[size]
-        whole = rim.filled(temples.bared(with_faint_folds(bare, face)))
+        whole = np.asarray(cv2.merge(list(painted[::-1])), np.float32)
         side = (len(whole) // 2, len(whole) // 2)
         half = np.asarray(cv2.resize(whole, side, interpolation=cv2.INTER_AREA), np.float32)
         levels = np.clip(np.rint((whole + 1) * 127.5), 0, 255).astype(np.uint8)

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from engines.blending.compositor import compose
 from engines.face.control_reading import ControlReader, Painter
-from engines.face.painted_looks import control_from_looks, matched_to_picture, patch_from_look
+from engines.face.painted_looks import (
+    control_from_looks,
+    head_under,
+    matched_to_head,
+    patch_from_look,
+)
 from engines.pictures import picture_from_bgr
 from engines.types import Face, Frame, Track, TrackState
 from evaluation.faces import Faces
@@ -79,7 +84,8 @@ def _dressed(
         if rendered.is_usable[row]:
             patch = patch_from_look(rendered, row, look, face)
             patch = replace(patch, occlusion=look.occlusion)
-            patches[0] = matched_to_picture(frame.picture, patch, (0, frame.index))
+            head = head_under(frame.picture, patch)
+            patches[0] = matched_to_head(patch, head, (0, frame.index))
         track = Track(0, face, TrackState.DETECTED, 0)
         made.append(compose(frame, [track], patches).picture.bgr())
     return made

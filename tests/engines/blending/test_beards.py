@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.blending.beards import beard_below, beard_hair, with_beard
+from engines.blending.beards import beard_hair, below_jaw, hair_shown, with_beard
 from engines.blending.patches import identity_mask_of
 from engines.stylegan.topology import LIPS_OUTER_SLICE, NOSE_BASE_SLICE, OVAL_SLICE
 from tests.engines.blending.test_rim import SIZE, SKIN, patch_of
@@ -27,7 +27,8 @@ def told(below: Float32, hidden: Float32) -> Float32:
     low, must = np.zeros((SIZE, SIZE), np.bool_), identity_mask_of(patch_of(), SIZE)
     low[92:] = True
     head[low], head[low & must] = below, hidden
-    return beard_below(patch_of(), head.astype(np.uint8), ALL)
+    found = below_jaw(patch_of(), head.astype(np.uint8), ALL)
+    return np.zeros(3, np.float32) if found is None else found.darker_than(patch_of().pixels)
 
 
 def jaw(pixels: Float32) -> Float32:
@@ -81,15 +82,17 @@ def head_with(*, lip: float, chin: float) -> NDArray[np.uint8]:
 
 
 def test_beard_is_told_where_lip_and_chin_are_dark() -> None:
-    told = beard_hair(head_with(lip=0.7, chin=0.55), POINTS, DARK)
+    told = beard_hair(hair_shown(head_with(lip=0.7, chin=0.55), POINTS), DARK)
     assert told == pytest.approx([-0.45] * 3, abs=0.06)
 
 
 def test_shade_under_a_jaw_is_no_beard() -> None:
     """The planted fault: a lamp from above gave a woman a beard."""
-    assert not beard_hair(head_with(lip=1.0, chin=0.5), POINTS, DARK).any()
-    assert not beard_hair(head_with(lip=0.7, chin=1.0), POINTS, DARK).any()
-    assert not beard_hair(head_with(lip=0.7, chin=0.5), POINTS, np.zeros(3, np.float32)).any()
+    assert not beard_hair(hair_shown(head_with(lip=1.0, chin=0.5), POINTS), DARK).any()
+    assert not beard_hair(hair_shown(head_with(lip=0.7, chin=1.0), POINTS), DARK).any()
+    assert not beard_hair(
+        hair_shown(head_with(lip=0.7, chin=0.5), POINTS), np.zeros(3, np.float32)
+    ).any()
 
 
 def test_beard_is_drawn_over_chin_and_lip_and_nowhere_else() -> None:
@@ -121,6 +124,6 @@ def test_hairs_move_with_their_face() -> None:
 def test_faces_beyond_the_picture_grow_nothing_that_is_no_number(away: float) -> None:
     far = np.asarray(POINTS + np.float32(away), np.float32)
     head = head_with(lip=0.7, chin=0.5)
-    assert np.isfinite(beard_hair(head, far, DARK)).all()
+    assert np.isfinite(beard_hair(hair_shown(head, far), DARK)).all()
     made = with_beard(replace(patch_of(), points=np.stack([far, far])), DARK, HAIR).pixels
     assert np.isfinite(made).all()

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
-from engines.blending.harmony import retouch_of, retouched
+from engines.blending.harmony import retouch_of, retouched, seen_head
 from engines.blending.patches import Patch
 from engines.face.alignment import identity_mask
 from engines.pictures import picture_from_bgr
@@ -98,8 +98,9 @@ def test_a_patch_gets_brows_as_dark_as_the_heads() -> None:
     alpha = identity_mask(SIDE).astype(np.float32)
     both = np.stack([POINTS, POINTS])
     patch = Patch(face_with(0.7), alpha, np.eye(2, 3, dtype=np.float32), points=both)
-    found = retouch_of(picture_from_bgr(head), patch, head)
+    found = retouch_of(seen_head(picture_from_bgr(head), patch, head), patch)
     assert BROW_GAINS[0] < found.brows < BROW_GAINS[1] + 1e-6
     made = retouched(patch, found, (1, 2))
     assert darkness(made.pixels) > darkness(patch.pixels) + 0.04
-    assert retouch_of(picture_from_bgr(head), replace(patch, points=None), head).brows == 1
+    bare = replace(patch, points=None)
+    assert retouch_of(seen_head(picture_from_bgr(head), bare, head), bare).brows == 1

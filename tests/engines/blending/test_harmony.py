@@ -55,7 +55,7 @@ def patch_at(scale: float = 1.0, size: int = SIDE) -> Patch:
 def retouch_of(picture: Picture, patch: Patch) -> Retouch:
     """What a patch lacks beside what its crop shows of the picture."""
     head = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
-    return harmony.retouch_of(picture, patch, head)
+    return harmony.retouch_of(harmony.seen_head(picture, patch, head), patch)
 
 
 def test_clean_sharp_surroundings_ask_for_nothing() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.blending.harmony import retouch_of, retouched
+from engines.blending.harmony import retouch_of, retouched, seen_head
 from engines.blending.makeup import NO_MAKEUP, Makeup, makeup_of, without_makeup
 from engines.blending.patches import Patch
 from engines.face.alignment import identity_mask
@@ -144,10 +144,11 @@ def test_a_patch_loses_its_make_up_on_a_plain_head() -> None:
     alpha = identity_mask(SIDE).astype(np.float32)
     place = np.eye(2, 3, dtype=np.float32)
     patch = Patch(face_with(shadow=0.5, red=1.6), alpha, place, points=both)
-    found = retouch_of(picture_from_bgr(head), patch, head)
+    found = retouch_of(seen_head(picture_from_bgr(head), patch, head), patch)
     made = makeup_of(retouched(patch, found, (1, 2)).pixels, POINTS)
     own = makeup_of(patch.pixels, POINTS)
     assert made.lids < 0.7 * own.lids
     assert made.lip_red < 0.6 * own.lip_red
-    plain = retouch_of(picture_from_bgr(head), replace(patch, points=None), head)
+    bare = replace(patch, points=None)
+    plain = retouch_of(seen_head(picture_from_bgr(head), bare, head), bare)
     assert np.isnan(plain.makeup.lids) == np.isnan(NO_MAKEUP.lids)

@@ -53,7 +53,8 @@ def patch_of(pixels: Float32 | None = None) -> Patch:
 def matched_at_rim(picture: Picture, patch: Patch) -> Patch:
     """The patch in the tone of what its crop shows of the picture."""
     seen = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
-    return rim.matched_at_rim(patch, seen, rim.rim_match_of(picture, patch, seen))
+    match = rim.rim_match_of(rim.head_rim_of(picture, patch, seen), patch)
+    return rim.matched_at_rim(patch, seen, match)
 
 
 def matched(pixels: Float32, patch: Patch | None = None) -> Patch:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from engines.stylegan.texture_rim import rim_of_texture
+from engines.donors.texture_rim import rim_of_texture
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit

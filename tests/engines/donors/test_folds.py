@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from engines.stylegan.folds import with_faint_folds
+from engines.donors.folds import with_faint_folds
 from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import LIPS_OUTER_SLICE, NOSE_BASE_SLICE

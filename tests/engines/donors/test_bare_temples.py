@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from engines.stylegan.bare_temples import temples_of_texture
+from engines.donors.bare_temples import temples_of_texture
 from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import BROW_RIGHT_SLICE, EYE_RIGHT_SLICE, NOSE_BASE_SLICE
