@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from engines.types import Surrogate
+from engines.types import Embedding, Surrogate
 
 __all__ = ["NO_OFFER", "Assignment", "CoverCause", "GalleryReport", "Offer"]
 
@@ -77,10 +77,12 @@ class Offer:
     Attributes:
         number: tells it from all other offers of the gallery; 0 where there is no choice.
         surrogates: the draws, in their order.
+        donors: what their main donors look like to the embedder, where that is known.
     """
 
     number: int
     surrogates: tuple[Surrogate, ...]
+    donors: tuple[Embedding | None, ...] = ()
 
 
 NO_OFFER: Final = Offer(0, ())

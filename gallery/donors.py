@@ -39,10 +39,10 @@ _CODES = "attribute."
 _NAMES = "values."
 _UNKNOWN = -1
 _MAX_BYTES = 2 << 30
-DRAWS = 32
+DRAWS = 96
 """Most draws of a bin. More cover fewer people of whom many donors remind, and take more donors
 from others of the bin."""
-WIDER_DRAWS = 112
+WIDER_DRAWS = 80
 """The same of each wider bin, for whom all of those before resemble. More take longer; the draws of
 two must fit into a byte with those of the bin."""
 _PER_SURROGATE = 2
@@ -60,6 +60,8 @@ class DonorPopulation:
         mean: (L, 512) float32, mean latent of the generator or, where none was given, of
             the donors; spreads are measured from it.
         alike: (M, 2) donors who look alike, each pair once; they are not dealt together.
+        faces: (n, D) float32, what donors look like to the embedder, unit vectors; (0, 0) where
+            that is not known.
         look_alikes: the same, as dealing wants it.
 
     Raises:
@@ -74,6 +76,7 @@ class DonorPopulation:
     attributes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
     mean: Latent = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     alike: Indices = field(default_factory=lambda: np.zeros((0, 2), np.intp))
+    faces: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     look_alikes: LookAlikes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +95,10 @@ class DonorPopulation:
         if not _are_pairs(self.alike, len(self.latents)):
             raise DonorPackRejected("look-alikes must be pairs of different donors of the pack")
         object.__setattr__(self, "alike", self.alike.astype(np.intp))
+        if self.faces.ndim != 2 or len(self.faces) not in {0, len(self.latents)}:
+            raise DonorPackRejected("every donor needs one face, or none has")
+        if not np.isfinite(self.faces).all():
+            raise DonorPackRejected("donors' faces hold NaN or infinity; make the pack again")
         object.__setattr__(self, "look_alikes", look_alikes(self.alike, len(self.latents)))
 
     def __len__(self) -> int:
@@ -329,7 +336,7 @@ def read_donors(path: Path) -> DonorPopulation:
 
     Raises:
         DonorPackRejected: absent, damaged, of another format, or holding anything but
-            latents, their mean, look-alikes and coarse attributes.
+            latents, their mean, look-alikes, faces and coarse attributes.
     """
     try:
         with zipfile.ZipFile(path) as members:
@@ -349,7 +356,7 @@ def read_donors(path: Path) -> DonorPopulation:
     strangers = [name for name in arrays if not _belongs(name)]
     if strangers or "latents" not in arrays or "mean" not in arrays:
         raise DonorPackRejected(
-            f"{path.name} must hold latents, mean, alike and coarse attributes only, not "
+            f"{path.name} must hold latents, mean, alike, faces and coarse attributes only, not "
             f"{', '.join(sorted(strangers)) or 'less'}"
         )
     attributes = {
@@ -361,11 +368,13 @@ def read_donors(path: Path) -> DonorPopulation:
     if latents.ndim == 3 and mean.ndim == 2 and latents.shape[1] == 1:
         latents = np.broadcast_to(latents, (len(latents), len(mean), latents.shape[2]))
     alike = arrays.get("alike", np.zeros((0, 2), np.intp))
-    return DonorPopulation(latents, attributes, mean, alike)
+    faces = arrays.get("faces", np.zeros((0, 0))).astype(np.float32)
+    return DonorPopulation(latents, attributes, mean, alike, faces)
 
 
 def _belongs(name: str) -> bool:
-    return name in {"format", "latents", "mean", "alike"} or name.startswith((_CODES, _NAMES))
+    known = {"format", "latents", "mean", "alike", "faces"}
+    return name in known or name.startswith((_CODES, _NAMES))
 
 
 def _decoded(arrays: Mapping[str, NDArray[np.generic]], name: str, pack: str) -> NDArray[np.str_]:

@@ -144,7 +144,7 @@ class Releaser:
         wearer.assignment = replace(wearer.assignment, offer=number)
         offered, latents = wearer.surrogate, map(self._surrogates.latent, wearer.choices)
         made = (Surrogate(offered.cluster, one, offered.k_real) for one in latents)
-        return Offer(number, tuple(made))
+        return Offer(number, tuple(made), tuple(map(self._surrogates.donor, wearer.choices)))
 
     def widen(self, wearer: Wearer, worn: Collection[str]) -> bool:
         """Offer draws of the next wider bin to a track whose own all resemble its person.

@@ -15,7 +15,7 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from engines.types import Latent
+from engines.types import Embedding, Latent
 from gallery.dealing import Deals
 from gallery.donors import DonorPopulation, DonorRecipe, dealt_card, mixed_latent
 from gallery.errors import DonorError
@@ -48,11 +48,13 @@ class Made:
         main: the donor that makes most of it, so that two with the same one, of whatever scope,
             are practically one face; None where it is not made of donors.
         is_of_bin: whether that donor has all values of the bin that was asked for.
+        face: what that donor looks like to the embedder; None where that is not known.
     """
 
     latent: Latent
     main: int | None = None
     is_of_bin: bool = True
+    face: Embedding | None = None
 
 
 class SurrogateMaker(Protocol):
@@ -116,7 +118,8 @@ class DonorMaker:
             people, keyed, number, draw=draw, at_once=places, wanted=wanted, deals=self.deals
         )
         latent = mixed_latent(people, keyed, number, card, self.recipe)
-        return Made(latent, card.main, people.has(card.main, wanted))
+        face = people.faces[card.main] if len(people.faces) else None
+        return Made(latent, card.main, people.has(card.main, wanted), face)
 
     def forget(self) -> None:
         """See `SurrogateMaker.forget`."""
@@ -294,6 +297,14 @@ class Surrogates:
             GalleryError: the maker could not make one.
         """
         return self._made(face).latent
+
+    def donor(self, face: Face | LoneFace) -> Embedding | None:
+        """What the face's main donor looks like to the embedder; None where that is not known.
+
+        Raises:
+            DonorError, GalleryError: see `latent`.
+        """
+        return self._made(face).face
 
     def look(self, face: Face | LoneFace) -> str:
         """The same for all faces, of whatever scope and window, that nobody could tell apart.

@@ -152,8 +152,8 @@ def write_donor_files(
     details = load_details(folder / DETAILS, told)
     swapper, _ = swapper_from_pack(backend, pack.folder, details=details)
     rest = points_at_rest(load_shape_model(pack.path("shape.npz")))
-    alike = _look_alikes(swapper, embedder, rest, told)
-    write_donors(folder / DONORS, told, swapper.layers, people.bins, alike)
+    faces = _painted_faces(swapper, embedder, rest, told)
+    write_donors(folder / DONORS, told, swapper.layers, people.bins, faces)
 
 
 def told_apart(latents: Float32) -> Float32:
@@ -176,7 +176,7 @@ def write_donors(
     latents: Float32,
     layers: int,
     bins: Mapping[str, npt.NDArray[np.str_]],
-    alike: npt.NDArray[np.intp],
+    faces: Float32,
 ) -> None:
     """Write `donors.npz` without pickles; a latent is the same in every layer and kept once.
 
@@ -185,7 +185,7 @@ def write_donors(
         latents: float32[N, C], kept as float16.
         layers: of the generator.
         bins: by attribute, str[N]: the donors' values.
-        alike: intp[M, 2] donors who look alike.
+        faces: float32[N, D] what they look like to the embedder, kept as float16.
 
     Raises:
         OSError: the file cannot be written.
@@ -194,7 +194,8 @@ def write_donors(
         "format": np.array("kveil donors 1"),
         "latents": latents[:, None].astype(np.float16),
         "mean": np.zeros((layers, latents.shape[1]), np.float32),
-        "alike": alike.astype(np.int32),
+        "alike": _look_alikes(faces).astype(np.int32),
+        "faces": faces.astype(np.float16),
     }
     for name, values in bins.items():
         names, codes = np.unique(values, return_inverse=True)
@@ -231,10 +232,10 @@ def _painted(backend: Backend, pack: Pack, latents: Float32) -> Float32:
     return np.concatenate(made)
 
 
-def _look_alikes(
+def _painted_faces(
     swapper: Swapper, embedder: FaceEmbedder, rest: Float32, latents: Float32
-) -> npt.NDArray[np.intp]:
-    """Pairs of donors who are most alike by the embedder, painted at rest in even light."""
+) -> Float32:
+    """What donors look like to an embedder, float32[N, D], painted at rest in even light."""
     seen = []
     for start in range(0, len(latents), _BATCH):
         part = latents[start : start + _BATCH]
@@ -244,8 +245,12 @@ def _look_alikes(
         )
         painted = swapper.paint(control, np.repeat(part[:, None], swapper.layers, axis=1)).pixels
         seen.append(embedder.embed(np.clip(np.rint(painted), 0, 255).astype(np.uint8)))
-    found = np.concatenate(seen)
-    pairs = np.stack(np.triu_indices(len(found), 1), axis=1)
-    likeness = (found[pairs[:, 0]] * found[pairs[:, 1]]).sum(axis=1)
+    return np.concatenate(seen)
+
+
+def _look_alikes(faces: Float32) -> npt.NDArray[np.intp]:
+    """Pairs intp[M, 2] of faces float32[N, D] that are most alike."""
+    pairs = np.stack(np.triu_indices(len(faces), 1), axis=1)
+    likeness = (faces[pairs[:, 0]] * faces[pairs[:, 1]]).sum(axis=1)
     kept = np.sort(np.argsort(-likeness, kind="stable")[: math.ceil(_ALIKE * len(pairs))])
     return np.asarray(pairs[kept], np.intp)

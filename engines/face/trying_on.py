@@ -36,12 +36,15 @@ from engines.face.painted_looks import (
 )
 from engines.face.swapper import DOUBT_LIMIT, Rendered
 from engines.pictures import BgrImage, Picture, picture_from_bgr
-from engines.types import Face
+from engines.types import Embedding, Face
 
-__all__ = ["TRIED_SIZE", "Subject", "subject_from_frame", "tried_on"]
+__all__ = ["TRIED", "TRIED_SIZE", "Subject", "subject_from_frame", "tried_on", "worth_trying"]
 
 TRIED_SIZE: Final = 128
 """Side of the crops that are compared, px: what the embedder takes."""
+TRIED: Final = 24
+"""Surrogates that are tried on at most, of all that a person may get. More find some that go better
+with the head; each takes as long as several frames."""
 _FEW_PIXELS: Final = 2.5
 """Pixels of the compared crop per pixel of the picture from which a face is seen at few of them:
 its eyes are 20 px apart."""
@@ -130,6 +133,25 @@ def subject_from_frame(picture: Picture, face: Face, look: Look) -> Subject | No
     away = np.concatenate([corner, np.zeros(2, np.float32)])
     motion = ((look.motion - away) * share).astype(np.float32)
     return Subject(picture_from_bgr(pixels), own, replace(look, motion=motion))
+
+
+def worth_trying(donors: Sequence[Embedding | None], own: Embedding) -> NDArray[np.intp]:
+    """Places of at most `TRIED` draws that a person may get, in their order, the first among them.
+
+    They are those whose donors resemble the person least by themselves: worn, surrogates resemble
+    their people by as much more or less (a correlation of 0.64 to 0.81 in nine clips, by a trial).
+
+    Args:
+        donors: (D,) float32 unit vectors of the draws' main donors; None where one is not known.
+        own: (D,) float32 unit vector of the person.
+
+    >>> few = worth_trying([np.float32([1, 0])] * 3, np.float32([1, 0]))
+    >>> few.tolist()
+    [0, 1, 2]
+    """
+    likeness = np.array([-np.inf if one is None else float(one @ own) for one in donors])
+    likeness[:1] = -np.inf
+    return np.sort(np.argsort(likeness, kind="stable")[:TRIED])
 
 
 def tried_on(

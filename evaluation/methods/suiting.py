@@ -20,7 +20,7 @@ from engines.face.control_reading import ControlReader
 from engines.face.embedder import FaceEmbedder, PersonThresholds
 from engines.face.hair_fit import SUITS, suitability_costs
 from engines.face.swapper import Swapper
-from engines.face.trying_on import Subject, subject_from_frame, tried_on
+from engines.face.trying_on import Subject, subject_from_frame, tried_on, worth_trying
 from engines.pictures import picture_from_bgr
 from engines.types import Frame
 from evaluation.faces import Faces, crop_window
@@ -113,14 +113,12 @@ class Suiting:
         draws: int,
     ) -> NDArray[np.int64]:
         """What each of N people gets of so many draws of a pool of donors; see `choices`."""
-        places = _places_within(pools)
+        offered = self._offered(pools, own, secret, draws)
         chosen = np.full(len(subjects), COVERED, np.int64)
         least = np.full(len(subjects), np.inf, np.float32)
         left = np.arange(len(subjects))
-        for draw in range(draws):
-            decks = self._decks(pools, draw, secret)
-            cards = ((decks[pools[one].tobytes()], places[one]) for one in left.tolist())
-            rows = np.array([self._card(*card) for card in cards])
+        for draw in range(offered.shape[1]):
+            rows = offered[left, draw]
             tried = [subjects[one] for one in left.tolist()]
             latents = np.stack([self.latent(int(row)) for row in rows])
             likeness, unfit = self._compared(tried, own[left], latents)
@@ -132,6 +130,23 @@ class Suiting:
             if not len(left):
                 break
         return chosen
+
+    def _offered(
+        self,
+        pools: Sequence[NDArray[np.intp]],
+        own: NDArray[np.float32],
+        secret: bytes,
+        draws: int,
+    ) -> NDArray[np.int64]:
+        """The draws that are tried on each of N people, (N, M), as `latent` wants them."""
+        places, faces = _places_within(pools), self.population.faces
+        decks = [self._decks(pools, draw, secret) for draw in range(draws)]
+        found = []
+        for pool, place, person in zip(pools, places, own, strict=True):
+            rows = np.array([self._card(deck[pool.tobytes()], place) for deck in decks])
+            donors = [faces[row % len(faces)] if len(faces) else None for row in rows.tolist()]
+            found.append(rows[worth_trying(donors, person)])
+        return np.stack(found)
 
     def _subjects(self, faces: Faces) -> list[Subject | None]:
         """The faces as surrogates are tried on them; None where one cannot be followed."""

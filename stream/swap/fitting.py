@@ -24,7 +24,7 @@ from engines.face.attribute_bins import AttributeReader
 from engines.face.control_reading import ControlReader, Painter
 from engines.face.embedder import PersonThresholds
 from engines.face.hair_fit import SUITS, suitability_costs
-from engines.face.trying_on import Subject, subject_from_frame, tried_on
+from engines.face.trying_on import Subject, subject_from_frame, tried_on, worth_trying
 from engines.face.visible_doubt import softness
 from engines.types import Embedding, Face, Frame, Latent
 from stream.swap.control_track import UNFIT
@@ -33,6 +33,7 @@ from stream.swap.track_embedding import Embedder
 __all__ = [
     "NEAREST",
     "TRYING_ON",
+    "Draws",
     "Fit",
     "Fitting",
     "Trial",
@@ -60,6 +61,19 @@ Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
+class Draws:
+    """What a person may get.
+
+    Attributes:
+        latents: of the draws, in their order.
+        donors: what their main donors look like to the embedder; None where that is not known.
+    """
+
+    latents: Sequence[Latent]
+    donors: Sequence[Embedding | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """What trying on found.
 
@@ -80,7 +94,8 @@ class Trial:
     Attributes:
         subjects: the person's face in a few frames, at least one.
         embedding: (D,) float32 unit vector of the person.
-        offered: latents of the draws, as far as they were asked for.
+        offered: latents of the draws that are tried on, as far as they were asked for.
+        places: theirs among all draws.
         softness: of the face in the first of them, see `engines.face.visible_doubt`.
         likeness: cosines of those that were tried on, in their order; infinite where one could not
             be painted.
@@ -92,6 +107,7 @@ class Trial:
     embedding: Embedding
     offered: Sequence[Latent]
     softness: float = 0.0
+    places: NDArray[np.intp] = field(default_factory=lambda: np.zeros(1, np.intp))
     likeness: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     misfits: Float32 = field(default_factory=lambda: np.empty(0, np.float32))
     is_mean: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
@@ -169,7 +185,7 @@ class Fitting:
             if (subject := subject_from_frame(frame.picture, face, look)) is not None
         ]
 
-    def step(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
+    def step(self, trial: Trial, draws: Callable[[], Draws]) -> Fit | None:
         """Tries further draws on, in their order; None while it is open which one is chosen.
 
         It is the first draw that does not resemble the subject and goes with its head; else, of
@@ -177,8 +193,8 @@ class Fitting:
 
         Args:
             trial: of `begin`; goes on.
-            draws: gives the latents of all draws, the first one's included; called once, where
-                the first one resembles.
+            draws: gives all draws, the first one included; called once, where that resembles.
+                Those are tried on that are worth it, see `worth_trying`.
 
         Raises:
             EngineFault: a network failed.
@@ -188,7 +204,7 @@ class Fitting:
             pass
         return fit
 
-    def _compared(self, trial: Trial, draws: Callable[[], Sequence[Latent]]) -> Fit | None:
+    def _compared(self, trial: Trial, draws: Callable[[], Draws]) -> Fit | None:
         """Tries the next draws on that are painted together."""
         before = len(trial.likeness)
         part = trial.offered[before:][: self._most_at_once(trial)]
@@ -201,11 +217,13 @@ class Fitting:
         self._look_further(trial, np.flatnonzero(trial.likeness < self._thresholds.alike))
         place = first_suiting(trial.likeness, trial.misfits, self._thresholds.alike)
         if place is not None:
-            return Fit(place)
+            return Fit(int(trial.places[place]))
         if len(trial.likeness) == 1:
-            trial.offered = draws()
-            if not trial.offered:
+            drawn = draws()
+            if not drawn.latents:
                 return Fit(None, "no_surrogate")
+            trial.places = worth_trying(drawn.donors, trial.embedding)
+            trial.offered = [drawn.latents[place] for place in trial.places.tolist()]
         if len(trial.likeness) < len(trial.offered):
             return None
         shared = _shared_likeness(trial)
@@ -213,7 +231,8 @@ class Fitting:
         self._look_further(trial, best)
         likeness = np.full_like(trial.likeness, np.inf)
         likeness[best] = trial.likeness[best]
-        return Fit(choice_of(likeness, trial.misfits, self._thresholds, shared))
+        chosen = choice_of(likeness, trial.misfits, self._thresholds, shared)
+        return Fit(None if chosen is None else int(trial.places[chosen]))
 
     def _look_further(self, trial: Trial, places: NDArray[np.intp]) -> None:
         """Takes the draws at these places by their mean over all frames from now on."""

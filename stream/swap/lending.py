@@ -14,7 +14,7 @@ import numpy as np
 
 from config.settings import Settings
 from engines.face.embedder import PersonThresholds
-from engines.types import Embedding, Face, Frame, Latent, Surrogate, Track
+from engines.types import Embedding, Face, Frame, Surrogate, Track
 from gallery.assignments import Assignment, GalleryReport, Offer
 from gallery.donors import DonorPopulation
 from gallery.errors import StoreUnavailable
@@ -28,7 +28,7 @@ from gallery.surrogates import DonorMaker
 from stream.file_names import text_of
 from stream.files.report import ClusterCounts
 from stream.finding.unseen_tracks import forget_unseen
-from stream.swap.fitting import TRYING_ON, Fit, Fitting, Trial
+from stream.swap.fitting import TRYING_ON, Draws, Fit, Fitting, Trial
 from stream.swap.track_embedding import FacesAhead
 
 __all__ = [
@@ -180,10 +180,10 @@ class GalleryLender:
         """One step of a trial, and what comes of it."""
         at = (self._stream, track.id)
 
-        def draws() -> list[Latent]:
+        def draws() -> Draws:
             offer = self._gallery.draws(*at)
             tried.offer = offer.number
-            return [one.latent for one in offer.surrogates]
+            return Draws([one.latent for one in offer.surrogates], offer.donors)
 
         while fit := tried.fitting.step(tried.trial, draws):
             if fit.cause:

@@ -214,6 +214,8 @@ def pack(path: Path, **arrays: NDArray[np.generic]) -> Path:
             "one value per donor",
         ),
         ({"alike": np.array([[0, 3]])}, "look-alikes"),
+        ({"faces": np.ones((2, 8), np.float32)}, "one face"),
+        ({"faces": np.full((3, 8), np.nan, np.float32)}, "NaN"),
         ({"alike": np.array([[-1, 0]])}, "look-alikes"),
         ({"alike": np.array([[1, 1]])}, "look-alikes"),
         ({"alike": np.array([0, 1])}, "look-alikes"),

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unit
 
 FACE = Face(b"s" * 32, cluster=5, slot=1, slots=9, domain=("session", "a"), attribute_bin="x=y")
 DONORS = DonorMaker(
-    DonorPopulation(np.random.default_rng(0).normal(size=(40, 2, 512)).astype(np.float32))
+    DonorPopulation(np.random.default_rng(0).normal(size=(120, 2, 512)).astype(np.float32))
 )
 
 

@@ -34,13 +34,15 @@ Float32 = npt.NDArray[np.float32]
 def test_donors_are_read_as_they_were_written(tmp_path: Path) -> None:
     latents = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float16)
     bins = {"gender": np.array(["female", "male", "male", "female"])}
-    path, alike = tmp_path / "donors.npz", np.array([[0, 3]])
-    write_donors(path, latents.astype(np.float32), 12, bins, alike)
+    path, faces = tmp_path / "donors.npz", np.eye(4, dtype=np.float32)
+    faces[3] = faces[0]
+    write_donors(path, latents.astype(np.float32), 12, bins, faces)
     population = read_donors(path)
     assert population.latents.shape == (4, 12, 512)
     assert np.array_equal(population.latents[:, 7], latents.astype(np.float32))
     assert population.attributes["gender"].tolist() == bins["gender"].tolist()
     assert population.alike.tolist() == [[0, 3]]
+    assert np.array_equal(population.faces, faces)
 
 
 def weights_of(told: Float32, latent: Float32) -> Float32:

@@ -21,7 +21,7 @@ from engines.face.alignment import crop_from_picture, kveil_from_landmarks
 from engines.face.control_reading import ControlReader
 from engines.face.embedder import FaceEmbedder, PersonThresholds, embedder_from_pack
 from engines.face.swapper import Control, Swapper
-from engines.face.trying_on import Subject, subject_from_frame, tried_on
+from engines.face.trying_on import TRIED, Subject, subject_from_frame, tried_on
 from engines.pictures import picture_from_bgr
 from engines.stylegan.pack import bundled_pack, read_pack, swapper_from_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
@@ -73,9 +73,11 @@ def embedding_of(frame: Frame) -> Embedding:
     return found
 
 
-def gallery_of(donors: int = 40) -> Gallery:
+def gallery_of(donors: int = 120, faces: NDArray[np.float32] | None = None) -> Gallery:
+    """Without faces of its donors the first draws are tried on."""
     known = read_donors(read_pack(bundled_pack()).path("donors.npz"))
-    population = DonorPopulation(known.latents[:donors])
+    told = np.zeros((0, 0), np.float32) if faces is None else faces
+    population = DonorPopulation(known.latents[:donors], faces=told)
     maker = DonorMaker(population, DonorRecipe(accent=0.0))
     return Gallery(GallerySettings(k=3), maker, session="night")
 
@@ -208,13 +210,13 @@ def test_a_draw_that_resembles_in_frames_ahead_alone_is_passed_over() -> None:
 
 def test_of_draws_that_resemble_a_little_the_least_alike_over_all_frames_is_taken() -> None:
     """The planted fault: the least alike in the first frame, which resembles most in the next."""
-    first = [0.49, 0.41, 0.42, 0.43, 0.44, *[0.49] * (DRAWS - 5)]
+    first = [0.49, 0.41, 0.42, 0.43, 0.44, *[0.49] * (TRIED - 5)]
     embedder = CountingEmbedder([*first, 0.9, 0.8, 0.41, 0.8])
     lender = lender_of(embedder)
     lender.foresee(lambda _: [(at(0), FACE), (at(1), FACE)])
     lender.see(at(0), [TRACK])
     assert isinstance(lender.lend(at(0), TRACK, WHO), Surrogate)
-    assert embedder.calls == [1, 4, DRAWS - 5, 4]
+    assert embedder.calls == [1, 4, TRIED - 5, 4]
     assert lender.counts().redrawn == 3, "the fourth"
 
 
@@ -229,7 +231,7 @@ def test_first_draw_that_does_not_resemble_is_painted_once_and_taken() -> None:
     ("likeness", "batches", "redrawn"),
     [
         ([0.4, 0.9, 0.5, 0.1, 0.0], [1, 4], 3),
-        ([0.4] * 8 + [0.39, *[0.9] * (DRAWS - 9)], [1, 4, DRAWS - 5], 8),
+        ([0.4] * 8 + [0.39, *[0.9] * (TRIED - 9)], [1, 4, TRIED - 5], 8),
     ],
 )
 def test_other_draws_are_painted_in_batches_and_the_first_unlike_one_is_taken(
@@ -245,19 +247,19 @@ def test_a_draw_that_does_not_resemble_at_all_is_passed_over_for_its_hair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The planted fault: the first unlike draw, an old woman's face under a girl's hair."""
-    left = [0.9, 0.8, 0.1, *[0.9] * (DRAWS - 3)]
+    left = [0.9, 0.8, 0.1, *[0.9] * (TRIED - 3)]
     monkeypatch.setattr(
         Subject, "misfits", lambda _, crops, __: np.array([left.pop(0) for _ in crops], np.float32)
     )
-    given, _, lender = lent([0.0, 0.4, 0.05, *[0.0] * (DRAWS - 3)])
+    given, _, lender = lent([0.0, 0.4, 0.05, *[0.0] * (TRIED - 3)])
     assert isinstance(given, Surrogate)
     assert lender.counts().redrawn == 2
 
 
 def test_where_all_draws_resemble_a_little_the_least_alike_is_taken() -> None:
-    given, embedder, lender = lent([0.48, 0.45, 0.41, *[0.49] * (DRAWS - 3)])
+    given, embedder, lender = lent([0.48, 0.45, 0.41, *[0.49] * (TRIED - 3)])
     assert isinstance(given, Surrogate)
-    assert embedder.calls == [1, 4, DRAWS - 5]
+    assert embedder.calls == [1, 4, TRIED - 5]
     assert lender.counts().redrawn == 2
 
 
@@ -265,11 +267,11 @@ def test_of_draws_that_resemble_a_little_one_that_goes_with_the_hair_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The planted fault: the moustache of the least alike draw, on a shaved man."""
-    left = [0.5, 0.5, 0.6, 0.1, *[0.5] * (DRAWS - 4)]
+    left = [0.5, 0.5, 0.6, 0.1, *[0.5] * (TRIED - 4)]
     monkeypatch.setattr(
         Subject, "misfits", lambda _, crops, __: np.array([left.pop(0) for _ in crops], np.float32)
     )
-    given, _, lender = lent([0.48, 0.45, 0.41, 0.44, *[0.49] * (DRAWS - 4)])
+    given, _, lender = lent([0.48, 0.45, 0.41, 0.44, *[0.49] * (TRIED - 4)])
     assert isinstance(given, Surrogate)
     assert lender.counts().redrawn == 3
 
@@ -277,11 +279,11 @@ def test_of_draws_that_resemble_a_little_one_that_goes_with_the_hair_is_taken(
 def test_a_draw_that_resembles_too_much_is_not_taken_for_its_hair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    left = [0.0, 2.0, *[0.0] * (DRAWS - 2)]
+    left = [0.0, 2.0, *[0.0] * (TRIED - 2)]
     monkeypatch.setattr(
         Subject, "misfits", lambda _, crops, __: np.array([left.pop(0) for _ in crops], np.float32)
     )
-    given, _, lender = lent([0.6, 0.49, *[0.6] * (DRAWS - 2)])
+    given, _, lender = lent([0.6, 0.49, *[0.6] * (TRIED - 2)])
     assert isinstance(given, Surrogate)
     assert lender.counts().redrawn == 1
 
@@ -302,10 +304,26 @@ def test_hair_is_told_of_faces_at_enough_pixels(enlarged: float, *, is_told: boo
     assert (MISFITS(seen, dark)[0] > 0) == is_told
 
 
+def test_draws_are_tried_on_whose_donors_resemble_least_by_themselves() -> None:
+    """The planted fault: the first draws were tried on, of whom nearly all resembled."""
+    like = np.zeros((120, 2), np.float32)
+    like[:, 0] = np.linspace(-1, 1, 120)
+    embedder, gallery = CountingEmbedder([*[0.9] * (TRIED - 1), 0.1]), gallery_of(faces=like)
+    lender = lender_of(embedder, gallery)
+    lender.see(stranger(), [TRACK])
+    given = lender.lend(stranger(), TRACK, WHO)
+    assert isinstance(given, Surrogate)
+    assert embedder.calls == [1, 4, TRIED - 5]
+    known = read_donors(read_pack(bundled_pack()).path("donors.npz")).latents[:120]
+    main = int(np.abs(known - given.latent).sum(axis=(1, 2)).argmin())
+    assert like[main, 0] < np.quantile(like[:, 0], 0.3)
+    assert lender.counts().redrawn >= TRIED - 1
+
+
 def test_subject_whom_all_draws_resemble_is_covered() -> None:
-    given, embedder, lender = lent([0.7] * DRAWS)
+    given, embedder, lender = lent([0.7] * TRIED)
     assert given == "too_alike"
-    assert embedder.calls == [1, 4, DRAWS - 5]
+    assert embedder.calls == [1, 4, TRIED - 5]
     assert lender.counts().redrawn == DRAWS
 
 
@@ -314,7 +332,7 @@ def test_likeness_that_blur_gives_to_all_draws_is_none_of_theirs(
     blur: float, *, is_shown: bool
 ) -> None:
     """At 0.7 all draws resemble the face; out of focus that says nothing of the least alike."""
-    embedder = CountingEmbedder([*[0.7] * (DRAWS - 1), 0.6])
+    embedder = CountingEmbedder([*[0.7] * (TRIED - 1), 0.6])
     lender, frame = lender_of(embedder), stranger()
     if blur:
         soft = cv2.GaussianBlur(frame.picture.bgr(), (0, 0), blur)
@@ -391,8 +409,8 @@ SITUATIONS = (
     [0.39],
     [0.4, 0.9, 0.5, 0.1],
     [0.4] * 8 + [0.39],
-    [0.48, 0.45, 0.41, *[0.49] * (DRAWS - 3)],
-    [0.7] * DRAWS,
+    [0.48, 0.45, 0.41, *[0.49] * (TRIED - 3)],
+    [0.7] * TRIED,
 )
 
 
@@ -401,7 +419,7 @@ def test_live_no_frame_waits_for_more_than_one_step_and_the_choice_is_a_files(
     likeness: list[float],
 ) -> None:
     galleries = gallery_of(), gallery_of()
-    files = lender_of(CountingEmbedder(likeness + [0.9] * (DRAWS - len(likeness))), galleries[0])
+    files = lender_of(CountingEmbedder(likeness + [0.9] * (TRIED - len(likeness))), galleries[0])
     files.see(stranger(), [TRACK])
     at_once = files.lend(stranger(), TRACK, WHO)
     embedder = SlowEmbedder(likeness)
