@@ -59,7 +59,7 @@ _LEAST_GAIN: Final = 0.25
 _FAINT: Final = 1.0
 """Grey levels that are not drawn."""
 
-_LIP_DARK: Final = (0.06, 0.2)
+_LIP_DARK: Final = (0.48, 0.62)
 _CHIN_DARK: Final = (0.12, 0.35)
 """How much darker than cheeks, as logarithms, upper lips and chins are of which none, and of which
 all of a beard counts. Shade of a jaw darkens no upper lip."""
@@ -166,7 +166,8 @@ def hair_shown(head: BgrImage, points: Float32) -> Float32:
     cheek = max(cheeks, key=lambda one: float(one @ LUMA))
     dark_lip, dark_low = (float(np.log((cheek @ LUMA) / (one @ LUMA))) for one in (lip, low))
     sure = ramp(dark_lip, *_LIP_DARK) * ramp(dark_low, *_CHIN_DARK)
-    return np.asarray(sure * np.minimum(low / cheek - 1, 0), np.float32)
+    hair = min(lip, low, key=lambda one: float(one @ LUMA))
+    return np.asarray(sure * np.minimum(hair / cheek - 1, 0), np.float32)
 
 
 def beard_hair(shown: Float32, tone: Float32) -> Float32:

@@ -1,8 +1,8 @@
-"""How dark brows are beside the skin, and about as dark ones for a surrogate.
+"""How dark and how warm brows are beside the skin, and about the same for a surrogate.
 
-Brows go with the hair, which stays in view: pale ones under dark hair look bare, and black ones
-under fair hair look painted on. One number is told of the head that is seen; nothing of its brows'
-shape is.
+Brows go with the hair, which stays in view: pale ones under dark hair look bare, and black or
+bluish ones under fair hair look painted on. Two numbers are told of the head that is seen; nothing
+of its brows' shape is.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ from numpy.typing import NDArray
 from engines.stylegan.drawing import box_around, brightness, filled_around, spread_coarsely
 from engines.stylegan.topology import BROW_LEFT_SLICE, BROW_RIGHT_SLICE
 
-__all__ = ["BROW_GAINS", "brow_darkness", "with_brows"]
+__all__ = ["BROW_GAINS", "BROW_WARMTHS", "brow_darkness", "brow_warmth", "with_brows"]
 
 BROW_GAINS: Final = (0.55, 1.25)
 """How much fainter, and how much stronger, brows become at most. More smudges pale brows, whose
 ends and shades become dark with them; who has dark hair rather gets another surrogate."""
+BROW_WARMTHS: Final = (-0.2, 0.45)
+"""How much warmer brows become at most; see `brow_warmth`."""
 _LEAST_PX: Final = 6.0
 """Width of a brow below which it is not looked at."""
 _DARK: Final = 0.3
 """Quantile of the brightness of its place that tells a brow."""
 _BRIGHT: Final = 0.7
 """The same of what is about it that tells skin: eyes, hair and the rims of glasses are darker."""
+_MIDDLE: Final = 0.5
+"""The same from which what is about it tells the hue of skin."""
+_HAIRY: Final = 0.35
+"""How much darker than skin, a share of it, a place is that surely shows hair."""
 _REACH: Final = 0.2
 """How far around a brow it is drawn anew, and the skin about it is looked at: shares of its
 width."""
@@ -61,13 +67,39 @@ def brow_darkness(luma: Float32, points: Float32) -> float:
     return float(np.mean(found))
 
 
-def with_brows(pixels: Float32, points: Float32, gain: float) -> None:
+def brow_warmth(pixels: Float32 | NDArray[np.uint8], points: Float32) -> float:
+    """How much redder and less blue brows are than the skin about them, a logarithm; NaN if small.
+
+    Args:
+        pixels: [S, S, 3] BGR of a crop, 0 to 255.
+        points: float32[POINTS, 2] of the face, shares of the side.
+    """
+    found = []
+    for brow in _brows_of(points) * len(pixels):
+        box = _box(brow, len(pixels))
+        if box is None:
+            return float("nan")
+        left, top, right, bottom = box
+        view, inside = pixels[top:bottom, left:right].astype(np.float32), _place(brow, box)
+        is_brow, is_skin = inside > 0.5, inside < 0.05
+        if not is_brow.any() or not is_skin.any():
+            return float("nan")
+        luma = brightness(view)
+        is_brow &= luma <= np.quantile(luma[is_brow], _DARK)
+        is_skin &= luma >= np.quantile(luma[is_skin], _MIDDLE)
+        hair, skin = (view[one].mean(axis=0) + _FAINT for one in (is_brow, is_skin))
+        found.append(float(np.log(hair[2] / hair[0] * (skin[0] / skin[2]))))
+    return float(np.mean(found))
+
+
+def with_brows(pixels: Float32, points: Float32, gain: float, warmth: float = 0.0) -> None:
     """Makes brows stand out from the skin about them by so much more, or less, in place.
 
     Args:
         pixels: float32[S, S, 3] BGR, 0 to 255.
         points: float32[POINTS, 2] of the face, shares of the side.
         gain: within `BROW_GAINS`.
+        warmth: how much warmer they are to become, within `BROW_WARMTHS`; see `brow_warmth`.
     """
     for brow in _brows_of(points) * len(pixels):
         box = _box(brow, len(pixels))
@@ -76,12 +108,23 @@ def with_brows(pixels: Float32, points: Float32, gain: float) -> None:
         left, top, right, bottom = box
         view, inside = pixels[top:bottom, left:right], _place(brow, box)
         skin = spread_coarsely(view, 1 - inside, _SMALL, _REACH)
+        if warmth:
+            _warm(view, skin, inside, warmth)
         if gain < 1:
             view += np.minimum(view - skin, 0) * (inside * np.float32(gain - 1))[..., None]
             continue
         luma = brightness(view)
         darker = np.minimum(luma - brightness(skin), 0) * inside * np.float32(gain - 1)
         view *= np.maximum(1 + darker / (luma + 1), 0)[..., None]
+
+
+def _warm(view: Float32, skin: Float32, inside: Float32, warmth: float) -> None:
+    """Makes what is darker than the skin redder and less blue, as bright as it was, in place."""
+    luma, bright = brightness(view), brightness(skin)
+    hair = inside * np.minimum(np.maximum(bright - luma, 0) / (_HAIRY * bright + 1), 1)
+    view[..., 0] *= np.exp(np.float32(-warmth / 2) * hair)
+    view[..., 2] *= np.exp(np.float32(warmth / 2) * hair)
+    view *= ((luma + 1) / (brightness(view) + 1))[..., None]
 
 
 def _brows_of(points: Float32) -> Float32:

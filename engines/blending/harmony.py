@@ -21,7 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.blending.beards import BelowJaw, beard_hair, below_jaw, hair_shown, with_beard
-from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
+from engines.blending.brows import (
+    BROW_GAINS,
+    BROW_WARMTHS,
+    brow_darkness,
+    brow_warmth,
+    with_brows,
+)
 from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
 from engines.blending.grain import grain
 from engines.blending.makeup import NO_MAKEUP, Makeup, makeup_of, without_makeup
@@ -63,6 +69,7 @@ _FEATURES_SIDE: Final = 96
 """Side at which these are told, px."""
 _SAME_CRISP: Final = 0.05
 _SAME_BROWS: Final = 0.05
+"""Gain, and warmth, of brows that are left as they are."""
 _FINE_PX: Final = 1.5
 """Deviation of the blur that takes fine details away: periods up to 8 px."""
 _RIM_BLUR: Final = 1.5
@@ -105,6 +112,7 @@ class Retouch:
         hair_green: the same of green.
         hair_red: the same of red.
         brows: how much more its brows are to stand out from the skin; below 1, how much less.
+        brow_warmth: how much warmer they are to become, see `engines.blending.brows`.
         makeup: how much of its lids, irises and lips is to be left, see `Makeup.gains_to`.
     """
 
@@ -118,6 +126,7 @@ class Retouch:
     hair_green: float = 0.0
     hair_red: float = 0.0
     brows: float = 1.0
+    brow_warmth: float = 0.0
     makeup: Makeup = NO_MAKEUP
 
     def followed_by(self, other: Retouch, share: float) -> Retouch:
@@ -166,6 +175,7 @@ class SeenHead:
         finest: how strong the finest details are beside less fine ones.
         fine: deviation of the fine details, grey levels.
         brows: how dark brows are; 0 where that is not told.
+        brow_warmth: how warm they are; NaN where that is not told.
         makeup: of its lids, irises and lips.
         beard: what is dark below its jaw; None without.
         hair: of `hair_shown`.
@@ -177,6 +187,7 @@ class SeenHead:
     finest: float
     fine: float
     brows: float
+    brow_warmth: float
     makeup: Makeup
     beard: BelowJaw | None
     hair: Float32
@@ -205,6 +216,7 @@ def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
         _fine_share(seen, noise, hidden),
         _fineness(seen, noise, hidden),
         0.0 if points is None else brow_darkness(seen, points),
+        float("nan") if points is None else brow_warmth(head, points),
         NO_MAKEUP if points is None else makeup_of(head, points),
         below_jaw(patch, head, np.asarray(inside > 0, np.bool_)),
         np.zeros(3, np.float32) if points is None else hair_shown(head, points),
@@ -233,12 +245,11 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     blue, green, red = (float(one) for one in beard)
     hair_blue, hair_green, hair_red = (float(one) for one in beard_hair(head.hair, beard))
     tones = (blue, green, red, hair_blue, hair_green, hair_red)
-    brows, gains = _feature_gains(head, patch, painted)
-    return Retouch(blur, grain, crispness, *tones, brows, gains)
+    return Retouch(blur, grain, crispness, *tones, *_feature_gains(head, patch, painted))
 
 
-def _feature_gains(head: SeenHead, patch: Patch, painted: Float32) -> tuple[float, Makeup]:
-    """How much more painted brows are to stand out, and how much less what is made up.
+def _feature_gains(head: SeenHead, patch: Patch, painted: Float32) -> tuple[float, float, Makeup]:
+    """How much more painted brows are to stand out, and warmer, and how much less what is made up.
 
     Args:
         head: under the patch.
@@ -246,11 +257,13 @@ def _feature_gains(head: SeenHead, patch: Patch, painted: Float32) -> tuple[floa
         painted: its brightness, float32[S, S].
     """
     if patch.points is None:
-        return 1.0, NO_MAKEUP
+        return 1.0, 0.0, NO_MAKEUP
     own = patch.points[1]
     dark = head.brows, brow_darkness(painted, own)
     gain = float(np.clip(dark[0] / dark[1], *BROW_GAINS)) if min(dark) > 0 else 1.0
-    return gain, makeup_of(patch.pixels, own).gains_to(head.makeup)
+    warmer = float(np.clip(head.brow_warmth - brow_warmth(patch.pixels, own), *BROW_WARMTHS))
+    warmer = 0.0 if np.isnan(warmer) else warmer
+    return gain, warmer, makeup_of(patch.pixels, own).gains_to(head.makeup)
 
 
 def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.bool_]) -> float:
@@ -279,12 +292,12 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
     hair = np.array([retouch.hair_blue, retouch.hair_green, retouch.hair_red], np.float32)
     pixels = with_beard(patch, tone, hair).pixels
-    changes_brows = abs(retouch.brows - 1) > _SAME_BROWS
+    changes_brows = max(abs(retouch.brows - 1), abs(retouch.brow_warmth)) > _SAME_BROWS
     if patch.points is not None and (changes_brows or retouch.makeup.is_felt):
         pixels = pixels.copy()
         without_makeup(pixels, patch.points[1], retouch.makeup)
         if changes_brows:
-            with_brows(pixels, patch.points[1], retouch.brows)
+            with_brows(pixels, patch.points[1], retouch.brows, retouch.brow_warmth)
     pixels = _softened(pixels, retouch.blur)
     if abs(retouch.crispness - 1) > _SAME_CRISP:
         fine = _fine(brightness(pixels))

@@ -23,6 +23,7 @@ from engines.face.face_look import (
     look_from_points,
     painted_points,
     painting_place,
+    with_lids,
 )
 from engines.face.iris_reading import gaze_of_crop
 from engines.face.swapper import DOUBT_LIMIT, LANDMARK_SIZE, Control, Rendered, light_and_contrast
@@ -30,7 +31,6 @@ from engines.face.visible_doubt import visible_doubt
 from engines.pictures import Picture
 from engines.stylegan.drawing import filled_hull
 from engines.stylegan.gaze import with_pupils_at
-from engines.stylegan.lids import drawn_together
 from engines.stylegan.shape import EYES_APART
 from engines.stylegan.topology import LIPS_OUTER_SLICE, NOSE_BRIDGE_SLICE
 from engines.types import Face, Frame
@@ -98,7 +98,8 @@ class ControlReader:
 
         Args:
             wanted: the faces.
-            is_lit: whether light and contrast are read too, see `lit`.
+            is_lit: whether light and contrast are read too, see `lit`, and lids of shutting eyes
+                drawn together, see `with_lids`; else both are the caller's.
 
         Raises:
             EngineFault: the network failed.
@@ -132,7 +133,8 @@ class ControlReader:
         ]
         if not is_lit:
             return looks
-        return [self.lit(look, frame) for look, (frame, _) in zip(looks, wanted, strict=True)]
+        lit = (self.lit(look, frame) for look, (frame, _) in zip(looks, wanted, strict=True))
+        return [with_lids(look) for look in lit]
 
     def lit(self, look: Look, frame: Frame) -> Look:
         """The look with light and contrast of the crop that will be painted, a wider one."""
@@ -166,6 +168,7 @@ class ControlReader:
                 expression=None if control.usual is None else control.usual[row],
                 inside=None if control.inside is None else control.inside[row],
                 raised=0.0 if control.raised is None else float(control.raised[row]),
+                openness=None if control.openness is None else control.openness[row],
             )
             for row, (frame, one) in enumerate(zip(frames, maps, strict=True))
         ]
@@ -180,7 +183,7 @@ class ControlReader:
 
 
 def _with_eyes(control: Control, crops: Sequence[Crops], maps: Sequence[Similarity]) -> Control:
-    """Control whose landmarks say where eyes look and which are shut, where pixels tell."""
+    """Control whose landmarks say where eyes look, and which eyes are shut, where pixels tell."""
     is_told = np.array([is_told_apart(one, LANDMARK_SIZE, _EYES_PX) for one in maps], np.bool_)
     points = control.points.copy()
     for row, (crop, face) in enumerate(zip(crops, control.points, strict=True)):
@@ -190,7 +193,7 @@ def _with_eyes(control: Control, crops: Sequence[Crops], maps: Sequence[Similari
     if control.openness is None:
         return replace(control, points=points)
     openness = np.where(is_told[:, None], control.openness, np.float32(1))
-    return replace(control, points=drawn_together(points, openness))
+    return replace(control, points=points, openness=openness.astype(np.float32))
 
 
 def _pictured(picture: Picture, crop_from_frame: Similarity) -> NDArray[np.bool_] | None:

@@ -7,7 +7,7 @@ to frame, they are carried as pixels of the frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engines.blending.occlusion import Occlusion
 from engines.face.alignment import Similarity, inverse_of, moved, scale_of
 from engines.stylegan.contrast import UNBOUNDED
-from engines.stylegan.lids import BOTH_EYES
+from engines.stylegan.lids import BOTH_EYES, drawn_together
 from engines.stylegan.topology import EYE_LEFT_SLICE, EYE_RIGHT_SLICE, OVAL_SLICE
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "points_in_frame",
     "points_in_frames",
     "stacked",
+    "with_lids",
 ]
 
 PAINTED_EYES: Final = np.array([[0.335, 0.37], [0.665, 0.37]], np.float32)
@@ -74,6 +75,8 @@ class Look:
             the reader does not tell.
         raised: how much higher than `shape` has them both brows lie, see
             `engines.face.brow_reading`; 0 where the reader does not tell.
+        openness: float32[2] how far both eyes are read open, of which `shape` knows nothing yet,
+            see `with_lids`; None where it does, or the reader does not tell.
     """
 
     index: int
@@ -89,6 +92,21 @@ class Look:
     expression: Float32 | None = None
     inside: Float32 | None = None
     raised: float = 0.0
+    openness: Float32 | None = None
+
+
+def with_lids(look: Look, usual: float = 1.0) -> Look:
+    """The look with lids of shutting eyes as far together as these are shut.
+
+    Args:
+        look: as it was read.
+        usual: how far its eyes are read open where they do not shut. Narrow and pale ones are read
+            as half shut all the time.
+    """
+    if look.openness is None:
+        return look
+    share = np.asarray(look.openness / np.float32(usual), np.float32)
+    return replace(look, shape=drawn_together(look.shape[None], share[None])[0], openness=None)
 
 
 def crop_with_eyes(motion: Float32, eyes: NDArray[np.floating], size: int) -> Similarity:

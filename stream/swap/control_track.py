@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from engines.face.face_flow import FaceFlow
-from engines.face.face_look import Look, apart
+from engines.face.face_look import Look, apart, with_lids
 from engines.pictures import Picture
 from stream.swap.control_smoothing import ControlSmoother, Steady, carried_looks, look_between
 from stream.swap.following import (
@@ -40,6 +40,10 @@ SETTLING: Final = "settling"
 
 _LIT_FRAMES: Final = 3
 """Frames for which the light that was read once counts: it is smoothed over more."""
+_HALF_SHUT: Final = 0.35
+"""Openness from which eyes count as not shutting."""
+_USUAL_FRAMES: Final = 50
+"""Frames over which that is averaged at most: how far such eyes are usually read open."""
 _KEPT_FRAMES: Final = 64
 """Frames to the newest after which a look is forgotten in any case."""
 _TORN: Final = 0.55
@@ -74,6 +78,8 @@ class ControlTrack:
     _lost_s: float = -math.inf
     _refused_s: float = -math.inf
     _held_s: float = -math.inf
+    _usual_open: float = 1.0
+    _open_frames: int = 0
     _smoother: ControlSmoother = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,14 +89,14 @@ class ControlTrack:
         """Takes what was read of this frame or of one ahead.
 
         Args:
-            look: what was read; without light where `is_lit` says so before.
+            look: what was read, lids still open; without light where `is_lit` says so before.
             picture: the frame's pixels, to carry landmarks along with them.
         """
         if self._lit_look is not None and self.is_lit(look.index):
             look = replace(look, light=self._lit_look.light, contrast=self._lit_look.contrast)
         else:
             self._lit_look = look
-        insort(self._looks, look, key=attrgetter("index"))
+        insort(self._looks, self._with_lids(look), key=attrgetter("index"))
         self._keep([one for one in self._looks if look.index - one.index < _KEPT_FRAMES])
         if picture is not None:
             self.flow.add(look, picture)
@@ -185,6 +191,14 @@ class ControlTrack:
 
     def _read(self) -> list[Look]:
         return [look for look in self._looks if look.doubt <= self.limit * FOLLOWING.kept]
+
+    def _with_lids(self, look: Look) -> Look:
+        """The look with lids as far open as this person usually has them, or less."""
+        seen = 1.0 if look.openness is None else float(look.openness.mean())
+        if look.openness is not None and seen > _HALF_SHUT:
+            self._open_frames = min(self._open_frames + 1, _USUAL_FRAMES)
+            self._usual_open += (seen - self._usual_open) / self._open_frames
+        return with_lids(look, self._usual_open)
 
     def _keep(self, looks: list[Look]) -> None:
         self._looks = looks

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.blending.brows import BROW_GAINS, brow_darkness, with_brows
+from engines.blending.brows import BROW_GAINS, brow_darkness, brow_warmth, with_brows
 from engines.blending.harmony import retouch_of, retouched, seen_head
 from engines.blending.patches import Patch
 from engines.face.alignment import identity_mask
@@ -73,6 +73,20 @@ def test_nothing_but_brows_changes_and_they_keep_their_hue() -> None:
     assert pixels[y, x] / pixels[y, x].sum() == pytest.approx(SKIN / SKIN.sum(), abs=0.03)
 
 
+def test_bluish_brows_become_as_warm_as_the_heads_and_stay_as_dark() -> None:
+    """The planted fault: black brows with a blue sheen under fair hair."""
+    head, pixels = face_with(0.5), face_with(0.5)
+    for brow in brows() * SIDE:
+        left, top = np.floor(brow.min(axis=0)).astype(int)
+        right, bottom = np.ceil(brow.max(axis=0)).astype(int)
+        head[top:bottom, left:right] *= np.array([0.8, 1.0, 1.05], np.float32)
+    dark, lacking = darkness(pixels), brow_warmth(head, POINTS) - brow_warmth(pixels, POINTS)
+    assert lacking > 0.15
+    with_brows(pixels, POINTS, 1.0, lacking)
+    assert brow_warmth(pixels, POINTS) == pytest.approx(brow_warmth(head, POINTS), abs=0.06)
+    assert darkness(pixels) == pytest.approx(dark, abs=0.03)
+
+
 def test_hair_before_a_forehead_is_no_skin() -> None:
     """The planted fault: a fringe made the skin look dark, and so every brow fair."""
     plain, fringed = face_with(0.4), face_with(0.4)
@@ -87,7 +101,9 @@ def test_small_brows_and_those_beyond_the_picture_are_left_alone(away: float) ->
         pixels = face_with(0.6)
         told = brow_darkness(brightness(pixels), places)
         with_brows(pixels, places, 1.5)
+        with_brows(pixels, places, 1.0, 0.3)
         assert np.isfinite(told)
+        assert not np.isinf(brow_warmth(pixels, places))
         assert np.isfinite(pixels).all()
         assert pixels.min() >= 0
 

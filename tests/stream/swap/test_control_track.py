@@ -20,6 +20,7 @@ from engines.face.face_look import (
 )
 from engines.face.swapper import LANDMARK_SIZE
 from engines.pictures import Picture
+from engines.stylegan.lids import BOTH_EYES, gap_of
 from engines.stylegan.mouth import INSIDE
 from engines.stylegan.shape import SHOWN
 from engines.stylegan.topology import LIPS_INNER_SLICE, MESH_POINTS, OVAL_SLICE
@@ -55,6 +56,19 @@ def test_contrast_that_flickers_is_held_and_a_lasting_change_followed() -> None:
     told = [one.contrast for one in followed(looks) if one is not None]
     assert np.ptp(told[60:120]) < 0.02
     assert told[-1] == pytest.approx(0.15, abs=0.01)
+
+
+def test_eyes_read_as_half_shut_all_the_time_are_open_and_their_blinks_are_seen() -> None:
+    """The planted fault: narrow eyes with pale irises, painted shut in a whole clip."""
+    seen = [0.5, 0.45, 0.55, 0.5] * 6
+    seen[12:14] = 0.1, 0.1
+    both = [np.full(2, one, np.float32) for one in seen]
+    looks = [replace(drawn_look(n), openness=one) for n, one in enumerate(both)]
+    told = [one.points for one in followed(looks) if one is not None]
+    gaps = np.array([gap_of(one[BOTH_EYES]).mean() for one in told])
+    own = float(gap_of(drawn_look(0).shape[BOTH_EYES]).mean())
+    assert gaps[2:11].min() > 0.75 * own
+    assert gaps[12:14].max() < 0.4 * own
 
 
 @pytest.mark.parametrize("ahead", [0, 4])
