@@ -20,6 +20,7 @@ _ORDER: Final = ("gender", "tone", "age")
 _DEALT_AS: Final = {"child": "adult", "young": "adult"}
 """Nobody of the donors is a child. Younger and older adults are one bin: which of them somebody is
 is read wrongly too often to tell people apart, and `AttributeReader.apart` tells whom it suits."""
+_FROM_YOUNG: Final = ("child", "young", "adult", "old")
 _SURE: Final = 0.6
 """Share of a value from which `coarse` shows it. Larger leaves more unknown."""
 
@@ -58,15 +59,25 @@ class AttributeReader:
     def apart(self, worn: Float32, own: Embedding) -> Float32:
         """How differently surrogates read that are worn, float32[N], from 0 on.
 
-        Of each attribute it is the distance in total variation; bins are coarser.
+        Of each attribute it is the distance in total variation, and of age how many bands lie
+        between them: an old face on a young head is worse than an adult one. Bins are coarser.
 
         Args:
             worn: float32[N, D] embeddings of the person with surrogates on.
             own: (D,) float32 of the person.
         """
         theirs, known = self._model.shares_of(worn), self._model.shares_of(own[None])
-        each = [np.abs(theirs[name] - known[name]).sum(axis=1) / 2 for name in known]
+        each = [self._distance(name, theirs[name] - known[name]) for name in known]
         return np.asarray(np.sum(each, axis=0), np.float32)
+
+    def _distance(self, name: str, differences: Float32) -> Float32:
+        """How far apart shares of an attribute are, float32[N], by their differences [N, B]."""
+        values = self._model.values[name]
+        if set(values) != set(_FROM_YOUNG):
+            return np.asarray(np.abs(differences).sum(axis=1) / 2, np.float32)
+        order = [values.index(one) for one in _FROM_YOUNG]
+        moved = np.abs(np.cumsum(differences[:, order], axis=1))
+        return np.asarray(moved.sum(axis=1), np.float32)
 
     def _value(self, shares: Mapping[str, float]) -> str:
         """The likeliest value that donors have; "" where it is not sure."""

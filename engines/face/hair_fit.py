@@ -42,9 +42,9 @@ to details."""
 
 SUITS: Final = 0.45
 """Misfit up to which a surrogate goes with a head. Smaller tries more of them on."""
-_LITTLE: Final = 0.15
+_LITTLE: Final = 0.1
 """Cosine up to which all resemble equally little: the least alike of many is an odd face."""
-_FOR_HAIR: Final = 0.07
+_FOR_HAIR: Final = 0.1
 """How much more alike, as a cosine, one surrogate may be than another for a misfit that is less by
 one. Larger: brows and beards that go with the head; surrogates more alike."""
 
@@ -97,7 +97,7 @@ def suitability_costs(likeness: Float32, unfit: Float32) -> Float32:
 
     >>> costs = suitability_costs(np.float32([0.25, 0.1]), np.float32([0.1, 0.5]))
     >>> [f"{cost:.3f}" for cost in costs]
-    ['0.257', '0.185']
+    ['0.260', '0.150']
     """
     misfit = np.where(np.isfinite(unfit), unfit, 0)
     return np.asarray(np.maximum(likeness, _LITTLE) + _FOR_HAIR * misfit, np.float32)

@@ -57,6 +57,20 @@ def test_surrogates_that_read_otherwise_are_apart_within_a_bin() -> None:
     assert far == pytest.approx(2, abs=0.05)
 
 
+def test_an_old_face_is_farther_from_a_young_head_than_an_adult_one() -> None:
+    """The planted fault: between bands all were as far apart, and a girl got an old face."""
+    ages = ("adult", "child", "old", "young")
+    told = EmbeddingAttributes(
+        np.eye(5, 4, dtype=np.float32), {"age": 9 * np.eye(5, 4, dtype=np.float32)}, {"age": ages}
+    )
+    worn = {age: np.eye(4, dtype=np.float32)[ages.index(age)] for age in ages}
+    reader = AttributeReader(told)
+    order = ("young", "adult", "old")
+    apart = reader.apart(np.stack([worn[age] for age in order]), worn["young"])
+    assert apart == pytest.approx([0, 1, 2], abs=0.05)
+    assert reader.apart(worn["child"][None], worn["young"])[0] == pytest.approx(1, abs=0.05)
+
+
 def test_bundled_model_names_bins_that_donors_have() -> None:
     reader = AttributeReader(attributes_from_pack())
     dice = np.random.default_rng(0)
