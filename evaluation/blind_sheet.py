@@ -18,7 +18,7 @@ import numpy as np
 
 from engines.pictures import BgrImage
 from engines.types import Face
-from evaluation.chains import LONGEST_GAP, ChainLinker
+from evaluation.chains import LONGEST_GAP, ChainLinker, overlap
 from evaluation.clips import FramePair, paired
 from evaluation.errors import LabelsUnreadable, TooFewPeople
 from evaluation.exposure import FaceFinder
@@ -43,6 +43,8 @@ _CROP: Final = 1.8
 """Side of a crop over the longer side of the face's box."""
 _LEAST_HEAD_PX: Final = 96.0
 _LEAST_SCORE: Final = 0.6
+_SAME_PLACE: Final = 0.3
+"""Overlap from which a face is found again where it was; covers in the dark show none."""
 _CAPTION_PX: Final = 18
 _GAP_PX: Final = 6
 _WHITE: Final = 255
@@ -89,7 +91,7 @@ def heads_of_clip(
     Args:
         name: of the clip.
         pairs: its frames before and after.
-        finder: finds faces in the originals.
+        finder: finds faces in the originals, and again in the output.
         every: one frame in so many is looked at; more makes moments less alike.
     """
     linker, heads = ChainLinker(longest_gap=LONGEST_GAP * every), []
@@ -97,8 +99,11 @@ def heads_of_clip(
         if pair.index % every:
             continue
         faces = [face for face in finder.find(pair.original) if face.score >= _LEAST_SCORE]
+        found = finder.find(pair.anonymized) if any(map(_is_large, faces)) else ()
         for face, chain in zip(faces, linker.link(pair.index, faces), strict=True):
-            if _is_large(face) and is_swapped(pair.original, pair.anonymized, face):
+            is_found = any(overlap(face.box_px, one.box_px) > _SAME_PLACE for one in found)
+            is_shown = _is_large(face) and is_found
+            if is_shown and is_swapped(pair.original, pair.anonymized, face):
                 height, width = pair.original.shape[:2]
                 window = window_around(face, height, width, _CROP)
                 before, after = window.cut(pair.original), window.cut(pair.anonymized)

@@ -15,7 +15,7 @@ __all__ = ["AttributeReader", "dealt_as", "dealt_values"]
 
 Float32 = NDArray[np.float32]
 
-_ORDER: Final = ("gender", "tone", "age")
+_ORDER: Final = ("gender", "age", "tone")
 """Most important first: the last is given up where too few donors fit."""
 _DEALT_AS: Final = {"child": "adult", "young": "adult"}
 """Nobody of the donors is a child. Younger and older adults are one bin: which of them somebody is
@@ -41,7 +41,7 @@ class AttributeReader:
         self._least = 0.0 if mode == "matched" else _SURE
 
     def bin_of(self, embedding: Embedding) -> str | None:
-        """Such as "gender=female|tone=light|age=adult"; None where nothing is sure.
+        """Such as "gender=female|age=adult|tone=light"; None where nothing is sure.
 
         Args:
             embedding: (D,) float32 of the person, unit length.

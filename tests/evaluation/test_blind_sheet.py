@@ -110,6 +110,23 @@ def test_small_and_bare_heads_are_left_out_and_the_others_keep_their_size() -> N
     assert np.array_equal(heads[0].anonymized, anonymized[40:220, 20:200])
 
 
+def test_covers_that_look_like_heads_in_the_dark_are_left_out() -> None:
+    """The planted fault: blurred covers on the sheet, which no reader took for heads."""
+    face = face_at(60, 80, 100)
+    original = np.full((300, 300, 3), 30, np.uint8)
+    original[80:180, 60:160] = painted_face(1, 100)
+    anonymized = original.copy()
+    anonymized[80:180, 60:160] = painted_face(2, 100)
+
+    class FindsBefore(Finds):
+        def find(self, image: NDArray[np.uint8]) -> Sequence[Face]:
+            return self.faces if image is original else ()
+
+    pair = FramePair(0, original, anonymized, 0.0)
+    assert not heads_of_clip("clip", [pair], FindsBefore(face), every=1)
+    assert heads_of_clip("clip", [pair], Finds(face), every=1)
+
+
 def test_pages_hold_every_head_at_native_size() -> None:
     heads = [head("clip", place, 0, side) for place, side in enumerate((100, 130, 160, 250, 90))]
     sheets = pages(heads, 420, 300)

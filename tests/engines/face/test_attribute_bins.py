@@ -77,7 +77,7 @@ def test_bundled_model_names_bins_that_donors_have() -> None:
     rows = dice.normal(size=(200, 128)).astype(np.float32)
     found = {reader.bin_of(row / np.linalg.norm(row)) for row in rows}
     kinds = {
-        f"gender={gender}|tone={tone}|age={age}"
+        f"gender={gender}|age={age}|tone={tone}"
         for gender in ("female", "male")
         for tone in ("dark", "light")
         for age in ("adult", "old")

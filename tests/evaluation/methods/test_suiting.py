@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import pytest
@@ -44,6 +44,8 @@ class Told:
 
 class Looks:
     """Whoever is embedded beyond 45 degrees is a woman."""
+
+    values: ClassVar = {"age": ("young", "old")}
 
     def shares(self, embedding: NDArray[np.float32]) -> dict[str, dict[str, float]]:
         is_female = float(embedding[1] > embedding[0])
