@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Session
+from engines.backends.openvino import openvino_runtime
 from engines.face.alignment import Similarity, kveil_from_landmarks
 from engines.types import Landmarks
 
@@ -86,9 +87,7 @@ def geometry_from_models(backend: Backend, models: Path) -> GeometryProbe:
 
 def _picture_network(path: Path) -> PictureNetwork:
     """A network of TensorFlow Lite, which the backends do not take: it serves to judge alone."""
-    import openvino as ov
-
-    core = ov.Core()
+    core = openvino_runtime().Core()
     network = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     return lambda picture: [np.array(one, np.float32).ravel() for one in network(picture).values()]
 

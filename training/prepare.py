@@ -25,6 +25,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from engines.backends.openvino import openvino_runtime
 from engines.stylegan.topology import (
     EYE_LEFT_SLICE,
     EYE_RIGHT_SLICE,
@@ -52,9 +53,7 @@ class MeshLabeller:
 
     def __init__(self, model: Path) -> None:
         """Compile `model` for the CPU in float32."""
-        import openvino as ov
-
-        core = ov.Core()
+        core = openvino_runtime().Core()
         self._net = core.compile_model(
             core.read_model(model), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from queue import Empty, LifoQueue
 from threading import Lock
@@ -26,9 +28,10 @@ from engines.errors import BackendMissing, EngineFault, ModelRejected, import_fa
 if TYPE_CHECKING:
     import openvino
 
-__all__ = ["OpenVino", "OpenVinoSession", "compiled_cache"]
+__all__ = ["OpenVino", "OpenVinoSession", "compiled_cache", "openvino_runtime"]
 
 _HINTS: Final[Mapping[Precision, str]] = {"fp32": "f32", "bf16": "bf16", "fp16": "f32"}
+_TOOLS: Final = "openvino.tools.ovc"
 _TYPE_TABLE: Final = Lock()
 _COMPILING: Final = Lock()
 """OpenVINO sets the locale of the whole process while it compiles, and back afterwards: of two
@@ -40,6 +43,17 @@ _MOST_ROWS: Final = 4
 """Rows of other networks that are run at once, for the same reason: more take no less time each."""
 _MOST_COMPILED: Final = 64
 """Compiled networks kept on the disk, some 8 MB each."""
+
+
+def openvino_runtime() -> ModuleType:
+    """OpenVINO without its tools, whose import alone is reported to their maker over the network.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    if "openvino" not in sys.modules:
+        sys.modules.setdefault(_TOOLS, None)  # type: ignore[arg-type]
+    return import_module("openvino")
 
 
 def compiled_cache() -> Path:
@@ -55,9 +69,8 @@ def _core() -> openvino.Core:
     it away again. Cores that go in another order, or on another thread, leave a stack that is
     no more, and the next Ctrl-C ends the process with a segmentation fault.
     """
-    import openvino
-
-    return openvino.Core()
+    core: openvino.Core = openvino_runtime().Core()
+    return core
 
 
 class OpenVino:
@@ -81,11 +94,11 @@ class OpenVino:
         self, *, threads: int = 0, requests: int = 2, streams: int = 1, cache: Path | None = None
     ) -> None:
         try:
-            import openvino
+            runtime = openvino_runtime()
         except ImportError as fault:
             message = import_failure("OpenVINO", "pip install openvino", fault)
             raise BackendMissing(message) from fault
-        _fill_type_table(openvino)
+        _fill_type_table(runtime)
         self._core = _core()
         self._threads = threads
         self._cache = cache or compiled_cache()
@@ -101,9 +114,7 @@ class OpenVino:
     @property
     def version(self) -> str:
         """Release of the runtime."""
-        import openvino
-
-        return str(openvino.__version__)
+        return str(openvino_runtime().__version__)
 
     @property
     def processor(self) -> str:
