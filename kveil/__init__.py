@@ -10,11 +10,13 @@ with kveil.open_anonymizer(kveil.load_settings(flags={"privacy.k": 10})) as anon
     safe = anonymizer.image(photograph).picture.bgr()
 ```
 
-What goes wrong in a way that its user can mend is a `KveilError`: one line that says what to do.
+What goes wrong in a way that its user can mend is a `KveilError`, or, in what was chosen, a
+`ConfigError`: one line that says what to do.
 """
 
 from __future__ import annotations
 
+from config.errors import ConfigError
 from config.loading import load_settings
 from config.settings import Settings
 from engines.blending.compositor import Composite, FaceOutcome
@@ -25,6 +27,7 @@ from stream.files.report import RunReport
 
 __all__ = [
     "Composite",
+    "ConfigError",
     "FaceOutcome",
     "FrameAnonymizer",
     "KveilError",

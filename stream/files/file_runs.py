@@ -11,7 +11,7 @@ from config.settings import Settings
 from engines.errors import KveilError
 from gallery.gallery import Gallery
 from stream.digests import file_digest
-from stream.errors import DEBUG, Defect
+from stream.errors import DEBUG, Defect, UsageRefused
 from stream.files.file_run import run_file
 from stream.files.jobs import Job, left_aside, plan_jobs
 from stream.files.report import RunReport
@@ -29,9 +29,9 @@ _MOST_NAMES: Final = 5
 
 
 def run_files(
-    inputs: Sequence[Path],
-    output: Path,
-    settings: Settings,
+    inputs: Sequence[Path | str],
+    output: Path | str,
+    settings: Settings | None = None,
     *,
     overwrite: bool = False,
     resume: bool = False,
@@ -43,7 +43,7 @@ def run_files(
     Args:
         inputs: files and folders.
         output: file, or folder for several inputs.
-        settings: what was chosen.
+        settings: what was chosen, see `load_settings`; the defaults otherwise.
         overwrite: replace outputs that are there.
         resume: continue interrupted outputs and skip finished ones.
         report_path: JSON file for the report: one run, or `BatchReport` for several.
@@ -55,12 +55,16 @@ def run_files(
     Raises:
         KveilError: the first failure, after all inputs were tried.
     """
+    if isinstance(inputs, (str, Path)):  # a text is a sequence of letters, too
+        raise UsageRefused(f"{Path(inputs).name} is one path; give a list of paths")
+    sources, output = [Path(one) for one in inputs], Path(output)
+    settings = Settings() if settings is None else settings
     warning = method_warning(settings.method)
     if warning:
         progress.say(f"warning: {warning}")
-    jobs = plan_jobs(inputs, output, overwrite=overwrite or resume)
+    jobs = plan_jobs(sources, output, overwrite=overwrite or resume)
     told = RunReports(jobs, report_path)
-    others = left_aside(inputs, output)
+    others = left_aside(sources, output)
     if others:
         progress.say(_said_of(others))
     wanted = jobs

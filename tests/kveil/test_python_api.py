@@ -11,6 +11,7 @@ import skimage.data as photographs
 from numpy.typing import NDArray
 
 import kveil
+from config.settings import Settings
 from engines.errors import EngineFault
 from stream.errors import UsageRefused
 from tests.clips import Clip, decoded, made_clip
@@ -91,6 +92,40 @@ def test_what_is_no_picture_is_refused_in_words(
         list(anonymizer.video([pixels], 25.0))
 
 
+@pytest.mark.parametrize("pixels", [None, "in.png", [[[0, 0, 0]]]])
+def test_what_is_no_array_is_refused_by_its_type(
+    anonymizer: kveil.FrameAnonymizer, pixels: Image
+) -> None:
+    words = f"of type {type(pixels).__name__}; give uint8"
+    with pytest.raises(UsageRefused, match=words):
+        anonymizer.image(pixels)
+    with pytest.raises(UsageRefused, match=words):
+        list(anonymizer.video([pixels], 25.0))
+
+
+def test_time_lapse_keeps_its_times_and_impossible_rates_are_refused(
+    anonymizer: kveil.FrameAnonymizer,
+) -> None:
+    frames = [np.zeros((40, 60, 3), np.uint8)] * 2
+    safe = list(anonymizer.video(frames, 1 / 3600))
+    assert [one.pts * one.time_base for one in safe] == [0, 3600]
+    assert len(list(anonymizer.video(frames, np.float32(25)))) == 2  # type: ignore[arg-type]
+    with pytest.raises(UsageRefused, match="not str"):
+        list(anonymizer.video(frames, "25"))  # type: ignore[arg-type]
+    with pytest.raises(UsageRefused, match="90000 at most"):
+        list(anonymizer.video(frames, 1e9))
+
+
+def test_anonymizer_used_after_its_block_says_that_it_is_closed(photograph: Image) -> None:
+    with kveil.open_anonymizer() as anonymizer:
+        begun = anonymizer.video([photograph] * 60, 25.0)
+        next(begun)
+    with pytest.raises(UsageRefused, match="closed"):
+        anonymizer.image(photograph)
+    with pytest.raises(UsageRefused, match="closed"):
+        list(begun)
+
+
 def test_frames_of_two_sizes_and_no_rate_are_refused(anonymizer: kveil.FrameAnonymizer) -> None:
     frames = [np.zeros((40, 60, 3), np.uint8), np.zeros((60, 40, 3), np.uint8)]
     with pytest.raises(UsageRefused, match="40x60 after ones of 60x40"):
@@ -127,3 +162,16 @@ def test_files_are_anonymized_without_a_word(
     assert capfd.readouterr().err == ""
     with pytest.raises(kveil.KveilError, match="exists"):
         kveil.run_files([source], tmp_path / "out.mp4", settings)
+
+
+def test_files_without_settings_are_anonymized_by_the_defaults(tmp_path: Path) -> None:
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=2))
+    (report,) = kveil.run_files([str(source)], str(tmp_path / "out.mp4"))
+    assert report.method == Settings().method
+    with pytest.raises(UsageRefused, match="list of paths"):
+        kveil.run_files(str(source), tmp_path / "other.mp4")
+
+
+def test_wrong_setting_is_an_error_that_a_program_can_catch() -> None:
+    with pytest.raises(kveil.ConfigError, match="unknown setting"):
+        kveil.load_settings(flags={"nope": 1})
