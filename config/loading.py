@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from reprlib import Repr
 from typing import Final
 
 from pydantic import BaseModel, ValidationError
@@ -122,8 +123,26 @@ def _merge(tree: Tree, other: Mapping[str, object]) -> None:
 
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = _setting_at([str(part) for part in first["loc"]])
     if first["type"] == "extra_forbidden":
         return f"unknown setting `{key}`; `kveil config keys` lists all"
-    given = "" if key.endswith("_url") else f"; got {first['input']!r}"  # may hold a password
+    given = "" if key.endswith("_url") else f"; got {_shown(first['input'])}"  # may hold a password
     return f"setting `{key}`: {first['msg'].lower()}{given}"
+
+
+def _setting_at(location: Sequence[str]) -> str:
+    """The setting at a place, without what the library adds for the kinds that it may have."""
+    known = setting_keys()
+    keys = [".".join(location[:length]) for length in range(1, len(location) + 1)]
+    return next((key for key in keys if key in known), keys[-1] if keys else "")
+
+
+def _shown(value: object) -> str:
+    """A value in short: aliases of YAML can make a small file into one of gigabytes.
+
+    >>> _shown([1, [2], "no"])
+    "[1, [...], 'no']"
+    """
+    short = Repr()
+    short.maxlevel, short.maxstring, short.maxother = 1, 80, 80
+    return short.repr(value)

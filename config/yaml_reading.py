@@ -21,6 +21,8 @@ __all__ = ["kind_at", "mapping_from_file", "value_from_text"]
 _PIPE_WAIT_S: Final = 5.0
 """Silence after which a pipe is given up."""
 _PIPE_BYTES: Final = 1 << 16
+_LARGEST_BYTES: Final = 1 << 20
+"""Of a configuration; what has more is a device or another kind of file."""
 _NOTHING: Final = ("null", "~")
 _UNREADABLE: Final = (yaml.YAMLError, ValueError, RecursionError)
 """What the library raises; values such as a 13th month are no errors of YAML to it."""
@@ -41,11 +43,11 @@ def mapping_from_file(file: Path, such_as: str, *, may_be_empty: bool = True) ->
         content = _parsed(_bytes_of(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise FileInvalid(f"cannot read configuration {file.name}: {reason}") from None
+        raise FileInvalid(f"cannot read configuration {file.name or file}: {reason}") from None
     except _StandsTwice as error:
         raise FileInvalid(f"{file.name}: {error}") from None
-    except _UNREADABLE:
-        raise FileInvalid(f"{file.name} is not valid YAML; check its indentation") from None
+    except _UNREADABLE as error:
+        raise FileInvalid(f"{file.name} is not valid YAML{_place_and_mend(error)}") from None
     if not content and not may_be_empty:
         raise FileInvalid(f"{file.name} is empty; write its sections again")
     if content is None:
@@ -59,12 +61,12 @@ def _bytes_of(file: Path) -> bytes:
     """What a file holds, or what somebody writes into a pipe; waits a few seconds at most.
 
     Raises:
-        OSError: it cannot be read, or nobody writes into the pipe.
+        OSError: it cannot be read, has no end in sight, or nobody writes into the pipe.
     """
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb", buffering=0) as stream:
         if not stat.S_ISFIFO(os.fstat(handle).st_mode):
-            return stream.readall() or b""
+            return _no_longer(stream.read(_LARGEST_BYTES + 1) or b"")
         content = b""
         while select.select([handle], [], [], _PIPE_WAIT_S)[0]:
             more = os.read(handle, _PIPE_BYTES)
@@ -72,8 +74,25 @@ def _bytes_of(file: Path) -> bytes:
                 return content
             if not more:
                 break
-            content += more
+            content = _no_longer(content + more)
     raise OSError(errno.ENODATA, "nobody writes into this pipe")
+
+
+def _no_longer(content: bytes) -> bytes:
+    if len(content) > _LARGEST_BYTES:
+        raise OSError(errno.EFBIG, f"more than {_LARGEST_BYTES >> 20} MiB are no configuration")
+    return content
+
+
+def _place_and_mend(error: Exception) -> str:
+    """Where a file is no YAML and what to do; nothing of what stands there, which may be secret."""
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    place = "" if mark is None else f" in line {mark.line + 1}"
+    if isinstance(error, yaml.constructor.ConstructorError):
+        return f"{place}; values are texts, numbers, lists and mappings: quote what begins with !"
+    if isinstance(error, yaml.composer.ComposerError):
+        return f"{place}; write one document, without `---`, and quote what begins with *"
+    return f"{place}; check its indentation"
 
 
 def value_from_text(text: str, kind: object, where: str) -> object:

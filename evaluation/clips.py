@@ -58,6 +58,8 @@ def decoded(path: Path) -> Iterator[Still]:
     """
     try:
         with av.open(str(path)) as container:
+            if not container.streams.video:
+                raise FacesUnreadable(f"{path.name}: it holds no video; give a clip")
             for frame in container.decode(video=0):
                 image = np.asarray(frame.to_ndarray(format="bgr24"), np.uint8)
                 time = float(frame.time) if frame.pts is not None else None

@@ -57,6 +57,23 @@ def test_value_out_of_range_is_named() -> None:
         load_settings(flags={"privacy.k": "1"}, environment={})
 
 
+def test_value_that_aliases_blow_up_is_shown_in_short(tmp_path: Path) -> None:
+    names = "abcdefg"
+    lines = ["a: &a [x, x, x, x, x, x, x, x]"]
+    for name, before in zip(names[1:], names, strict=False):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]")
+    file = tmp_path / "kveil.yaml"
+    file.write_text("\n".join([*lines, "privacy: {k: *g}", ""]))
+    with pytest.raises(SettingInvalid, match=r"privacy\.k") as refused:
+        load_settings(file=file, environment={})
+    assert len(str(refused.value)) < 300
+
+
+def test_setting_of_several_kinds_is_named_as_it_is_written() -> None:
+    with pytest.raises(SettingInvalid, match=r"^setting `source\.video_track`: "):
+        load_settings(flags={"source.video_track": "0"}, environment={})
+
+
 @pytest.mark.parametrize("text", ["- a\n- b\n", "a: [\n", "\x00"])
 def test_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "kveil.yaml"

@@ -54,6 +54,34 @@ def test_value_that_breaks_the_library_is_one_line(tmp_path: Path, text: str) ->
         mapping_from_file(written(tmp_path, text), "listen")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: 1\nb: !!python/object/apply:os.system [s3cret]\n", "in line 2; .* begins with !"),
+        ("a: 1\n---\nb: s3cret\n", "in line 2; write one document"),
+        ("a: *s3cret\n", "in line 1; .* begins with \\*"),
+        ("a:\n\tb: s3cret\n", "in line 2; check its indentation"),
+    ],
+)
+def test_file_that_is_no_yaml_says_where_and_why_without_its_text(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    with pytest.raises(FileInvalid, match=told) as refusal:
+        mapping_from_file(written(tmp_path, text), "listen")
+    assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.timeout(20)
+def test_file_without_an_end_is_refused() -> None:
+    with pytest.raises(FileInvalid, match="more than 1 MiB"):
+        mapping_from_file(Path("/dev/zero"), "listen")
+
+
+def test_folder_without_a_name_of_its_own_is_named() -> None:
+    with pytest.raises(FileInvalid, match=r"configuration \.: Is a directory"):
+        mapping_from_file(Path(), "listen")
+
+
 @pytest.mark.timeout(20)
 def test_pipe_that_nobody_writes_to_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

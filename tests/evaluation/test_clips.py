@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import wave
 from fractions import Fraction
 from pathlib import Path
 
@@ -62,3 +63,14 @@ def test_a_text_file_is_no_clip(tmp_path: Path) -> None:
     text.write_text("not a clip")
     with pytest.raises(FacesUnreadable, match="give a readable clip"):
         list(paired(text, text))
+
+
+def test_a_file_with_sound_alone_is_told_to_hold_no_video(tmp_path: Path) -> None:
+    silence = tmp_path / "silence.wav"
+    with wave.open(str(silence), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(bytes(1600))
+    with pytest.raises(FacesUnreadable, match="it holds no video"):
+        list(paired(silence, silence))
