@@ -256,7 +256,8 @@ class _Progress:
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         console = Console(stderr=True)
-        self._bar = Progress(*columns, console=console, transient=True)
+        is_seen = console.is_terminal  # a bar for nobody would still end in an empty line
+        self._bar = Progress(*columns, console=console, transient=True, disable=not is_seen)
         self._task = self._bar.add_task("")
         self._bar.start()
         return self

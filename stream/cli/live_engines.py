@@ -17,6 +17,7 @@ from stream.cli.exits import on_leaving
 from stream.cli.log_lines import say_logs
 from stream.cli.stream_end import account_of, raise_failure
 from stream.files.interruption import held_back
+from stream.live.address import address_from_text
 from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
 from stream.live.replacers import open_replacers
@@ -104,13 +105,21 @@ def _wait(running: RunningStream, seconds: float | None, say: Callable[[str], No
     end_s = None if seconds is None else time.monotonic() + seconds
     said_s = time.monotonic()
     never = threading.Event()
-    while not running.live.ended.is_set():
+    while not running.live.ended.is_set() and not _is_unreadable_file(running):
         if end_s is not None and time.monotonic() >= end_s:
             return
         if time.monotonic() - said_s >= _SAY_EVERY_S:
             said_s = time.monotonic()
             say(_line(running))
         never.wait(_LOOK_S)
+
+
+def _is_unreadable_file(running: RunningStream) -> bool:
+    """Whether the source is a file that gave no picture: unlike a camera, it will never do so."""
+    if address_from_text(running.spec.source).kind != "file":
+        return False
+    status = running.live.status()
+    return status.source == "lost" and not status.counts.get("frames_in")
 
 
 def _line(running: RunningStream) -> str:

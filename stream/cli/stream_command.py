@@ -54,6 +54,10 @@ def stream(
     from config.service import Live, Recording, ServiceSettings, Sources, StreamSpec
     from stream.cli.live_engines import running_stream
     from stream.cli.terminal import say as say_line
+    from stream.errors import UsageRefused
+
+    if not source:  # a service waits for a publisher then, and nobody can publish here
+        raise UsageRefused("the source is empty; name a URL, a file or /dev/videoN")
 
     flags: dict[str, object] = {"method": method, "tracking.lookahead_live_frames": lookahead}
     settings = ServiceSettings(

@@ -85,19 +85,20 @@ def _pairs(path: Path, output: Path, is_folder: bool) -> list[tuple[Path, Path]]
         return [(path, output / _written(path).name if is_folder else output)]
     found = [child for child in _files(path, output) if _is_media(child)]
     if not found:
-        raise InputUnreadable(f"{path.name}: no video or image in this folder")
+        raise InputUnreadable(f"{path.name or path}: no video or image in this folder")
     return [(child, output / _written(child).relative_to(path)) for child in found]
 
 
 def _files(folder: Path, output: Path) -> list[Path]:
-    """What lies in a folder, sorted; nothing hidden, and nothing of the output's folder."""
-    inside = real_place(output)
+    """What lies in a folder, sorted; nothing hidden, and nothing of an output's folder in it."""
+    written = real_place(output)
+    is_inside = real_place(folder) in written.parents
     return sorted(
         child
         for child in folder.rglob("*")
         if child.is_file()
         and not any(part.startswith(".") for part in child.relative_to(folder).parts)
-        and inside not in child.resolve().parents
+        and not (is_inside and written in child.resolve().parents)
     )
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import wave
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,24 @@ def test_stream_that_reaches_no_server_is_an_error_without_the_key(clip: Path) -
     done = kveil("stream", clip, target, "--method", "solid", "-q", "--repeat", "--seconds", "8")
     assert_one_line(done, 4, "cannot publish to rtmp://127.0.0.1:1: connection refused")
     assert "KEY" not in done.stderr
+
+
+def test_stream_from_a_file_without_video_ends_and_says_why(tmp_path: Path) -> None:
+    with wave.open(str(tmp_path / "silence.wav"), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(bytes(16000))
+    words = ("--method", "solid", "-q", "--seconds", "60")
+    begun_s = time.monotonic()
+    done = kveil("stream", tmp_path / "silence.wav", tmp_path / "out", *words)
+    assert_one_line(done, 3, "cannot read silence.wav: it is of a kind that is not read")
+    assert time.monotonic() - begun_s < 60
+
+
+def test_stream_from_an_empty_name_is_refused_instead_of_waiting(tmp_path: Path) -> None:
+    done = kveil("stream", "", tmp_path / "out", "--seconds", "5")
+    assert_one_line(done, 2, "the source is empty")
 
 
 def test_stream_by_a_method_that_is_not_there_is_refused(clip: Path, tmp_path: Path) -> None:

@@ -35,6 +35,29 @@ def test_folder_keeps_relative_names_and_leaves_other_files(clips: Path, tmp_pat
     assert [job.kind for job in jobs] == ["video", "video", "image"]
 
 
+def test_folder_goes_into_the_one_that_holds_it(clips: Path, tmp_path: Path) -> None:
+    jobs = plan_jobs([clips], tmp_path, overwrite=False)
+    names = [str(job.target.relative_to(tmp_path)) for job in jobs]
+    assert names == ["a.mp4", "b.MKV", "deep/c.jpg"]
+
+
+def test_folder_into_itself_is_refused_since_its_files_are_inputs(
+    clips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(clips)
+    for overwrite in (False, True):
+        with pytest.raises(UsageRefused, match=r"a\.mp4 is an input; choose another output"):
+            plan_jobs([Path()], Path(), overwrite=overwrite)
+
+
+def test_empty_folder_is_named_even_where_it_is_the_present_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputUnreadable, match=r"^\.: no video or image"):
+        plan_jobs([Path()], tmp_path / "out", overwrite=False)
+
+
 def test_output_folder_inside_the_input_is_not_read_again(clips: Path) -> None:
     inside = clips / "out"
     inside.mkdir()
