@@ -26,6 +26,10 @@ __all__ = ["run_files"]
 
 _MOST_NAMES: Final = 5
 """Files that a message names one by one."""
+_FINISHED: Final = "already finished, skipped"
+_SKIPPED: Final = (
+    "there already, skipped; no report tells that kveil made it, --overwrite does again"
+)
 
 
 def run_files(
@@ -96,8 +100,8 @@ def _unfinished(jobs: Sequence[Job], told: RunReports, progress: RunProgress) ->
     """The jobs whose output no earlier run finished; a copy of the input is no output."""
     finished = [job for job in jobs if job.target.exists() and not _is_copy(job)]
     for job in finished:
-        told.add(job, told.before(job))
-        progress.say(f"{job.target.name}: already finished, skipped")
+        before = told.add(job, told.before(job))
+        progress.say(f"{job.target.name}: {_SKIPPED if before.status == 'skipped' else _FINISHED}")
     told.save()
     return [job for job in jobs if job not in finished]
 

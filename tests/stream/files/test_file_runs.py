@@ -13,6 +13,7 @@ import av
 import numpy as np
 import pytest
 
+from config.settings import Settings
 from engines.errors import EngineFault
 from engines.types import Face, Frame, Track
 from stream.errors import (
@@ -356,6 +357,51 @@ def test_copy_of_the_input_is_not_taken_for_a_finished_output(
     engines(one_face)
     run(source, tmp_path / "out.mp4", resume=True)
     assert apart(source, tmp_path / "out.mp4") > 5
+
+
+class _Heard:
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def begin(self, name: str, frames: int | None) -> None:
+        """Nothing is kept of it."""
+
+    def advance(self, written: int) -> None:
+        """Nothing is kept of it."""
+
+    def say(self, text: str) -> None:
+        """Keeps the line."""
+        self.lines.append(text)
+
+
+def test_skipped_output_is_called_finished_only_where_a_report_tells_so(
+    tmp_path: Path, engines: Callable[[Answer], CountingDetector]
+) -> None:
+    """The planted fault: an original of another recording lies where the result belongs."""
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    made_clip(tmp_path / "out.mp4", Clip(frames=4))
+    engines(one_face)
+    report = tmp_path / "report.json"
+
+    def resumed() -> str:
+        heard = _Heard()
+        file_runs.run_files(
+            [source],
+            tmp_path / "out.mp4",
+            Settings(method="solid"),
+            resume=True,
+            report_path=report,
+            progress=heard,
+        )
+        return heard.lines[-1]
+
+    assert "there already" in resumed()
+    (tmp_path / "out.mp4").unlink()
+    report.unlink()
+    resumed()
+    assert resumed() == "out.mp4: already finished, skipped"
 
 
 @pytest.mark.parametrize("looped", ["output", "report", "folder"])
