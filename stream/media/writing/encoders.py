@@ -84,6 +84,11 @@ def choose_encoder(
     Raises:
         OutputNotWritable: none works, or the one asked for does not.
     """
+    if settings.codec not in ("same", *container.codecs):
+        raise OutputNotWritable(
+            f"{container.muxer} holds {', '.join(container.codecs)} and not {settings.codec}; "
+            "choose another --codec or another file ending"
+        )
     height, width = probe.coded_size
     for codec, name, pixel_format in _candidates(probe, container, settings):
         options = encoder_options(name, settings, probe)

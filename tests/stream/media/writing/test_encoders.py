@@ -97,6 +97,13 @@ def test_encoder_that_does_not_work_is_refused_when_asked_for(asked: str) -> Non
         choose_encoder(probe(), container_of(Path("a.mov")), EncodeSettings(encoder=asked))
 
 
+def test_coding_that_the_kind_of_file_does_not_hold_is_told_as_that() -> None:
+    settings = EncodeSettings(codec="h264")
+    with pytest.raises(OutputNotWritable, match=r"webm holds .* and not h264; .* --codec") as told:
+        choose_encoder(probe(), container_of(Path("a.webm")), settings)
+    assert "does not work here" not in str(told.value)
+
+
 def test_hardware_is_used_only_after_its_test_encode(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
