@@ -33,7 +33,7 @@ CoverCause = Literal[
 - `broken_promise`: the release would shrink a candidate set; the ledger refused it;
 - `no_surrogate`: the donors could not give one;
 - `shared_face`: two tracks in view would wear faces that nobody could tell apart (told by
-  `Gallery.visible` too);
+  `Gallery.visible` too), and no face of no cluster is left or the policy says cover;
 - `too_alike`: every draw of the person's surrogate happens to resemble the person.
 """
 
@@ -103,7 +103,8 @@ class GalleryReport:
         k_present_min, k_present_median: the same for one who knows who was in view.
         people_below_k: released people with k_real < k.
         swaps_below_k: tracks that got a cluster's surrogate although k_real < k.
-        swaps_in_doubt: tracks that got a surrogate of no cluster, as their person is in doubt.
+        swaps_in_doubt: tracks that got a surrogate of no cluster, as their person is in doubt or
+            somebody else in view wears what is theirs.
         redrawn: surrogates drawn again since they happened to resemble their person.
         of_next_bin: times that a track got a surrogate of another bin than its person's, which
             has too few donors, or none that is unlike enough.

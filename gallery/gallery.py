@@ -2,7 +2,8 @@
 
 Call `visible` for every frame with the tracks that are in it, then `assign` for tracks that need an
 answer: once when a track's embedding is ready, and again now and then while it is covered or when a
-better embedding is at hand. A track that has a surrogate keeps it, whatever happens.
+better embedding is at hand. A track that has a surrogate keeps it, whatever happens; one that
+`visible` hides may come again under another number.
 
 Streams that share a gallery measure `time_s` with one clock. Calls may come from several threads.
 """
@@ -13,6 +14,7 @@ import hmac
 import threading
 import time
 from collections.abc import Callable, Collection
+from typing import Final
 
 from engines.types import Embedding
 from gallery.assignments import NO_OFFER, Assignment, CoverCause, GalleryReport, Offer
@@ -32,6 +34,9 @@ from gallery.stores.store import Store
 from gallery.surrogates import SurrogateMaker, scope_domain
 
 __all__ = ["Gallery"]
+
+_LONE_CAUSES: Final = ("doubtful_person", "shared_face")
+"""Why a track may wear a face of no cluster: no cluster is safe, or its own is worn in view."""
 
 
 class Gallery:
@@ -211,8 +216,17 @@ class Gallery:
                 releaser.cover(wearer, cause)
             return wearer.assignment
 
-    def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
+    def visible(
+        self, stream: str, tracks: Collection[int], time_s: float, covered: Collection[int] = ()
+    ) -> frozenset[int]:
         """Tell who is in view in a frame, before its faces are composed.
+
+        Args:
+            stream: name of the stream.
+            tracks: those in view.
+            time_s: stream time.
+            covered: those of them that the caller covers in this frame whatever is answered: they
+                show no face that another one could not wear meanwhile.
 
         Returns:
             Tracks that must be covered in this frame: another one in view wears their face, or
@@ -223,7 +237,7 @@ class Gallery:
             self._record(periods)
             if periods and self._roster.window:  # notice the end of the window without newcomers
                 self._guard.run(self._roster.catch_up)
-            hidden = self._presence.see(stream, tracks, time_s)
+            hidden = self._presence.see(stream, tracks, time_s, covered)
             self._releaser.covers["shared_face"] += len(hidden)
             return hidden
 
@@ -262,11 +276,10 @@ class Gallery:
 
         def work() -> CoverCause | None:
             cause = self._identifier.identify(wearer, embedding, own_bin, records_of(others))
-            if cause == "doubtful_person" and self.settings.below_k == "swap":
+            cause = cause or releaser.release(wearer, domain, worn)
+            if cause in _LONE_CAUSES and self.settings.below_k == "swap":
                 lone_bin = own_bin if self.settings.attributes == "matched" else ""
                 cause = releaser.release_lone(wearer, domain, lone_bin, worn)
-            elif cause is None:
-                cause = releaser.release(wearer, domain, worn)
             return cause if cause or tries_on else releaser.settle(wearer, 0, worn)
 
         if cause := self._guard.run(work):

@@ -128,8 +128,17 @@ class Presence:
         """The other tracks that are remembered, in view or not."""
         return [one for other, one in self._view(stream).wearers.items() if other != track]
 
-    def see(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
-        """Note who is in view now; tracks that must be covered since their look is taken."""
+    def see(
+        self, stream: str, tracks: Collection[int], time_s: float, covered: Collection[int] = ()
+    ) -> frozenset[int]:
+        """Note who is in view now; tracks that must be covered since their look is taken.
+
+        Args:
+            stream: name of the stream.
+            tracks: those in view.
+            time_s: stream time.
+            covered: those of them that are covered anyway: they show no face, so they take none.
+        """
         view = self._view(stream)
         view.in_view = frozenset(tracks)
         taken: dict[str, int] = {}
@@ -137,7 +146,7 @@ class Presence:
         seen = [(t, w) for t in view.in_view if (w := view.wearers.get(t)) is not None]
         for track, wearer in sorted(seen, key=lambda item: item[1].order):
             wearer.seen_s = time_s
-            if wearer.surrogate is None:
+            if wearer.surrogate is None or track in covered:
                 continue
             if taken.setdefault(wearer.look or wearer.assignment.face, track) != track:
                 hidden.append(track)

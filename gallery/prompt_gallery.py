@@ -52,7 +52,8 @@ class _Stream:
     """What is known of one stream without asking.
 
     Attributes:
-        judged: tracks of the newest frame that the gallery has judged.
+        judged: tracks of the newest frame that the gallery has judged, but for those that were
+            covered anyway.
         hidden: those of them that must be covered.
         assignments: newest answer for each track, and when it was last asked for.
     """
@@ -132,22 +133,25 @@ class PromptGallery:
         self._wait(self._ask(("settle", stream, track), question))
         return found[0] if found else _COVERED
 
-    def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
+    def visible(
+        self, stream: str, tracks: Collection[int], time_s: float, covered: Collection[int] = ()
+    ) -> frozenset[int]:
         """The tracks that must be covered in a frame; see `Gallery.visible`.
 
         Until the gallery has judged the frame, these are the ones that it covered before, and all
-        that were not in view then.
+        that were not in view then, or covered anyway.
         """
         present, view = frozenset(tracks), self._view(stream)
+        shown = present - frozenset(covered)
         question = _Question(
-            lambda: self._gallery.visible(stream, present, time_s),
-            lambda hidden: self._judge(view, present, hidden),
+            lambda: self._gallery.visible(stream, present, time_s, present - shown),
+            lambda hidden: self._judge(view, shown, hidden),
         )
         self._forget_old(stream, time_s)
         self._wait(self._ask(("visible", stream), question))
         with self._changed:
             known = self._streams.setdefault(stream, _Stream())
-            return (known.hidden & present) | (present - known.judged)
+            return (known.hidden & present) | (shown - known.judged)
 
     def end(self, stream: str) -> None:
         """The stream is over; see `Gallery.end`."""

@@ -29,6 +29,7 @@ from stream.file_names import text_of
 from stream.files.report import ClusterCounts
 from stream.finding.unseen_tracks import forget_unseen
 from stream.swap.fitting import TRYING_ON, Draws, Fit, Fitting, Trial
+from stream.swap.swapping import cause_by_track
 from stream.swap.track_embedding import FacesAhead
 
 __all__ = [
@@ -74,7 +75,9 @@ class SharedGallery(Protocol):
     def settle(self, stream: str, track: int, offer: int, choice: int | None) -> Assignment:
         """Lets a track have one of them; see `Gallery.settle`."""
 
-    def visible(self, stream: str, tracks: Collection[int], time_s: float) -> frozenset[int]:
+    def visible(
+        self, stream: str, tracks: Collection[int], time_s: float, covered: Collection[int] = ()
+    ) -> frozenset[int]:
         """Tracks that must be covered in a frame; see `Gallery.visible`."""
 
     def report(self) -> GalleryReport:
@@ -128,12 +131,16 @@ class GalleryLender:
         self._ahead = ahead
 
     def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
-        """Tells the gallery who is in view; gives the tracks whose face another one wears."""
+        """Tells the gallery who is in view; gives the tracks whose face another one wears.
+
+        Who is covered in this frame, whatever is answered, wears none in it.
+        """
         numbers = [track.id for track in tracks]
         for number in self._trials.keys() & set(numbers):
             self._trials[number].seen_frame = frame.index
         forget_unseen(self._trials, frame.index)
-        return self._gallery.visible(self._stream, numbers, frame.time_s)
+        covered = [track.id for track in tracks if cause_by_track(track)]
+        return self._gallery.visible(self._stream, numbers, frame.time_s, covered)
 
     def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
         """The track's surrogate, or why it has none.

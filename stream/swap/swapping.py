@@ -31,7 +31,7 @@ from stream.swap.following import FOLLOWING
 from stream.swap.track_embedding import Embedder, FacesAhead, Foresighted, TrackEmbedder
 from stream.swap.wearer_watch import WearerWatch
 
-__all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace"]
+__all__ = ["Embedder", "Painter", "SurrogateSource", "SwapEveryFace", "cause_by_track"]
 
 _LEAST_FACE_PX = 20.0
 """Below this a face has too few pixels to be followed or to look like anything."""
@@ -39,7 +39,8 @@ _SMALL_AGAIN = 1.2
 """A face that was too small must grow by this before it is swapped, lest it flips."""
 _ASK_AGAIN_FRAMES = 25
 _ASK_SOON_FRAMES = 5
-"""The same where the face could not be painted just then, and so not be tried on."""
+"""The same where the face could not be painted just then, and so not be tried on, or where somebody
+in view wears all that there is."""
 _MOST_AHEAD = 24
 """Frames ahead in which a face is read; each may lie in memory that processes share."""
 _NO_SURROGATE = "no_surrogate"
@@ -143,12 +144,15 @@ class SwapEveryFace:
             EngineFault: a network failed; what is given may raise it as well.
         """
         self._places.clear()
-        self._watch.look(frame, [track for track in tracks if not _cause_by_track(track)])
+        self._watch.look(frame, [track for track in tracks if not cause_by_track(track)])
         named, unsure = self._watch.named(frame, tracks)
+        clashing = self._source.see(frame, named)
+        if another := {one.id for one in named if self._must_change(one, clashing - unsure)}:
+            named = self._watch.parted(named, another)
+            clashing = self._source.see(frame, named)
         self._tracks = {one.id: track.id for one, track in zip(named, tracks, strict=True)}
         causes = {one.id: cause for one in named if (cause := self._cause_to_cover(one))}
         causes |= dict.fromkeys(unsure - causes.keys(), "doubtful")
-        clashing = self._source.see(frame, named)
         causes |= {one.id: "shared_face" for one in named if one.id in clashing}
         able = [one for one in named if one.id not in causes]
         self._dress(frame, able)
@@ -197,7 +201,7 @@ class SwapEveryFace:
 
     def _cause_to_cover(self, track: Track) -> str:
         """Why a track must be covered whatever the engines can do; empty where it need not."""
-        if cause := _cause_by_track(track):
+        if cause := cause_by_track(track):
             return cause
         person = self._people.get(track.id)
         was_small = person is not None and person.is_small
@@ -207,6 +211,16 @@ class SwapEveryFace:
         if person is not None:
             person.is_small = is_small
         return "too_small" if is_small else ""
+
+    def _must_change(self, track: Track, clashing: frozenset[int]) -> bool:
+        """Whether it wears what somebody else in view does, and could wear something else.
+
+        Where two tracks came to share a surrogate while one of them was out of view, the later one
+        would be covered for as long as both stay. It goes on as somebody else.
+        """
+        if track.id not in clashing or self._cause_to_cover(track):
+            return False
+        return track.id in self._people and self._people[track.id].latent is not None
 
     def _dress(self, frame: Frame, tracks: Sequence[Track]) -> None:
         """Asks for the surrogates of tracks that have none, now and then again."""
@@ -255,10 +269,11 @@ def _pause(cause: str) -> int:
     True
     """
     pauses = {TRYING_ON: 1, UNFIT: _ASK_SOON_FRAMES, "too_alike": _ASK_LATE_FRAMES}
+    pauses["shared_face"] = _ASK_SOON_FRAMES
     return pauses.get(cause, _ASK_AGAIN_FRAMES)
 
 
-def _cause_by_track(track: Track) -> str:
+def cause_by_track(track: Track) -> str:
     """Why its track alone makes a face unfit for a surrogate; empty where it does not."""
     if not track.is_confirmed:
         return "unconfirmed"

@@ -12,7 +12,7 @@ too little and are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -165,13 +165,27 @@ class WearerWatch:
             wearer.seen_frame = frame.index
             verdict = wearer.verdict(frame.time_s)
             if verdict == "another":
-                wearer.rename(self._next_name)
-                self._next_name += 1
+                self._rename(wearer)
             elif verdict == "unsure":
                 unsure.add(wearer.name)
             named.append(replace(track, id=wearer.name))
         forget_unseen(self._wearers, frame.index)
         return named, frozenset(unsure)
+
+    def parted(self, named: Sequence[Track], names: Collection[int]) -> list[Track]:
+        """The tracks, of which some go on as somebody else, who wears nothing yet.
+
+        Args:
+            named: those of a frame, by the names of those they show.
+            names: of those who go on under another one.
+        """
+        renamed = {}
+        for wearer in self._wearers.values():
+            if wearer.name in names:
+                before = wearer.name
+                self._rename(wearer)
+                renamed[before] = wearer.name
+        return [replace(one, id=renamed.get(one.id, one.id)) for one in named]
 
     def lent(self, frame: Frame, track: int, look: Embedding) -> None:
         """Told what the person on a track of this frame looks like, who was lent a surrogate."""
@@ -179,6 +193,10 @@ class WearerWatch:
         wearer.known = [look]
         wearer.sure_s = wearer.looked_s = frame.time_s
         wearer.fit_frame = frame.index
+
+    def _rename(self, wearer: _Wearer) -> None:
+        wearer.rename(self._next_name)
+        self._next_name += 1
 
     def _places(self, frame: Frame, track: Track) -> list[_Place]:
         """Where the track's face can be told, from this frame on, in order."""

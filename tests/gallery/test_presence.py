@@ -43,6 +43,15 @@ def test_covered_and_unknown_tracks_hide_nobody() -> None:
     assert presence.see("door", [1, 2, 77], 0.0) == frozenset()
 
 
+def test_who_is_covered_anyway_takes_nobodys_face_until_it_is_shown_again() -> None:
+    presence = presence_of(t1=wearer("f", order=1, person=4), t2=wearer("f", order=2, person=5))
+    assert presence.see("door", [1, 2], 0.0, covered=[1]) == frozenset()
+    assert presence.end("door") == [Period("w", frozenset({5}))]
+    presence = presence_of(t1=wearer("f", order=1), t2=wearer("f", order=2))
+    presence.see("door", [1, 2], 0.0, covered=[1])
+    assert presence.see("door", [1, 2], 0.1) == {2}
+
+
 def test_others_are_the_people_in_view_of_the_same_stream() -> None:
     presence = presence_of(t1=wearer("f", 1), t2=wearer("g", 2), t3=covered())
     presence.see("door", [1, 3], 1.0)

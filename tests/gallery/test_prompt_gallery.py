@@ -130,6 +130,18 @@ def test_track_that_comes_back_during_a_stall_is_hidden_until_it_is_judged() -> 
         assert until(lambda: not gallery.visible("door", [1, 2], 1.0))
 
 
+def test_track_covered_when_it_was_judged_is_hidden_in_a_stall_once_it_is_shown() -> None:
+    store = StallingStore()
+    with prompt_gallery(store) as gallery:
+        look(gallery, "door", [1, 2])
+        assert gallery.visible("door", [1, 2], 1.0, covered=[1]) == frozenset()
+        store.is_free.clear()
+        gallery.assign("door", 9, person(9), None, 1.0)
+        assert gallery.visible("door", [1, 2], 1.0) == {1}, "2 may wear what 1 does"
+        store.is_free.set()
+        assert until(lambda: not gallery.visible("door", [1, 2], 1.0))
+
+
 def test_stream_that_ended_is_forgotten_and_others_go_on() -> None:
     store = StallingStore()
     with prompt_gallery(store) as gallery:

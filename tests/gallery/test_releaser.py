@@ -14,7 +14,7 @@ from gallery.errors import TooFewDonors
 from gallery.gallery import Gallery
 from gallery.ledger import Ledger, check_folder
 from gallery.secrets import KeyedRandom
-from gallery.settings import Attributes
+from gallery.settings import Attributes, BelowK
 from gallery.simulation import NoiseMaker, look
 from gallery.stores.memory import MemoryStore
 from gallery.surrogates import DonorMaker, Made
@@ -207,6 +207,37 @@ def test_face_like_one_in_view_is_lent_to_nobody_and_when_both_come_the_later_is
     here.gallery.visible("door", [second], 1.0)
     assert here.gallery.assign("door", second, None, None, 1.0).surrogate is not None
     assert here.gallery.visible("door", [first, second], 2.0) == {second}
+
+
+class OneClusterDonor(NoiseMaker):
+    """Everybody of a cluster has one main donor; each face of none has its own."""
+
+    def make(
+        self, keyed: KeyedRandom, number: int, places: int, attribute_bin: str, draw: int
+    ) -> Made:
+        latent = super().make(keyed, number, places, attribute_bin, draw).latent
+        return Made(latent, 7 if number >= 0 else 100 - number)
+
+
+@pytest.mark.parametrize("below_k", ["swap", "cover"])
+def test_who_returns_while_the_own_face_is_worn_gets_one_of_no_cluster_where_k_need_not_hold(
+    below_k: BelowK,
+) -> None:
+    here = Scene(Gallery(settings_of(k=2, below_k=below_k), OneClusterDonor()))
+    for human in (2, 3, 2):
+        here.passes(human)
+    staying = here.stays(3)
+    assert here.gallery.assign("door", staying, None, None, here.time_s).surrogate is not None
+    back = here.stays(2)
+    answer = here.gallery.assign("door", back, None, None, here.time_s)
+    if below_k == "cover":
+        assert answer.cause == "shared_face"
+    else:
+        assert answer.surrogate is not None
+        assert answer.surrogate.k_real == 0
+    assert here.gallery.visible("door", [staying, back], here.time_s) == frozenset()
+    report = here.gallery.report()
+    assert (report.people, report.records, report.violations) == (2, 2, 0)
 
 
 def test_tracks_that_come_to_share_a_face_are_covered_but_the_first() -> None:

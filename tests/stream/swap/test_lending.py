@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +36,11 @@ DONORS = DonorPopulation(np.random.default_rng(0).normal(size=(200, 2, 512)).ast
 FACE = Face(np.array([0, 0, 4, 4], np.float32), np.ones((5, 2), np.float32), 0.9)
 FRAME = Frame(picture_from_bgr(np.zeros((8, 8, 3), np.uint8)), 0, Fraction(1, 25), 0)
 TRACK = Track(1, FACE, TrackState.DETECTED, 5, True)
+
+
+def later_frame(index: int) -> Frame:
+    return replace(FRAME, pts=index, index=index)
+
 
 with_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason=f"needs redis-server: {INSTALL}"
@@ -67,6 +73,27 @@ def test_without_a_url_people_stay_in_this_process(tmp_path: Path) -> None:
     assert gallery.assign("door", 1, SOMEBODY, None, 0.0).surrogate is not None
     gallery.close()
     assert check_folder(tmp_path).people == 1
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        replace(TRACK, state=TrackState.EXTENDED),
+        replace(TRACK, state=TrackState.DOUBTFUL),
+        replace(TRACK, is_confirmed=False),
+    ],
+)
+def test_who_is_covered_anyway_lets_another_track_of_the_person_wear_the_face(
+    unfit: Track,
+) -> None:
+    lender, again = GalleryLender(opened(), "door"), replace(TRACK, id=2)
+    for one in (TRACK, again):  # after each other: one person, one face
+        lender.see(FRAME, [])
+        lender.see(later_frame(one.id), [one])
+        lender.lend(later_frame(one.id), one, SOMEBODY)
+    assert lender.see(later_frame(3), [unfit, again]) == frozenset()
+    assert lender.see(later_frame(4), [TRACK, again]) == {2}
 
 
 @pytest.mark.unit

@@ -205,6 +205,40 @@ def test_face_worn_by_another_in_view_is_covered() -> None:
     assert replacement.causes[2] == "shared_face"
 
 
+class Clash(Lender):
+    """Two tracks come to wear one face in some frames, of which the later one is told."""
+
+    def __init__(self, first: int, last: int = 99) -> None:
+        super().__init__()
+        self._frames = range(first, last + 1)
+
+    def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
+        is_clash = frame.index in self._frames and 2 in {one.id for one in tracks}
+        return frozenset({2} if is_clash else ())
+
+
+def test_who_comes_to_wear_anothers_face_goes_on_with_one_that_nobody_wears() -> None:
+    lender, painter = Clash(first=3), NoisePainter()
+    subject = swap(painter, lender)
+    for index in range(8):
+        replacement = subject.replace(frame(index), [track(1), track(2, left=200)])
+        assert set(replacement.patches) == {1, 2}
+    assert len(lender.asked) == 3
+    assert lender.asked[:2] == [1, 2]
+    tones = [sorted(set(latents[:, 0, 0].tolist())) for latents in painter.latents]
+    assert tones[2][0] == tones[3][0]
+    assert tones[2][1] != tones[3][1]
+
+
+def test_who_clashes_while_covered_anyway_stays_who_he_is() -> None:
+    lender = Clash(first=3, last=5)
+    subject = swap(lender=lender)
+    for index in range(8):
+        state = TrackState.EXTENDED if 3 <= index <= 5 else TrackState.DETECTED
+        subject.replace(frame(index), [track(1), track(2, left=200, state=state)])
+    assert lender.asked == [1, 2]
+
+
 def test_face_that_cannot_be_followed_is_covered() -> None:
     replacement = swap(NoisePainter(usable=False)).replace(frame(), [track()])
     assert dict(replacement.causes) == {1: "unpaintable"}

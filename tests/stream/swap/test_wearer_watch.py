@@ -191,3 +191,17 @@ def test_memory_does_not_grow_with_tracks_that_ended() -> None:
     for index in range(400):
         watch.named(frame_of(index, 10), [Track(index, face(), TrackState.DETECTED, 0, True)])
     assert len(watch._wearers) <= 102
+
+
+def test_only_who_is_parted_goes_on_under_a_new_name() -> None:
+    watch = WearerWatch(ToneReader(), SIZE)
+    frame = frame_of(0, 10)
+    tracks = [Track(number, face(), TrackState.DETECTED, 5, True) for number in (1, 2)]
+    named, _ = watch.named(frame, tracks)
+    watch.lent(frame, 2, np.array([1, 0], np.float32))
+    first, second = (one.id for one in watch.parted(named, {2}))
+    assert first == 1
+    assert second not in (1, 2)
+    again, unsure = watch.named(frame_of(1, 245), tracks)
+    assert [one.id for one in again] == [1, second]
+    assert not unsure
