@@ -163,6 +163,35 @@ def test_ghosts_in_the_frames_beside_a_cut_are_covered_but_never_swapped() -> No
     assert last_state(released[30], 1) is TrackState.DOUBTFUL
 
 
+@pytest.mark.parametrize("away", [0, 1, 4])
+@pytest.mark.parametrize("ahead", [0, 3, 10, 25])
+def test_no_cover_reaches_farther_across_a_cut_than_the_frame_that_may_be_blended(
+    ahead: int, away: int
+) -> None:
+    """The first scene's faces, first alone, then those of the second, then of both at one place."""
+    cut, here, there = 30, straight(100, 100, 0, 0), straight(300, 100, 0, 0)
+    for places in ([(here, 0)], [(here, 1)], [(here, 0), (there, 1)], [(here, 0), (here, 1)]):
+        people = [
+            Person(place, 0, cut - 1 - away) if scene == 0 else Person(place, cut + away, 59)
+            for place, scene in places
+        ]
+        released = follow(
+            detections(people, 60),
+            TrackerSettings(lookahead_frames=ahead),
+            thumbnails=lambda frame: view(0, world=int(frame >= cut)),
+        )
+        seen = [{one.id: one for one in frame.tracks} for frame in released]
+        early = set().union(*seen[: cut - 1])
+        late = set().union(*seen[cut + 1 :])
+        assert not early & late
+        assert len(early) == sum(scene == 0 for _, scene in places)
+        assert len(late) == sum(scene == 1 for _, scene in places)
+        for number in early & seen[cut].keys():
+            assert seen[cut][number].state is TrackState.DOUBTFUL
+        for number in late & seen[cut - 1].keys():
+            assert seen[cut - 1][number].state is TrackState.DOUBTFUL
+
+
 def test_a_flash_ends_no_track_and_leaves_no_hole() -> None:
     still = Person(straight(100, 100, 0, 0), 0, 59)
     found = detections([still], 60, lambda _, frame: frame not in {30, 31})
