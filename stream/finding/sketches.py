@@ -6,7 +6,8 @@ face once its tones are stretched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import cv2
@@ -54,7 +55,13 @@ def sketch_of(picture: Picture, tones: tuple[Tones, ...]) -> Sketch:
     return Sketch(small.astype(np.float32), 1 << (picture.bit_depth - 8), tones)
 
 
-def is_passing(between: Sketch, before: Sketch, after: Sketch, least: float) -> bool:
+def is_passing(
+    between: Sketch,
+    before: Sketch,
+    after: Sketch,
+    least: float,
+    known: Sequence[NDArray[np.float32]] = (),
+) -> bool:
     """Whether a frame shows what neither of two others does, or is searched in other tones.
 
     Args:
@@ -62,14 +69,31 @@ def is_passing(between: Sketch, before: Sketch, after: Sketch, least: float) -> 
         before: an earlier one that was searched.
         after: a later one.
         least: see `SpanSettings.passing_change`.
+        known: (4,) x0 y0 x1 y1, shares of width and height, of places that count for nothing.
     """
     ends = before, after
     if not all(_has_alike(tones, end.tones) for tones in between.tones for end in ends):
         return True
+    shown = replace(between, values=_with_places_of(before, between, known))
     return any(
-        passing_change(between.shown(tones), *(end.shown(tones) for end in ends)) >= least
+        passing_change(shown.shown(tones), *(end.shown(tones) for end in ends)) >= least
         for tones in (None, *between.tones)
     )
+
+
+def _with_places_of(
+    other: Sketch, sketch: Sketch, places: Sequence[NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """The values of a sketch with those of another at some places."""
+    if not places or other.values.shape != sketch.values.shape:
+        return sketch.values
+    values = sketch.values.copy()
+    height, width = values.shape
+    for place in places:
+        first, last = place.reshape(2, 2) * (width, height)
+        (x0, y0), (x1, y1) = np.ceil(first.clip(0)).astype(int), np.floor(last.clip(0)).astype(int)
+        values[y0:y1, x0:x1] = other.values[y0:y1, x0:x1]
+    return values
 
 
 def _has_alike(tones: Tones, others: tuple[Tones, ...]) -> bool:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.detectors.detector import overlaps_of
 from engines.detectors.tones import SteadyTones
-from engines.types import Face, Frame
+from engines.types import Box, Face, Frame
 from stream.finding.finding import FaceFinder, Findings, Scale, Search
 from stream.finding.frame_search import NEAR_SHARE, Searched, tones_after
 from stream.finding.sketches import Sketch, is_passing, sketch_of
-from tracker.spans import Agreement, KeySchedule, agreement
+from tracker.spans import Agreement, KeySchedule, SpanSettings, agreement
 
 __all__ = ["SpanSearch", "frames_held"]
+
+_SAME: Final = 0.5
+"""Intersection over union from which clear finds at both ends of a span are one face. Larger: more
+frames are searched in which a face that is known moves."""
 
 
 @dataclass(slots=True)
@@ -105,7 +111,7 @@ class SpanSearch:
         under_way = self._depth - 1
         for span in list(self._spans)[: max(0, len(self._spans) - under_way)]:
             self._compare(span)
-        self._begin(key, self._scale(key.frame, is_full))
+        self._begin(key, self._scale(key.frame, is_full=is_full))
         self._spans.append(_Span(self._open, key, is_full))
         self._open = []
         while len(self._spans) > 2 * self._depth:
@@ -119,7 +125,7 @@ class SpanSearch:
         findings = self._finder.collect(held.frame, held.search)
         return replace(findings, least_px=self._finder.least_px(held.frame, held.scale))
 
-    def _scale(self, frame: Frame, is_full: bool) -> Scale:
+    def _scale(self, frame: Frame, *, is_full: bool) -> Scale:
         if is_full:
             return "full"
         least_px = NEAR_SHARE * max(frame.picture.height, frame.picture.width)
@@ -135,36 +141,39 @@ class SpanSearch:
         if span.findings.failure:
             self._schedule.fail()
         faces = span.findings.faces
+        before = self._last or ()
         verdict = agreement(
             self._last,
             faces,
             self._schedule.settings,
             least_px=self._finder.least_px(span.key.frame, "coarse"),
         )
-        for held, scale in zip(span.between, self._scales(span, verdict), strict=True):
+        known = _known_places(before, faces or (), self._schedule.settings, span.key.frame)
+        for held, scale in zip(span.between, self._scales(span, verdict, known), strict=True):
             self._begin(held, scale)
         self._last, self._last_sketch = faces, span.key.sketch
         if span.is_full or faces is None:
             self._in_view = []
         self._in_view += faces or ()
 
-    def _scales(self, span: _Span, verdict: Agreement) -> list[Scale]:
+    def _scales(self, span: _Span, verdict: Agreement, known: Sequence[Box]) -> list[Scale]:
         """A change is looked at thoroughly once, since it may be more than was seen of it."""
         if verdict == "changed":
             scales: list[Scale] = ["coarse" for _ in span.between]
         else:
-            scales = ["coarse" if passes else "skip" for passes in self._passings(span)]
+            usual = self._scale(span.key.frame, is_full=False)
+            scales = [usual if passes else "skip" for passes in self._passings(span, known)]
         if scales and verdict != "same":
             scales[len(scales) // 2] = "full" if verdict == "changed" else "coarse"
         return scales
 
-    def _passings(self, span: _Span) -> list[bool]:
+    def _passings(self, span: _Span, known: Sequence[Box]) -> list[bool]:
         """Whether each frame between shows what neither end does."""
         before, after = self._last_sketch, span.key.sketch
         if before is None:
             return [True] * len(span.between)
         least = self._schedule.settings.passing_change
-        return [is_passing(held.sketch, before, after, least) for held in span.between]
+        return [is_passing(held.sketch, before, after, least, known) for held in span.between]
 
     def _released(self, span: _Span) -> Iterator[Searched]:
         self._compare(span)
@@ -172,3 +181,23 @@ class SpanSearch:
         for held in span.between:
             yield Searched(held.frame, held.thumbnail, self._collected(held))
         yield Searched(span.key.frame, span.key.thumbnail, span.findings)
+
+
+def _known_places(
+    before: Sequence[Face], after: Sequence[Face], settings: SpanSettings, frame: Frame
+) -> list[Box]:
+    """What both ends show of a face that is clearly seen in each: it is covered in between.
+
+    Returns:
+        (4,) x0 y0 x1 y1 each, as shares of the frame's width and height.
+    """
+    clear = [
+        np.array([one.box_px for one in end if one.score >= settings.clear_score]).reshape(-1, 4)
+        for end in (before, after)
+    ]
+    pairs = np.argwhere(overlaps_of(*clear) >= _SAME)
+    size = np.array([frame.picture.width, frame.picture.height] * 2, np.float32)
+    return [
+        np.concatenate([np.maximum(one[:2], other[:2]), np.minimum(one[2:], other[2:])]) / size
+        for one, other in ((clear[0][i], clear[1][j]) for i, j in pairs)
+    ]
