@@ -192,12 +192,15 @@ def _known_places(
         (4,) x0 y0 x1 y1 each, as shares of the frame's width and height.
     """
     clear = [
-        np.array([one.box_px for one in end if one.score >= settings.clear_score]).reshape(-1, 4)
+        np.array(
+            [one.box_px for one in end if one.score >= settings.clear_score], np.float32
+        ).reshape(-1, 4)
         for end in (before, after)
     ]
     pairs = np.argwhere(overlaps_of(*clear) >= _SAME)
     size = np.array([frame.picture.width, frame.picture.height] * 2, np.float32)
-    return [
-        np.concatenate([np.maximum(one[:2], other[:2]), np.minimum(one[2:], other[2:])]) / size
+    shared = [
+        np.concatenate([np.maximum(one[:2], other[:2]), np.minimum(one[2:], other[2:])])
         for one, other in ((clear[0][i], clear[1][j]) for i, j in pairs)
     ]
+    return [np.asarray(one / size, np.float32) for one in shared]
