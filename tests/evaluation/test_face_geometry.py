@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.fake import FakeSession
 from engines.backends.openvino import OpenVino
 from engines.detectors.loading import detector_from_model
 from engines.face.alignment import crop_from_picture, kveil_from_landmarks
@@ -26,6 +25,7 @@ from evaluation.face_geometry import (
 )
 from evaluation.followed_faces import FollowedFace, geometry_of, steadiness_of
 from evaluation.methods.surrogate import oval_alpha
+from tests.engines.backends.fake import FakeSession
 
 pytestmark = pytest.mark.unit
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engines.backends.fake import Fake
 from engines.errors import ModelMissing
 from engines.pictures import BgrImage
 from engines.types import Face
 from evaluation.finders import FrameFinder, finder_from_models, largest_central
+from tests.engines.backends.fake import Fake
 from tests.evaluation.fakes import face_at
 
 pytestmark = pytest.mark.unit

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from engines.backends.fake import Fake
 from evaluation.clip_exposure import ClipExposure
 from evaluation.finders import FrameFinder
 from evaluation.recognisers import recognisers_from_names
 from scripts import measure_clips, measure_swap
+from tests.engines.backends.fake import Fake
 from tests.evaluation.test_finding_cache import Sees
 from tests.evaluation.test_recognisers import write_recogniser
 

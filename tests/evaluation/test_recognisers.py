@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from engines.backends.fake import Fake
 from engines.errors import ModelMissing
 from evaluation.errors import RecogniserRejected
 from evaluation.recognisers import (
@@ -19,6 +18,7 @@ from evaluation.recognisers import (
     preset_descriptions,
     recognisers_from_names,
 )
+from tests.engines.backends.fake import Fake
 from tests.evaluation.fakes import face_at
 
 pytestmark = pytest.mark.unit

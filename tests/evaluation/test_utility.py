@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.fake import FakeSession
 from engines.types import Face
 from evaluation.face_geometry import GeometryProbe
 from evaluation.utility import UtilityProbe
+from tests.engines.backends.fake import FakeSession
 from tests.evaluation.fakes import PORTRAIT_FACE, ScriptedFinder, painted_people
 
 pytestmark = pytest.mark.unit

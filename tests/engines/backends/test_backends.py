@@ -14,11 +14,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from engines.backends.backend import Backend, Tensors
-from engines.backends.fake import Fake, FakeSession
 from engines.backends.networks import model_sha256, stripped
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino, OpenVinoSession
 from engines.errors import EngineFault, ModelMissing, ModelRejected
+from tests.engines.backends.fake import Fake, FakeSession
 
 pytestmark = pytest.mark.unit
 

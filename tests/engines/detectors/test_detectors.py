@@ -13,7 +13,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from engines.backends.backend import Precision, Tensors
-from engines.backends.fake import Fake, FakeSession
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
 from engines.detectors.centerface import CenterFace, candidates_from_heads
@@ -32,6 +31,7 @@ from engines.detectors.scrfd import Scrfd
 from engines.detectors.yunet import YuNet
 from engines.errors import EngineFault, ModelMissing, ModelRejected
 from engines.models.catalogue import centerface_path, model_path, quantised_twin
+from tests.engines.backends.fake import Fake, FakeSession
 
 pytestmark = pytest.mark.unit
 

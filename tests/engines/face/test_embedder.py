@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.fake import Fake
 from engines.errors import EngineFault, ModelMissing, ModelRejected
 from engines.face.embedder import FaceEmbedder, embedder_from_pack
+from tests.engines.backends.fake import Fake
 
 pytestmark = pytest.mark.unit
 

@@ -4,7 +4,6 @@ import numpy as np
 import numpy.typing as npt
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.fake import Answer, FakeSession
 from engines.blending.shading import egg_normals
 from engines.face.alignment import IDENTITY_AXES, IDENTITY_CENTRE
 from engines.face.face_look import Look, apart
@@ -24,6 +23,7 @@ from engines.stylegan.topology import (
     POINTS,
 )
 from engines.stylegan.warp import TextureFrame
+from tests.engines.backends.fake import Answer, FakeSession
 
 Float32 = npt.NDArray[np.float32]
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 
 from engines.backends.backend import Precision, Tensors
-from engines.backends.fake import Answer
 from engines.backends.onnxruntime import OnnxRuntime, OnnxRuntimeSession
 from engines.backends.openvino import OpenVino, OpenVinoSession
 from engines.errors import ModelRejected
 from engines.stylegan.gate import Painting, compare_sessions
 from engines.stylegan.pack import swapper_from_pack
+from tests.engines.backends.fake import Answer
 from tests.engines.stylegan.faces import (
     drawn_face,
     generator_session,

@@ -6,13 +6,13 @@ import numpy.typing as npt
 import pytest
 
 from engines.backends.backend import Tensors
-from engines.backends.fake import Answer, FakeSession
 from engines.blending.patches import Patch, defect_of, identity_mask_of
 from engines.errors import EngineFault, ModelRejected
 from engines.face.swapper import Swapper, full_light_from_crop
 from engines.stylegan.light import under_light
 from engines.stylegan.relief import FLAT, ReliefModel, in_relief, relief_from_light
 from engines.stylegan.topology import OVAL_SLICE
+from tests.engines.backends.fake import Answer, FakeSession
 from tests.engines.stylegan.faces import (
     drawn_face,
     generator_session,

@@ -6,10 +6,10 @@ import numpy.typing as npt
 import pytest
 
 from engines.backends.backend import Tensors
-from engines.backends.fake import FakeSession
 from engines.errors import EngineFault
 from engines.stylegan.details import DETAIL_SCALE, DonorDetails
 from engines.stylegan.textures import Texture, Textures
+from tests.engines.backends.fake import FakeSession
 from tests.engines.stylegan.faces import drawn_face
 
 pytestmark = pytest.mark.unit

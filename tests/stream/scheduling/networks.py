@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Tensors, TensorSpec
-from engines.backends.fake import FakeSession
 from engines.errors import EngineFault
 from stream.scheduling.scheduler import Scheduler
+from tests.engines.backends.fake import FakeSession
 
 FLOAT = np.dtype(np.float32)
 Rows = NDArray[np.float32]

@@ -11,7 +11,6 @@ import pytest
 
 from engines.backends.backend import Tensors
 from engines.backends.cuda_memory import open_stream
-from engines.backends.fake import FakeSession
 from engines.backends.openvino import OpenVino
 from engines.face.swapper import Rendered, Swapper
 from engines.stylegan.pack import bundled_pack, donor_latents, read_pack, swapper_from_pack
@@ -19,6 +18,7 @@ from stream.files.demo_clip import portrait
 from stream.scheduling.backend import ScheduledBackend
 from stream.scheduling.request import Outputs
 from stream.scheduling.scheduler import Scheduler, Terms
+from tests.engines.backends.fake import FakeSession
 from tests.engines.backends.pycuda_driver import Driver, installed_driver
 from tests.stream.scheduling.networks import together
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from engines.backends.backend import TensorSpec
-from engines.backends.fake import FakeSession
 from engines.errors import EngineFault
 from stream.scheduling.backend import ScheduledSession
 from stream.scheduling.request import Outputs, Request, answered
 from stream.scheduling.scheduler import Scheduler, Terms
+from tests.engines.backends.fake import FakeSession
 from tests.stream.live.rtsp_peer import eventually
 from tests.stream.scheduling.networks import FLOAT, Doubles, asked, rows_of, together
 

@@ -1,4 +1,4 @@
-"""A backend made of a function: for tests, examples and planted faults."""
+"""A backend made of a function, for tests and planted faults."""
 
 from __future__ import annotations
 
