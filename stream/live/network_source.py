@@ -222,7 +222,7 @@ class NetworkSource:
 
     def _lost(self, error: Exception) -> SourceLost:
         """One line; the library's own text is left out because it repeats the URL."""
-        reason = self._transport.failure or _reason(error)
+        reason = self._transport.failure() or _reason(error)
         return SourceLost(f"cannot read {self._address}: {reason}")
 
 

@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import IO, Final, Literal
 from urllib.parse import urlsplit
 
 import av
@@ -39,20 +42,52 @@ _PLAYLISTS: Final = "hls,applehttp"
 would be, and it could lead anywhere."""
 _LAST_WORD_S: Final = 1.0
 _PROBE: Final = {"fflags": "nobuffer", "analyzeduration": "1000000", "probesize": "1000000"}
+_HTTP: Final = {
+    **_PROBE,
+    "format_whitelist": f"{_CONTAINERS},{_PLAYLISTS}",
+    "protocol_whitelist": "http,https,tls,tcp,crypto",
+    "http_persistent": "0",
+    "http_multiple": "0",
+}
+_FILE: Final = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}
 
 
-class Transport(Protocol):
-    """One connection."""
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """One connection.
+
+    Attributes:
+        place: URL, or the pipe that bytes come out of.
+        timeout_s: silence after which a read fails; opening may take three times that.
+        max_pixels: larger pictures are not decoded.
+        form: the library's name of the format; None where it is to find out.
+        options: of the container.
+        io_open: opens what the place leads to; None for the library's own way.
+        close: cuts the connection at once; idempotent, callable from any thread. Reads of files
+            and cameras end by themselves.
+        failure: what is known about why it failed; empty if nothing.
+    """
+
+    place: str | IO[bytes]
+    timeout_s: float
+    max_pixels: int
+    form: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    io_open: HttpOpener | None = None
+    close: Callable[[], None] = lambda: None
+    failure: Callable[[], str] = str
 
     def open(self) -> InputContainer:
         """Connects; blocks until there is something to decode or the time is up."""
-
-    def close(self) -> None:
-        """Cuts the connection at once; idempotent, callable from any thread."""
-
-    @property
-    def failure(self) -> str:
-        """What the transport knows about why it failed; empty if nothing."""
+        return av.open(
+            self.place,
+            "r",
+            format=self.form,
+            options=decoder_bound(self.max_pixels),
+            container_options={**self.options, **unseen_at_opening()},
+            timeout=(3 * self.timeout_s, self.timeout_s),
+            io_open=self.io_open,
+        )
 
 
 def transport_for(
@@ -76,128 +111,56 @@ def transport_for(
 
     Raises:
         AddressRefused: the gate does not let it through, or an option is not known.
-        SourceLost: the name does not resolve, or a library is missing.
+        SourceLost: the name does not resolve, a library is missing, or it is no regular file.
     """
-    if address.kind == "http":
-        gate.admit(address)
-        return _Http(address, HttpOpener(address, gate, timeout_s), timeout_s, max_pixels)
     ips = gate.admit(address)
-    if address.kind in ("rtsp", "rtmp"):
-        relay = Relay(address, ips, timeout_s)
-        return _Relayed(address, relay, timeout_s, rtsp, has_sound, max_pixels)
-    if address.kind == "srt":
-        return _Piped(srt_bridge(address, ips[0], goes_out=False), timeout_s, max_pixels)
-    return _Local(address, timeout_s, max_pixels)
-
-
-class _Relayed:
-    def __init__(
-        self,
-        address: Address,
-        relay: Relay,
-        timeout_s: float,
-        rtsp: RtspTransport,
-        has_sound: bool,
-        max_pixels: int,
-    ) -> None:
-        self._pixels = max_pixels
-        self._address, self._relay, self._timeout_s = address, relay, timeout_s
-        self._options = dict(_PROBE)
-        if address.kind == "rtsp":
-            self._options |= {
-                "rtsp_transport": rtsp,
-                "allowed_media_types": "video+audio" if has_sound else "video",
-                "protocol_whitelist": "rtsp,tcp,udp,rtp",
-                "timeout": str(int(timeout_s * 1e6)),
-                "reorder_queue_size": "64",
-                "max_delay": "200000",
-            }
-        else:
-            self._options["protocol_whitelist"] = "rtmp,tcp"
-
-    @property
-    def failure(self) -> str:
-        return self._relay.reason
-
-    def open(self) -> InputContainer:
-        scheme = self._address.kind
-        url = self._address.url("127.0.0.1", self._relay.port, scheme)
-        form = "rtsp" if scheme == "rtsp" else "flv"
-        return _opened(url, form, self._options, self._timeout_s, self._pixels)
-
-    def close(self) -> None:
-        self._relay.close()
-
-
-class _Http:
-    def __init__(
-        self, address: Address, opener: HttpOpener, timeout_s: float, max_pixels: int
-    ) -> None:
-        self._pixels = max_pixels
-        self._address, self._opener, self._timeout_s = address, opener, timeout_s
-        self.failure = ""
-
-    def open(self) -> InputContainer:
-        options = {
-            **_PROBE,
-            "format_whitelist": f"{_CONTAINERS},{_PLAYLISTS}",
-            "protocol_whitelist": "http,https,tls,tcp,crypto",
-            "http_persistent": "0",
-            "http_multiple": "0",
-        }
-        return av.open(
-            self._address.url(),
-            options=decoder_bound(self._pixels),
-            container_options=options | unseen_at_opening(),
-            timeout=(3 * self._timeout_s, self._timeout_s),
-            io_open=self._opener,
+    if address.kind == "http":
+        opener = HttpOpener(address, gate, timeout_s)
+        way = partial(Transport, address.url(), options=_HTTP, io_open=opener, close=opener.close)
+    elif address.kind in ("rtsp", "rtmp"):
+        way = _relayed(address, Relay(address, ips, timeout_s), timeout_s, rtsp, has_sound)
+    elif address.kind == "srt":
+        process = srt_bridge(address, ips[0], goes_out=False)
+        assert process.stdout is not None
+        way = partial(
+            Transport,
+            process.stdout,
+            form="mpegts",
+            options=_PROBE,
+            close=partial(end_process, process),
+            failure=partial(srt_failure, process),
         )
-
-    def close(self) -> None:
-        self._opener.close()
-
-
-class _Piped:
-    def __init__(self, process: subprocess.Popen[bytes], timeout_s: float, max_pixels: int) -> None:
-        self._pixels = max_pixels
-        self._process, self._timeout_s = process, timeout_s
-
-    @property
-    def failure(self) -> str:
-        return srt_failure(self._process)
-
-    def open(self) -> InputContainer:
-        assert self._process.stdout is not None
-        return av.open(
-            self._process.stdout,
-            "r",
-            format="mpegts",
-            options=decoder_bound(self._pixels),
-            container_options=_PROBE | unseen_at_opening(),
-            timeout=(3 * self._timeout_s, self._timeout_s),
-        )
-
-    def close(self) -> None:
-        end_process(self._process)
-
-
-class _Local:
-    def __init__(self, address: Address, timeout_s: float, max_pixels: int) -> None:
-        self._pixels = max_pixels
-        self._address, self._timeout_s = address, timeout_s
-        self.failure = ""
-
-    def open(self) -> InputContainer:
-        if self._address.kind == "camera":
-            return _opened(self._address.path, "v4l2", {}, self._timeout_s, self._pixels)
-        path = Path(self._address.path)
+    elif address.kind == "camera":
+        way = partial(Transport, address.path, form="v4l2")
+    else:
+        path = Path(address.path)
         if path.name == "-" or is_pipe_or_device(path):
-            raise SourceLost(f"cannot read {self._address}: it is no regular file; save it first")
-        options = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}
-        return _opened(f"file:{path.absolute()}", None, options, self._timeout_s, self._pixels)
+            raise SourceLost(f"cannot read {address}: it is no regular file; save it first")
+        way = partial(Transport, f"file:{path.absolute()}", options=_FILE)
+    return way(timeout_s=timeout_s, max_pixels=max_pixels)
 
-    def close(self) -> None:
-        """Reads of files and cameras end by themselves."""
+
+def _relayed(
+    address: Address, relay: Relay, timeout_s: float, rtsp: RtspTransport, has_sound: bool
+) -> partial[Transport]:
+    options = _PROBE | {"protocol_whitelist": "rtmp,tcp"}
+    if address.kind == "rtsp":
+        options |= {
+            "rtsp_transport": rtsp,
+            "allowed_media_types": "video+audio" if has_sound else "video",
+            "protocol_whitelist": "rtsp,tcp,udp,rtp",
+            "timeout": str(int(timeout_s * 1e6)),
+            "reorder_queue_size": "64",
+            "max_delay": "200000",
+        }
+    return partial(
+        Transport,
+        address.url("127.0.0.1", relay.port, address.kind),
+        form="rtsp" if address.kind == "rtsp" else "flv",
+        options=options,
+        close=relay.close,
+        failure=lambda: relay.reason,
+    )
 
 
 def srt_bridge(address: Address, ip: str, *, goes_out: bool) -> subprocess.Popen[bytes]:
@@ -254,15 +217,3 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError):
             if pipe is not None:
                 pipe.close()
-
-
-def _opened(
-    url: str, form: str | None, options: dict[str, str], timeout_s: float, max_pixels: int
-) -> InputContainer:
-    return av.open(
-        url,
-        format=form,
-        options=decoder_bound(max_pixels),
-        container_options=options | unseen_at_opening(),
-        timeout=(3 * timeout_s, timeout_s),
-    )
