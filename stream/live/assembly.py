@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from config.service import ServiceSettings, StreamSpec
+from config.service import Live, ServiceSettings, StreamSpec
 from config.settings import Settings
 from engines.blending.compositor import Composite, compose_slate
 from engines.blending.marking import MarkStyle, mark
@@ -20,18 +21,17 @@ from stream.live.backoff import Backoff
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_choice import EncoderOptions
-from stream.live.encoder_stage import EncoderStages
+from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.live_anonymizer import LiveAnonymizers
-from stream.live.live_stream import Liveliness, LiveStream
+from stream.live.live_stream import LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.output import NO_SIGNAL
 from stream.live.publishing import SinkCodec, codec_for
-from stream.live.recording import RecordingSink, Retention, recording_folder
+from stream.live.recording import RecordingSink, recording_folder
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import PictureSink, SinkLane
 from stream.live.sound import Hear
-from stream.live.source_keeper import Persistence
 from stream.live.timeline import Timeline
 from stream.live.whip import WhipEntrance
 from stream.media.ends import Source
@@ -50,7 +50,6 @@ ReplacerMaker = Callable[[Settings, str], FaceReplacer]
 _Connect = Callable[[Hear | None], Source]
 """Opens a source that gives its sound to whoever is named."""
 _LOG = structlog.get_logger("kveil.assembly")
-_NEVER_S = 1e9
 _WAITING_PICTURES = 64
 """Encoded pictures that may wait for one output."""
 
@@ -91,9 +90,9 @@ class Assembly:
             anonymizers.factory,
             partial(_slate, spec.name),
             self.clock,
-            self._persistence(spec),
-            self._bounds(),
+            self._bounds(spec),
             counters,
+            repeats=spec.repeat,
             has_sound=spec.audio == "pass",
             cover=anonymizers.cover,
             encoders=encoders,
@@ -171,7 +170,7 @@ class Assembly:
             record = partial(
                 RecordingSink,
                 folder,
-                self._retention(),
+                self.settings.recording,
                 codec=codec,
                 is_marked=is_marked,
                 has_sound=has_sound,
@@ -189,43 +188,27 @@ class Assembly:
             name, open_sink, _WAITING_PICTURES, backoff, self.clock, counters, stream=spec.name
         )
 
-    def _retention(self) -> Retention:
-        wanted = self.settings.recording
-        return Retention(wanted.segment_s, wanted.keep_hours * 3600, int(wanted.keep_gb * 1e9))
-
     def _encoders(self, spec: StreamSpec, counters: Counters) -> EncoderStages:
         live, wanted = self.settings.live, self.settings.anonymize
         options = EncoderOptions(
             live.fps, live.bitrate_kbps, live.keyframe_s, encoder=wanted.output.encoder
         )
         return EncoderStages(
-            spec.name,
-            options,
-            self.clock,
-            counters,
-            is_marked=wanted.privacy.label,
-            capacity=live.outbox_frames,
+            lambda codec: EncoderStage(
+                spec.name,
+                codec,
+                options,
+                live.outbox_frames,
+                self.clock,
+                counters,
+                is_marked=wanted.privacy.label,
+            )
         )
 
-    def _persistence(self, spec: StreamSpec) -> Persistence:
+    def _bounds(self, spec: StreamSpec) -> Live:
+        """As configured; who publishes may be silent for as long as they like."""
         live = self.settings.live
-        return Persistence(
-            stall_s=live.stall_s if spec.source else _NEVER_S,
-            first_pause_s=live.reconnect_first_s,
-            longest_pause_s=live.reconnect_longest_s,
-            repeats=spec.repeat,
-        )
-
-    def _bounds(self) -> Liveliness:
-        live = self.settings.live
-        return Liveliness(
-            inbox=live.inbox_frames,
-            hold_s=live.hold_s,
-            slate_fps=live.slate_fps,
-            hang_s=live.hang_s,
-            jump_s=live.clock_jump_s,
-            slate_shape=(live.slate_height, live.slate_width),
-        )
+        return live if spec.source else live.model_copy(update={"stall_s": math.inf})
 
     @property
     def _timeout_s(self) -> float:

@@ -8,7 +8,7 @@ encoded while nobody takes it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -81,6 +81,7 @@ class EncoderStage:
         *,
         is_marked: bool = False,
     ) -> None:
+        self.name = f"{stream}-{codec}"
         self._stream, self._codec, self._is_marked = stream, codec, is_marked
         self._options = options
         self._clock, self._counters = clock, counters
@@ -147,8 +148,7 @@ class EncoderStage:
 
     def _begun(self) -> _Run:
         run = _Run()
-        name = f"{self._stream}-{self._codec}"
-        run.thread = threading.Thread(target=self._work, args=(run,), name=name, daemon=True)
+        run.thread = threading.Thread(target=self._work, args=(run,), name=self.name, daemon=True)
         run.thread.start()
         return run
 
@@ -234,29 +234,13 @@ class EncoderStages:
     """The encoders of one stream, each made at its first use; an outlet.
 
     Args:
-        stream: name of the stream.
-        options: of the encoders.
-        clock: see `EncoderStage`.
-        counters: see `EncoderStage`.
-        is_marked: see `EncoderStage`.
-        capacity: see `EncoderStage`.
+        make: makes the encoder of a codec.
     """
 
-    def __init__(
-        self,
-        stream: str,
-        options: EncoderOptions,
-        clock: Clock,
-        counters: Counters,
-        *,
-        is_marked: bool = False,
-        capacity: int = 8,
-    ) -> None:
-        self._stream, self._clock, self._counters = stream, clock, counters
-        self._is_marked, self._capacity = is_marked, capacity
+    def __init__(self, make: Callable[[LiveCodec], EncoderStage]) -> None:
+        self._make = make
         self._lock = threading.Lock()
         self._stages: dict[LiveCodec, EncoderStage] = {}
-        self.options = options
 
     @property
     def takers(self) -> tuple[Taker, ...]:
@@ -267,15 +251,7 @@ class EncoderStages:
         """The encoder of everybody who takes this codec."""
         with self._lock:
             if codec not in self._stages:
-                self._stages[codec] = EncoderStage(
-                    self._stream,
-                    codec,
-                    self.options,
-                    self._capacity,
-                    self._clock,
-                    self._counters,
-                    is_marked=self._is_marked,
-                )
+                self._stages[codec] = self._make(codec)
             return self._stages[codec]
 
     def offer(self, composite: Composite) -> None:
@@ -290,5 +266,4 @@ class EncoderStages:
 
     def close(self, timeout_s: float = 5.0) -> list[str]:
         """Encodes what waits and ends; gives the names of threads that would not leave."""
-        ended = {codec: stage.close(timeout_s) for codec, stage in self._stages.items()}
-        return [f"{self._stream}-{codec}" for codec, is_gone in ended.items() if not is_gone]
+        return [stage.name for stage in self._stages.values() if not stage.close(timeout_s)]

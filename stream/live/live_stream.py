@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from config.service import Live
 from engines.blending.compositor import compose_unknown
 from engines.errors import EngineFault
 from engines.types import Frame
@@ -15,45 +16,23 @@ from stream.live.anonymizing import AnonymizerFactory, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters, Event, Latency
 from stream.live.encoder_choice import EncoderOptions, LiveCodec
-from stream.live.encoder_stage import EncoderStages
+from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.engine_trouble import EngineTrouble
 from stream.live.frame_worker import Arrival, FrameWorker
 from stream.live.output import Outlet, Output, SlateMaker
 from stream.live.sink_lane import SinkLane
 from stream.live.sound import Hear, Sound, SoundShelf
-from stream.live.source_keeper import Persistence, SourceKeeper, SourceState
+from stream.live.source_keeper import SourceKeeper, SourceState
 from stream.live.timeline import Timeline
 from stream.media.ends import Source
 from stream.pipeline.mailbox import Mailbox
 
-__all__ = ["LiveStream", "Liveliness", "StreamStatus"]
+__all__ = ["LiveStream", "StreamStatus"]
 
 _TICK_S = 0.04
 _MOST_HUNG = 3
 _LOOK_S = 0.2
 OutputState = Literal["live", "slate"]
-
-
-@dataclass(frozen=True, slots=True)
-class Liveliness:
-    """Bounds of one stream.
-
-    Attributes:
-        inbox: most decoded frames waiting; the oldest is dropped. Fewer means less delay,
-            more rides out longer pauses of the engines.
-        hold_s: time without a picture after which the slate shows.
-        slate_fps: slates per second.
-        hang_s: longest call into the engines, or into an encoder, before it counts as hung.
-        jump_s: disagreement of the source's clock with ours that counts as a jump.
-        slate_shape: height and width of the slate before the first picture, px.
-    """
-
-    inbox: int = 2
-    hold_s: float = 1.0
-    slate_fps: float = 5.0
-    hang_s: float = 5.0
-    jump_s: float = 1.0
-    slate_shape: tuple[int, int] = (720, 1280)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +68,9 @@ class LiveStream:
         make_anonymizer: makes the anonymizer of an uninterrupted run of frames.
         make_slate: draws slates.
         clock: time.
-        persistence: how hard to hold on to the source.
-        bounds: sizes and times.
+        bounds: sizes and times; those of the configuration by default.
         counters: of this stream; a fresh one by default.
+        repeats: a source that ends (a file) starts over instead of ending the stream.
         has_sound: the sound that `hear` is given goes to the outputs.
         cover: covers a frame in full where the anonymizer fails.
         encoders: of the outputs; ones of the usual options by default.
@@ -104,10 +83,10 @@ class LiveStream:
         make_anonymizer: AnonymizerFactory,
         make_slate: SlateMaker,
         clock: Clock,
-        persistence: Persistence | None = None,
-        bounds: Liveliness | None = None,
+        bounds: Live | None = None,
         counters: Counters | None = None,
         *,
+        repeats: bool = False,
         has_sound: bool = False,
         cover: FrameCover = compose_unknown,
         encoders: EncoderStages | None = None,
@@ -115,34 +94,37 @@ class LiveStream:
         self.name = name
         self._shelf = SoundShelf() if has_sound else None
         self.counters = counters or Counters()
-        self._bounds = bounds or Liveliness()
+        self.bounds = bounds or Live()
         self._make_anonymizer = make_anonymizer
         self._cover = cover
         self._engine_trouble = EngineTrouble(name, clock)
         self._clock = clock
-        self._timeline = Timeline(self._bounds.jump_s)
-        self._inbox = Mailbox[Arrival](self._bounds.inbox, on_full="drop_oldest")
+        self._timeline = Timeline(self.bounds.clock_jump_s)
+        self._inbox = Mailbox[Arrival](self.bounds.inbox_frames, on_full="drop_oldest")
         self._counted_drops = 0
         self._counted_jumps = 0
         self.output = Output(
             self._timeline,
             make_slate,
-            self._bounds.slate_shape,
-            self._bounds.hold_s,
-            self._bounds.slate_fps,
+            (self.bounds.slate_height, self.bounds.slate_width),
+            self.bounds.hold_s,
+            self.bounds.slate_fps,
             clock,
             self.counters,
             self._shelf,
         )
-        self.encoders = encoders or EncoderStages(name, EncoderOptions(), clock, self.counters)
+        self.encoders = encoders or EncoderStages(
+            lambda codec: EncoderStage(name, codec, EncoderOptions(), 8, clock, self.counters)
+        )
         self.output.add(self.encoders)
         self._keeper = SourceKeeper(
             partial(connect, self.hear if has_sound else None),
             self._deliver,
-            persistence or Persistence(),
+            self.bounds,
             clock,
             self.counters,
             stream=name,
+            repeats=repeats,
         )
         self._worker = self._new_worker()
         self._hung: list[threading.Thread] = []
@@ -284,7 +266,7 @@ class LiveStream:
 
     def _replace_hung_worker(self) -> None:
         self._hung = [thread for thread in self._hung if thread.is_alive()]
-        if self._worker.busy_s <= self._bounds.hang_s or len(self._hung) >= _MOST_HUNG:
+        if self._worker.busy_s <= self.bounds.hang_s or len(self._hung) >= _MOST_HUNG:
             return
         self.counters.add("engine_hangs")
         self._worker.abandon()
@@ -304,7 +286,7 @@ class LiveStream:
         self._spawn("worker", self._worker.run)
 
     def _replace_hung_encoders(self) -> None:
-        self.encoders.check(self._bounds.hang_s)
+        self.encoders.check(self.bounds.hang_s)
 
     def _count_bounded_losses(self) -> None:
         dropped, jumps = self._inbox.dropped, self._timeline.jumps

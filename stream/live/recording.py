@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 import av
 from av.container import OutputContainer
 
+from config.service import Recording
 from engines.errors import KveilError
 from stream.live.errors import AddressRefused, SinkLost
 from stream.live.live_encoder import TICKS, EncodedPicture
@@ -21,25 +21,10 @@ from stream.live.publishing import SinkCodec
 from stream.live.sound import Sound, SoundLine
 from stream.media.marking import CONTAINER_MARK
 
-__all__ = ["RecordingSink", "Retention", "recording_folder"]
+__all__ = ["RecordingSink", "recording_folder"]
 
 _SAFE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 _PARTIAL: Final = ".partial"
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How long files are kept.
-
-    Attributes:
-        segment_s: length of one file.
-        keep_s: older files are deleted.
-        keep_bytes: beyond this the oldest files are deleted.
-    """
-
-    segment_s: float = 300.0
-    keep_s: float = 86_400.0
-    keep_bytes: int = 20_000_000_000
 
 
 def recording_folder(root: Path, stream: str) -> Path:
@@ -64,7 +49,7 @@ class RecordingSink:
 
     Args:
         folder: of this stream.
-        retention: lengths and ages.
+        kept: length of a file, and how many stay; as configured by default.
         wall: present time, for names and ages.
         codec: of the pictures.
         is_marked: adds the machine-readable mark to the metadata.
@@ -75,7 +60,7 @@ class RecordingSink:
     def __init__(
         self,
         folder: Path,
-        retention: Retention | None = None,
+        kept: Recording | None = None,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         codec: SinkCodec = "h264",
@@ -84,7 +69,7 @@ class RecordingSink:
         want_key: Callable[[], None] = lambda: None,
     ) -> None:
         self._folder = folder
-        self._retention = retention or Retention()
+        self._kept = kept or Recording()
         self._wall = wall
         self._codec: SinkCodec = codec
         self._has_sound = has_sound
@@ -138,20 +123,21 @@ class RecordingSink:
         """Deletes files beyond age or size; gives their number."""
         now_s = self._wall().timestamp()
         files = sorted(self._folder.glob("*.mp4"), reverse=True)
+        most_s, most_bytes = self._kept.keep_hours * 3600, int(self._kept.keep_gb * 1e9)
         kept_bytes, deleted = 0, 0
         for file in files:
             with suppress(FileNotFoundError):
                 status = file.stat()
                 kept_bytes += status.st_size
-                is_old = now_s - status.st_mtime > self._retention.keep_s
-                if is_old or kept_bytes > self._retention.keep_bytes:
+                is_old = now_s - status.st_mtime > most_s
+                if is_old or kept_bytes > most_bytes:
                     file.unlink()
                     deleted += 1
         return deleted
 
     def _is_due(self, pts: int) -> bool:
         length_s = float((pts - self._began) * TICKS)
-        return self._muxer is None or length_s >= self._retention.segment_s
+        return self._muxer is None or length_s >= self._kept.segment_s
 
     def _roll(self, pts: int) -> None:
         self.finish()

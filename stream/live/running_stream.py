@@ -57,7 +57,7 @@ class RunningStream:
         with self._lock:
             if self._hls is None:
                 self._hls = LowLatencyHls(
-                    self.spec.name, encoders.options.keyframe_s, self._clock, self.live.counters
+                    self.spec.name, self.live.bounds.keyframe_s, self._clock, self.live.counters
                 )
                 encoders.stage("h264").add(self._hls)
             return self._hls

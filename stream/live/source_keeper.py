@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import structlog
 
+from config.service import Live
 from engines.errors import KveilError
 from engines.types import Frame
 from stream.live.backoff import Backoff
@@ -16,30 +16,14 @@ from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.media.ends import Source
 
-__all__ = ["Persistence", "SourceKeeper", "SourceState"]
+__all__ = ["SourceKeeper", "SourceState"]
 
 SourceState = Literal["connecting", "waiting_for_video", "live", "lost", "ended", "stopped"]
 _LOG = structlog.get_logger("kveil.source")
 
 
-@dataclass(frozen=True, slots=True)
-class Persistence:
-    """How hard to try.
-
-    Attributes:
-        stall_s: silence after which a connection counts as dead; smaller notices sooner,
-            larger bears with cameras that pause.
-        first_pause_s: pause before the second attempt; doubles with each failure.
-        longest_pause_s: ceiling of the pause.
-        proof_frames: decoded frames after which a connection counts as good again.
-        repeats: a source that ends (a file) starts over instead of ending the stream.
-    """
-
-    stall_s: float = 5.0
-    first_pause_s: float = 0.5
-    longest_pause_s: float = 15.0
-    proof_frames: int = 10
-    repeats: bool = False
+_PROOF_FRAMES: Final = 10
+"""Decoded frames after which a connection counts as good again."""
 
 
 class SourceKeeper:
@@ -51,28 +35,30 @@ class SourceKeeper:
     Args:
         connect: opens the source; raises when it cannot.
         deliver: takes each decoded frame; must not block.
-        persistence: how hard to try.
+        bounds: how long to bear with silence, and to pause before another attempt.
         clock: time.
         counters: gets connects, reconnects, stalls.
         stream: name of the stream, for the log.
+        repeats: a source that ends (a file) starts over instead of ending the stream.
     """
 
     def __init__(
         self,
         connect: Callable[[], Source],
         deliver: Callable[[Frame], None],
-        persistence: Persistence,
+        bounds: Live,
         clock: Clock,
         counters: Counters,
         *,
         stream: str = "",
+        repeats: bool = False,
     ) -> None:
         self._connect = connect
         self._deliver = deliver
-        self._persistence = persistence
+        self._stall_s, self._repeats = bounds.stall_s, repeats
         self._clock = clock
         self._counters = counters
-        self._backoff = Backoff(persistence.first_pause_s, persistence.longest_pause_s)
+        self._backoff = Backoff(bounds.reconnect_first_s, bounds.reconnect_longest_s)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._source: Source | None = None
@@ -115,11 +101,11 @@ class SourceKeeper:
             source = self._source
         if source is None or self._stopped.is_set():
             return
-        if self._clock.now() - self._heard_s > self._persistence.stall_s:
+        if self._clock.now() - self._heard_s > self._stall_s:
             self._counters.add("source_stalls")
             self._heard_s = self._clock.now()
             self._was_cut = True
-            self.trouble = f"no video for {self._persistence.stall_s:g} s; connecting again"
+            self.trouble = f"no video for {self._stall_s:g} s; connecting again"
             source.close()
 
     def stop(self) -> None:
@@ -131,14 +117,14 @@ class SourceKeeper:
             source.close()
 
     def _goes_on_after_end(self) -> bool:
-        if self._stopped.is_set() or self._was_cut or self._persistence.repeats:
+        if self._stopped.is_set() or self._was_cut or self._repeats:
             return True
         self.state = "ended"
         return False
 
     def _starts_over(self) -> bool:
         """A file that gave frames to its end begins again at once."""
-        return self.state == "live" and self._persistence.repeats and not self._was_cut
+        return self.state == "live" and self._repeats and not self._was_cut
 
     def _read_one_connection(self) -> None:
         self.state, self._was_cut = "connecting", False
@@ -167,7 +153,7 @@ class SourceKeeper:
                 return
             self._heard_s = self._clock.now()
             self.state, self.trouble, self._was_live = "live", "", True
-            if number == self._persistence.proof_frames:
+            if number == _PROOF_FRAMES:
                 self._backoff.proved()
                 self._tell_back()
             self._deliver(frame)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from benchmarks.soak import PatternSource
+from config.service import Live
 from engines.blending.compositor import Composite
 from engines.types import Frame
 from stream.live.clock import SystemClock
 from stream.live.counters import Event
-from stream.live.live_stream import Liveliness, LiveStream
+from stream.live.live_stream import LiveStream
 from tests.stream.live.fakes import Collector, LookAhead, slate
 from tests.stream.live.rtsp_peer import eventually
 
@@ -55,7 +56,7 @@ class Scene:
             lambda: spare.pop(0) if spare else LookAhead(0),
             slate,
             SystemClock(),
-            bounds=Liveliness(hold_s=0.3, slate_shape=(16, 16)),
+            bounds=Live(hold_s=0.3, slate_height=16, slate_width=16),
         )
         self.stream.add_outlet(self.seen)
         self.stream.start()

@@ -318,7 +318,11 @@ def test_what_began_with_a_slate_begins_anew_once_with_the_size_of_the_first_pic
 
 
 def test_key_frames_carry_the_mark() -> None:
-    stages = EncoderStages("cam", OPTIONS, FakeClock(), Counters(), is_marked=True)
+    stages = EncoderStages(
+        lambda codec: EncoderStage(
+            "cam", codec, OPTIONS, 8, FakeClock(), Counters(), is_marked=True
+        )
+    )
     takers: dict[LiveCodec, Taking] = {"h264": Taking(), "hevc": Taking()}
     for codec, taker in takers.items():
         stages.stage(codec).add(taker)

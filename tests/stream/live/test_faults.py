@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from config.service import Live
 from engines.blending.compositor import Composite
 from stream.live.address import Address, address_from_text
 from stream.live.anonymizing import FrameAnonymizer
 from stream.live.backoff import Backoff
 from stream.live.clock import SystemClock
 from stream.live.counters import Event
-from stream.live.live_stream import Liveliness, LiveStream
+from stream.live.live_stream import LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.sink_lane import SinkLane
-from stream.live.source_keeper import Persistence
 from stream.live.transports import RtspTransport
 from stream.service.url_guard import OpenGate
 from tests.stream.live.face_stand_in import CoversTheFace, shows_the_face, write_base
@@ -76,8 +76,15 @@ class Stage:
             make,
             slate,
             clock,
-            Persistence(stall_s=2.5, first_pause_s=0.2, longest_pause_s=0.5),
-            Liveliness(hold_s=0.5, hang_s=hang_s, slate_shape=(180, 320)),
+            Live(
+                stall_s=2.5,
+                reconnect_first_s=0.2,
+                reconnect_longest_s=0.5,
+                hold_s=0.5,
+                hang_s=hang_s,
+                slate_height=180,
+                slate_width=320,
+            ),
         )
         self.stream.add_outlet(self.witness)
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.soak import PatternSource
+from config.service import Live
 from engines.blending.compositor import Composite
 from engines.types import Frame
 from stream.live.clock import SystemClock
 from stream.live.errors import SourceLost
-from stream.live.live_stream import Liveliness, LiveStream
+from stream.live.live_stream import LiveStream
 from tests.stream.live.fakes import Collector, LookAhead, slate
 from tests.stream.live.rtsp_peer import eventually
 
@@ -45,7 +46,7 @@ def test_stop_while_every_engine_hangs_names_the_threads_and_ends() -> None:
         lambda: Hangs(release),
         slate,
         SystemClock(),
-        bounds=Liveliness(hold_s=0.1, hang_s=0.02, slate_shape=(16, 16)),
+        bounds=Live(hold_s=0.1, hang_s=0.02, slate_height=16, slate_width=16),
     )
     stream.start()
     assert eventually(lambda: stream.status().hung_calls == 3)
@@ -63,7 +64,7 @@ def test_file_that_ends_while_its_engine_hangs_ends_after_the_fresh_worker() -> 
         lambda: Hangs(release),
         slate,
         SystemClock(),
-        bounds=Liveliness(hold_s=0.1, hang_s=10.0, slate_shape=(16, 16)),
+        bounds=Live(hold_s=0.1, hang_s=10.0, slate_height=16, slate_width=16),
     )
     stream.start()
     assert not stream.ended.wait(0.3)
@@ -79,7 +80,7 @@ def test_camera_whose_clock_jumps_leaves_the_outputs_time_alone() -> None:
         lambda: LookAhead(2),
         slate,
         SystemClock(),
-        bounds=Liveliness(hold_s=0.5, jump_s=0.5, slate_shape=(16, 16)),
+        bounds=Live(hold_s=0.5, clock_jump_s=0.5, slate_height=16, slate_width=16),
     )
     seen = Collector()
     stream.add_outlet(seen)

@@ -7,10 +7,11 @@ from pathlib import Path
 import av
 import pytest
 
+from config.service import Recording
 from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused
 from stream.live.publishing import SinkCodec
-from stream.live.recording import RecordingSink, Retention, recording_folder
+from stream.live.recording import RecordingSink, recording_folder
 from stream.media.marking import mark_in_bitstream
 from tests.stream.live.fakes import Encoding, slate
 
@@ -41,7 +42,7 @@ def test_name_that_could_lead_out_of_the_folder_is_refused(tmp_path: Path, name:
 
 @pytest.mark.parametrize("codec", ["h264", "hevc"])
 def test_files_roll_at_key_frames_and_play(tmp_path: Path, codec: SinkCodec) -> None:
-    sink = RecordingSink(tmp_path, Retention(segment_s=2.0), Wall(), codec=codec)
+    sink = RecordingSink(tmp_path, Recording(segment_s=2.0), Wall(), codec=codec)
     record(sink, 75, codec)
     sink.finish()
     files = sorted(tmp_path.iterdir())
@@ -73,8 +74,10 @@ def test_old_and_excess_files_are_deleted(tmp_path: Path) -> None:
         file.write_bytes(b"x" * 1000)
         age = (START - timedelta(days=10 - day)).timestamp()
         os.utime(file, (age, age))
-    by_age = RecordingSink(tmp_path, retention=Retention(keep_s=8.5 * 86_400), wall=Wall())
+    by_age = RecordingSink(tmp_path, kept=Recording(keep_hours=8.5 * 24), wall=Wall())
     assert by_age.delete_old() == 2
-    by_size = RecordingSink(tmp_path, retention=Retention(keep_s=1e9, keep_bytes=1500), wall=Wall())
+    by_size = RecordingSink(
+        tmp_path, kept=Recording(keep_hours=87_600, keep_gb=1.5e-6), wall=Wall()
+    )
     assert by_size.delete_old() == 1
     assert [file.name for file in tmp_path.iterdir()] == ["20251203.mp4"]

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from config.service import Live
 from engines.types import Frame
 from stream.live.counters import Counters
-from stream.live.source_keeper import Persistence, SourceKeeper
+from stream.live.source_keeper import SourceKeeper
 from stream.media.ends import Source
 from tests.stream.live.fakes import FakeClock, ScriptedSource, lost
 
@@ -16,7 +17,11 @@ Logged = Sequence[MutableMapping[str, Any]]
 
 
 def keeper_of(
-    clock: FakeClock, attempts: list[Callable[[], Source]], persistence: Persistence | None = None
+    clock: FakeClock,
+    attempts: list[Callable[[], Source]],
+    bounds: Live | None = None,
+    *,
+    repeats: bool = False,
 ) -> tuple[SourceKeeper, list[Frame], Counters]:
     delivered: list[Frame] = []
     counters = Counters()
@@ -32,10 +37,11 @@ def keeper_of(
     keeper = SourceKeeper(
         connect,
         delivered.append,
-        persistence or Persistence(),
+        bounds or Live(),
         clock,
         counters,
         stream="cam",
+        repeats=repeats,
     )
     return keeper, delivered, counters
 
@@ -47,7 +53,7 @@ def failing() -> Source:
 def test_connections_without_video_pause_longer_each_time() -> None:
     clock = FakeClock()
     silent = [lambda: ScriptedSource(clock, [], then=lost("no video"))] * 5
-    keeper, delivered, _ = keeper_of(clock, list(silent), Persistence(first_pause_s=1.0))
+    keeper, delivered, _ = keeper_of(clock, list(silent), Live(reconnect_first_s=1.0))
     keeper.run()
     assert not delivered
     assert clock.waits == [1.0, 2.0, 4.0, 8.0, 15.0]
@@ -57,7 +63,7 @@ def test_stable_video_after_failures_resets_the_pause() -> None:
     clock = FakeClock()
     stable = lambda: ScriptedSource(clock, [n / 10 for n in range(12)], then=lost())  # noqa: E731
     keeper, delivered, counters = keeper_of(
-        clock, [failing, failing, stable, failing], Persistence(first_pause_s=1.0)
+        clock, [failing, failing, stable, failing], Live(reconnect_first_s=1.0)
     )
     keeper.run()
     assert clock.waits == [1.0, 2.0, 1.0, 2.0]
@@ -68,7 +74,7 @@ def test_stable_video_after_failures_resets_the_pause() -> None:
 def test_short_burst_of_video_does_not_reset_the_pause() -> None:
     clock = FakeClock()
     burst = lambda: ScriptedSource(clock, [0.0, 0.1], then=lost())  # noqa: E731
-    keeper, _, counters = keeper_of(clock, [burst, burst, burst], Persistence(first_pause_s=1.0))
+    keeper, _, counters = keeper_of(clock, [burst, burst, burst], Live(reconnect_first_s=1.0))
     keeper.run()
     assert clock.waits == [1.0, 2.0, 4.0]
     assert counters.counts()["reconnects"] == 2
@@ -77,7 +83,7 @@ def test_short_burst_of_video_does_not_reset_the_pause() -> None:
 def test_silent_connection_is_closed_by_the_watchdog() -> None:
     clock = FakeClock()
     source = ScriptedSource(clock, [0.0, 0.1, 0.2])
-    keeper, delivered, counters = keeper_of(clock, [lambda: source], Persistence(stall_s=5.0))
+    keeper, delivered, counters = keeper_of(clock, [lambda: source], Live(stall_s=5.0))
 
     def stall(frame: Frame) -> None:
         delivered.append(frame)
@@ -104,7 +110,7 @@ def test_source_that_ends_ends_the_stream() -> None:
 def test_file_that_repeats_begins_again_without_a_pause() -> None:
     clock = FakeClock()
     whole = lambda: ScriptedSource(clock, [0.0, 0.1])  # noqa: E731
-    keeper, delivered, _ = keeper_of(clock, [whole, whole], Persistence(repeats=True))
+    keeper, delivered, _ = keeper_of(clock, [whole, whole], repeats=True)
     keeper.run()
     assert len(delivered) == 4
     assert not clock.waits
@@ -113,7 +119,7 @@ def test_file_that_repeats_begins_again_without_a_pause() -> None:
 def test_empty_file_that_repeats_is_paced() -> None:
     clock = FakeClock()
     empty = lambda: ScriptedSource(clock, [])  # noqa: E731
-    keeper, _, _ = keeper_of(clock, [empty, empty], Persistence(repeats=True))
+    keeper, _, _ = keeper_of(clock, [empty, empty], repeats=True)
     keeper.run()
     assert clock.waits == [0.5, 1.0]
 
@@ -133,7 +139,7 @@ def test_camera_that_is_away_is_logged_once_and_once_when_it_is_back(logged: Log
     clock = FakeClock()
     stable = lambda: ScriptedSource(clock, [n / 10 for n in range(12)])  # noqa: E731
     keeper, _, _ = keeper_of(
-        clock, [failing, failing, failing, stable], Persistence(first_pause_s=1.0)
+        clock, [failing, failing, failing, stable], Live(reconnect_first_s=1.0)
     )
     keeper.run()
     assert [(one["event"], one["stream"]) for one in logged] == [
