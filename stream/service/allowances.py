@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-from config.service import ServiceSettings, Sources, StreamSpec
+from config.service import ServiceSettings, StreamSpec
 from stream.file_names import real_place
 from stream.live.address import Address, address_from_text
 from stream.live.errors import AddressRefused
-from stream.service.url_guard import Allowance, Resolve, UrlGuard
+from stream.service.url_guard import Resolve, UrlGuard
 
-__all__ = ["StreamGate", "allowance_of"]
+__all__ = ["StreamGate"]
 
 
 class StreamGate:
@@ -29,7 +28,7 @@ class StreamGate:
     """
 
     def __init__(self, settings: ServiceSettings, resolve_name: Resolve | None = None) -> None:
-        self._guard = UrlGuard(allowance_of(settings), resolve_name)
+        self._guard = _guard_of(settings, resolve_name)
         specs = settings.streams
         self._sources = _files_among(spec.source for spec in specs)
         self._sinks = _files_among(sink for spec in specs for sink in spec.sinks)
@@ -71,41 +70,21 @@ class StreamGate:
         return any(place == _place_of(own) for own in self._sinks)
 
 
-def allowance_of(settings: ServiceSettings) -> Allowance:
-    """What may be reached: the allow-list, and the ends and cameras that own streams name.
+def _guard_of(settings: ServiceSettings, resolve_name: Resolve | None) -> UrlGuard:
+    """Admits what is listed, and the ends and cameras that own streams name.
 
     The metadata addresses stay refused for those as well.
     """
-    own = [_own_allowance(spec) for spec in settings.streams]
-    listed = _listed(settings.sources)
-    return replace(
-        listed,
-        endpoints=tuple(end for one in own for end in one.endpoints),
-        devices=(*listed.devices, *(device for one in own for device in one.devices)),
-    )
-
-
-def _listed(wanted: Sources) -> Allowance:
-    return Allowance(
-        hosts=wanted.hosts,
-        networks=wanted.networks,
-        schemes=wanted.schemes,
-        folders=tuple(Path(folder) for folder in wanted.folders),
-        devices=wanted.devices,
-    )
-
-
-def _own_allowance(spec: StreamSpec) -> Allowance:
-    """The hosts and cameras that one entry of the configuration file names itself."""
-    endpoints, devices = [], []
-    for text in filter(None, (spec.source, *spec.sinks)):
+    endpoints, devices = list[str](), list(settings.sources.devices)
+    for text in (one for spec in settings.streams for one in (spec.source, *spec.sinks) if one):
         with suppress(AddressRefused):
             address = address_from_text(text)
             if address.kind == "camera":
                 devices.append(address.path)
             elif address.is_network:
                 endpoints.append(str(address))
-    return Allowance(devices=tuple(devices), endpoints=tuple(endpoints))
+    listed = settings.sources.model_copy(update={"devices": tuple(devices)})
+    return UrlGuard(listed, endpoints, resolve_name)
 
 
 def _files_among(texts: Iterable[str]) -> tuple[str, ...]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import fnmatch
 import ipaddress
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from config.service import Sources
 from stream.file_names import real_place
 from stream.live.address import Address
 from stream.live.errors import AddressRefused, SourceLost
 
-__all__ = ["Allowance", "OpenGate", "Resolve", "UrlGuard", "resolve"]
+__all__ = ["OpenGate", "Resolve", "UrlGuard", "resolve"]
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
@@ -29,46 +29,31 @@ _METADATA = tuple(
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What may be reached.
-
-    Attributes:
-        hosts: host names, `*` standing for any part, such as `*.cameras.example`; they admit
-            public addresses alone.
-        networks: address ranges such as `10.20.0.0/16`; every address of a host must lie in
-            one of them, unless its name matches `hosts` and the address is a public one.
-        schemes: URL schemes.
-        folders: files beneath them may be played; none by default.
-        devices: cameras such as `/dev/video0`; none by default.
-        endpoints: single ends such as `rtsp://10.0.0.7:554`, whatever their address.
-    """
-
-    hosts: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    schemes: tuple[str, ...] = ("rtsp", "rtsps", "rtmp", "rtmps", "srt", "http", "https")
-    folders: tuple[Path, ...] = ()
-    devices: tuple[str, ...] = ()
-    endpoints: tuple[str, ...] = ()
-
-
 class UrlGuard:
-    """Admits what the allowance names and nothing else.
+    """Admits what is listed and nothing else.
 
     Args:
-        allowance: what may be reached.
+        listed: what may be reached. Hosts by name admit public addresses alone; of a host in
+            `networks` every address must lie in one of them, unless its name matches `hosts`
+            and the address is a public one.
+        endpoints: single ends such as `rtsp://10.0.0.7:554`, whatever their address.
         resolve_name: gives the IP addresses of a name; tests pass a fake.
 
     >>> from stream.live.address import address_from_text
-    >>> guard = UrlGuard(Allowance(networks=("10.0.0.0/8",)))
+    >>> guard = UrlGuard(Sources(networks=("10.0.0.0/8",)))
     >>> guard.admit(address_from_text("rtsp://10.1.2.3/live"))
     ('10.1.2.3',)
     """
 
-    def __init__(self, allowance: Allowance, resolve_name: Resolve | None = None) -> None:
-        self._allowance = allowance
+    def __init__(
+        self,
+        listed: Sources,
+        endpoints: Collection[str] = (),
+        resolve_name: Resolve | None = None,
+    ) -> None:
+        self._listed, self._endpoints = listed, endpoints
         self._resolve = resolve_name or resolve
-        self._networks = tuple(ipaddress.ip_network(text) for text in allowance.networks)
+        self._networks = tuple(ipaddress.ip_network(text) for text in listed.networks)
 
     def admit(self, address: Address) -> tuple[str, ...]:
         """IP addresses to connect to; none for files and cameras.
@@ -81,12 +66,12 @@ class UrlGuard:
             return self._admit_file(address)
         if address.kind == "camera":
             return self._admit_camera(address)
-        if address.scheme not in self._allowance.schemes:
+        if address.scheme not in self._listed.schemes:
             raise AddressRefused(f"{address.scheme} is not among the schemes allowed")
         found = tuple(self._resolve(address.host, address.port))
         if not found:
             raise SourceLost(f"{address} does not resolve; check the name")
-        is_named = any(fnmatch.fnmatchcase(address.host, host) for host in self._allowance.hosts)
+        is_named = any(fnmatch.fnmatchcase(address.host, host) for host in self._listed.hosts)
         for text in found:
             self._admit_ip(address, ipaddress.ip_address(text.split("%")[0]), is_named)
         return found
@@ -99,7 +84,7 @@ class UrlGuard:
         if inner.is_unspecified or (inner.is_reserved and not inner.is_loopback):
             raise AddressRefused(f"{address} leads to an address that no camera has")
         is_listed = any(inner in network for network in self._networks)
-        is_listed = is_listed or str(address) in self._allowance.endpoints
+        is_listed = is_listed or str(address) in self._endpoints
         if not is_listed and not (is_named and _is_public(inner)):
             raise AddressRefused(
                 f"{address} is not allowed; add its name to sources.hosts and, where its "
@@ -108,12 +93,12 @@ class UrlGuard:
 
     def _admit_file(self, address: Address) -> tuple[str, ...]:
         path = real_place(Path(address.path))
-        if not any(path.is_relative_to(folder.resolve()) for folder in self._allowance.folders):
+        if not any(path.is_relative_to(Path(one).resolve()) for one in self._listed.folders):
             raise AddressRefused("that file is outside sources.folders")
         return ()
 
     def _admit_camera(self, address: Address) -> tuple[str, ...]:
-        if address.path not in self._allowance.devices:
+        if address.path not in self._listed.devices:
             raise AddressRefused(f"{address} is not in sources.devices")
         return ()
 

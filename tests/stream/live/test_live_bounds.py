@@ -14,6 +14,7 @@ from aiortc import rtcrtpreceiver
 from aiortc.jitterbuffer import JitterFrame
 from aiortc.rtcrtpparameters import RTCRtpCodecParameters
 
+from config.service import Sources
 from config.settings import Limits, Settings, Tracking
 from engines.pictures import picture_from_bgr
 from engines.types import Frame
@@ -26,7 +27,7 @@ from stream.live.live_anonymizer import LiveAnonymizers, live_lookahead
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.whip import WhipEntrance
 from stream.pipeline.replacement import CoverEveryFace
-from stream.service.url_guard import Allowance, OpenGate, UrlGuard
+from stream.service.url_guard import OpenGate, UrlGuard
 from tests.clips import Clip, made_clip, numbered_frame
 from tests.stream.live.test_live_anonymizer import made
 
@@ -122,7 +123,7 @@ def test_playlist_in_an_allowed_folder_leads_nowhere(inside: str, tmp_path: Path
     outside = made_clip(tmp_path / "private" / "secret.ts", Clip(frames=9))
     entry = inside.format(outside=outside)
     head = "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:8\n#EXTINF:8,\n"
-    guard = UrlGuard(Allowance(folders=(tmp_path / "public",)))
+    guard = UrlGuard(Sources(folders=(str(tmp_path / "public"),)))
     for name in ("a.m3u8", "a.mp4", "a.ts"):
         playlist = tmp_path / "public" / name
         playlist.write_text(f"{head}{entry}\n#EXT-X-ENDLIST\n", encoding="utf-8")

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from config.service import Sources
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SourceLost
@@ -23,7 +24,7 @@ from stream.live.network_source import NetworkSource, SourceOptions
 from stream.live.publishing import SinkCodec
 from stream.live.transports import RtspTransport
 from stream.media.reading.file_source import FileSource
-from stream.service.url_guard import Allowance, OpenGate, UrlGuard
+from stream.service.url_guard import OpenGate, UrlGuard
 from tests.clips import Clip, made_clip
 from tests.stream.live.fakes import Encoding, slate
 from tests.stream.live.redirecting_server import redirecting_server
@@ -105,7 +106,7 @@ def test_close_from_another_thread_frees_a_stuck_read() -> None:
 
 def test_rtsp_redirect_to_another_host_is_not_followed() -> None:
     with redirecting_server("RTSP/1.0 302 Found\r\nCSeq: {cseq}\r\nLocation: {elsewhere}") as trap:
-        guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+        guard = UrlGuard(Sources(networks=("127.0.0.1/32",)))
         address = address_from_text(f"rtsp://127.0.0.1:{trap.port}/cam")
         with pytest.raises(SourceLost, match="redirects"):
             NetworkSource(address, guard, SystemClock(), FAST)
@@ -114,7 +115,7 @@ def test_rtsp_redirect_to_another_host_is_not_followed() -> None:
 
 def test_http_redirect_to_a_refused_host_is_not_followed() -> None:
     with redirecting_server("HTTP/1.1 302 Found\r\nLocation: {elsewhere}") as trap:
-        guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+        guard = UrlGuard(Sources(networks=("127.0.0.1/32",)))
         address = address_from_text(f"http://127.0.0.1:{trap.port}/live.m3u8")
         with pytest.raises((AddressRefused, SourceLost)):
             NetworkSource(address, guard, SystemClock(), FAST)
@@ -185,7 +186,7 @@ def test_published_stream_can_be_watched_and_says_goodbye(codec: SinkCodec, take
 def test_rtsp_redirect_in_an_odd_form_is_not_followed(blanks: str) -> None:
     reply = f"RTSP/1.0{blanks}302 Found\r\nCSeq: {{cseq}}\r\nLocation: {{elsewhere}}"
     with redirecting_server(reply) as trap:
-        guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+        guard = UrlGuard(Sources(networks=("127.0.0.1/32",)))
         address = address_from_text(f"rtsp://127.0.0.1:{trap.port}/cam")
         with pytest.raises(SourceLost, match="redirects"):
             NetworkSource(address, guard, SystemClock(), FAST)
@@ -218,7 +219,7 @@ def web_server(seen: list[str], reply: str, tls: ssl.SSLContext | None = None) -
 
 def asked_of(url: str) -> None:
     """Opens a URL with credentials, as the media library does."""
-    guard = UrlGuard(Allowance(networks=("127.0.0.1/32",)))
+    guard = UrlGuard(Sources(networks=("127.0.0.1/32",)))
     opener = HttpOpener(address_from_text(url), guard, 5.0)
     opener(url)
     opener.close()
