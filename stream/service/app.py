@@ -83,8 +83,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     attendance.cancel()
     context.closing.set()
-    await context.viewers.end_all()
-    await context.publishers.end_all()
+    await context.viewers.sessions.end_all()
+    await context.publishers.sessions.end_all()
 
 
 async def _attend(context: Context) -> None:

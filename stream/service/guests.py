@@ -31,6 +31,9 @@ class Guests:
         places: of which each session takes one.
         most_waiting: sessions that one token may have which are not connected yet: whoever holds
             it cannot take every place with offers that lead nowhere.
+
+    Attributes:
+        sessions: the same; whoever ends one there ends it here.
     """
 
     def __init__(
@@ -38,19 +41,11 @@ class Guests:
     ) -> None:
         self._places = places
         self._most_waiting = most_waiting
-        self._sessions = sessions
+        self.sessions = sessions
         self._role = role
         self._present: dict[str, tuple[RtcSession, Place]] = {}
         self._coming: Counter[str] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
-
-    def count(self, stream: str | None = None) -> int:
-        """Sessions of a stream, or of all."""
-        return self._sessions.count(stream)
-
-    def find(self, session_id: str) -> RtcSession | None:
-        """The session of that id."""
-        return self._sessions.find(session_id)
 
     async def begin(
         self, stream: str, offer: str, prepare: Prepare, holder: Holder
@@ -73,7 +68,7 @@ class Guests:
         place = self._places.take(stream, holder)
         self._coming[holder.key] += 1
         try:
-            session, answer = await self._sessions.begin(stream, offer, prepare)
+            session, answer = await self.sessions.begin(stream, offer, prepare)
             if session.is_ended:
                 raise StreamConflict(TAKEN_AWAY)
         except BaseException:
@@ -91,22 +86,6 @@ class Guests:
             for session, place in self._present.values()
         )
 
-    async def add_candidates(self, session: RtcSession, fragment: str) -> bool:
-        """Takes further addresses of a guest; see `RtcSessions.add_candidates`.
-
-        Raises:
-            OfferRefused: malformed or too many.
-        """
-        return await self._sessions.add_candidates(session, fragment)
-
-    async def end(self, session: RtcSession) -> None:
-        """Ends a session; idempotent."""
-        await self._sessions.end(session)
-
-    async def end_all(self, stream: str | None = None) -> None:
-        """Ends the sessions of a stream, or all."""
-        await self._sessions.end_all(stream)
-
     async def end_strangers(self, tokens: TokenBook) -> None:
         """Ends the sessions whose token is gone, has expired, or allows less than before."""
         strangers = [
@@ -114,7 +93,7 @@ class Guests:
             for session, place in self._present.values()
             if not tokens.stands(place.holder, self._role)
         ]
-        await asyncio.gather(*(self.end(session) for session in strangers))
+        await asyncio.gather(*(self.sessions.end(session) for session in strangers))
 
     def end_soon(self, streams: Collection[str], tokens: TokenBook) -> None:
         """Ends the sessions of those streams, and the strangers; from any thread, not waited for.
@@ -128,7 +107,7 @@ class Guests:
 
     async def _end_touched(self, streams: Collection[str], tokens: TokenBook) -> None:
         await self.end_strangers(tokens)
-        await asyncio.gather(*(self.end_all(name) for name in streams))
+        await asyncio.gather(*(self.sessions.end_all(name) for name in streams))
 
     def _register(self, session: RtcSession, place: Place) -> None:
         before = session.on_end
@@ -144,5 +123,5 @@ class Guests:
         self._tell("joined", session.stream, place.holder)
 
     def _tell(self, what: str, stream: str, holder: Holder) -> None:
-        count = self._sessions.count(stream)
+        count = self.sessions.count(stream)
         _LOG.info(f"{self._role}_{what}", stream=stream, holder=holder.name, count=count)

@@ -152,8 +152,8 @@ async def _without_guests(shared: Context, name: str) -> AsyncIterator[None]:
 
 
 async def _send_everybody_away(shared: Context, name: str) -> None:
-    await shared.viewers.end_all(name)
-    await shared.publishers.end_all(name)
+    await shared.viewers.sessions.end_all(name)
+    await shared.publishers.sessions.end_all(name)
 
 
 class _Preview(StreamingResponse):

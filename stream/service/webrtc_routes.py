@@ -77,7 +77,7 @@ async def publish(name: Name, request: Request, shared: Shared, holder: Publishe
     async def prepare(session: RtcSession) -> None:
         before = entrance.unconnected
         if before is not None:
-            await shared.publishers.end(before)
+            await shared.publishers.sessions.end(before)
         if _is_wanted(shared, running, session):
             await entrance.receive_from(session)
 
@@ -117,13 +117,13 @@ async def watch(name: Name, request: Request, shared: Shared, holder: Viewer) ->
 @router.delete("/whip/{name}/{session_id}", dependencies=[allowed("publisher")], responses=_ANSWERS)
 async def unpublish(name: Name, session_id: SessionId, shared: Shared) -> None:
     """Ends a publication."""
-    await shared.publishers.end(_session(shared.publishers, name, session_id))
+    await shared.publishers.sessions.end(_session(shared.publishers, name, session_id))
 
 
 @router.delete("/whep/{name}/{session_id}", dependencies=[allowed("viewer")], responses=_ANSWERS)
 async def leave(name: Name, session_id: SessionId, shared: Shared) -> None:
     """Ends watching."""
-    await shared.viewers.end(_session(shared.viewers, name, session_id))
+    await shared.viewers.sessions.end(_session(shared.viewers, name, session_id))
 
 
 @router.patch(
@@ -204,7 +204,7 @@ async def _patched(guests: Guests, name: str, session_id: str, request: Request)
         raise _TagMissing("send the ETag of the session in If-Match")
     if wanted != "*" and _tag_of(session) not in [tag.strip() for tag in wanted.split(",")]:
         raise _TagOutdated("the session has another ETag")
-    if wanted == "*" or not await guests.add_candidates(session, await _text_of(request)):
+    if wanted == "*" or not await guests.sessions.add_candidates(session, await _text_of(request)):
         raise _NoRestart("ICE is not restarted; begin a new session")
     return Response(None, 204, {"ETag": _tag_of(session)})
 
@@ -219,12 +219,12 @@ async def _end_unless_runs(
 ) -> None:
     """Ends a session whose stream was taken away while its offer was being answered."""
     if not shared.fleet.has(running):
-        await guests.end(session)
+        await guests.sessions.end(session)
         raise StreamConflict(TAKEN_AWAY)
 
 
 def _session(guests: Guests, name: str, session_id: str) -> RtcSession:
-    session = guests.find(session_id)
+    session = guests.sessions.find(session_id)
     if session is None or session.stream != name:
         raise StreamUnknown("there is no such session")
     return session

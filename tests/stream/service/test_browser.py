@@ -206,7 +206,7 @@ def test_viewer_follows_a_replaced_stream_and_frees_its_place_when_it_vanishes(
         assert eventually(lambda: running.viewers == 1, 30.0), "the picture froze for ever"
         assert eventually(lambda: is_playing(page, "desk"), 30.0)
         assert page.run("return [curtains[0], curtains.at(-1)]") == ["reconnecting…", ""]
-        assert eventually(lambda: service.context.viewers.count("desk") == 1)
+        assert eventually(lambda: service.context.viewers.sessions.count("desk") == 1)
         page.vanish()
         assert eventually(lambda: running.viewers == 0, 30.0)
         out = running.live.counters.counts()["slates"]

@@ -207,7 +207,7 @@ def test_stream_removed_while_an_offer_is_answered_leaves_nothing_behind(
 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await join(client, kind, "desk", role)).status_code == 409
-        assert guests.count() == 0
+        assert guests.sessions.count() == 0
 
     monkeypatch.setattr(guests, "begin", begin_late)
     talk(service, conversation)

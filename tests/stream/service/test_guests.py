@@ -32,7 +32,7 @@ def test_who_comes_and_goes_is_logged_by_the_name_of_the_token() -> None:
         assert (await join(client, "whep", "desk", "viewer")).status_code == 201
         made = await join(client, "whip", "desk", "publisher")
         assert (await client.delete(made.headers["location"])).status_code == 200
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
 
     with running_service(settings()) as service, capture_logs() as told:
         talk(service, conversation)
@@ -64,9 +64,12 @@ def test_viewer_is_sent_away_when_the_token_expires(monkeypatch: pytest.MonkeyPa
         assert (await join(client, "whep", "desk", "viewer")).status_code == 201
         assert (await join(client, "whip", "desk", "publisher")).status_code == 201
         await context.send_strangers_away()
-        assert (context.viewers.count(), context.publishers.count()) == (1, 1)
+        kinds = (context.viewers.sessions, context.publishers.sessions)
+        assert [kind.count() for kind in kinds] == [1, 1]
         now[0] += timedelta(hours=2)
-        assert await until(lambda: context.viewers.count() + context.publishers.count() == 0)
+        assert await until(
+            lambda: context.viewers.sessions.count() + context.publishers.sessions.count() == 0
+        )
         attendance.cancel()
 
     with running_service(settings()) as service:
@@ -128,7 +131,10 @@ def test_viewer_of_a_stream_that_is_removed_meanwhile_is_refused(
         monkeypatch.setattr(service.context.fleet, "has", lambda running: False)
         for kind, role in (("whep", "viewer"), ("whip", "publisher")):
             assert (await join(client, kind, "desk", role)).status_code == 409
-        assert service.context.viewers.count() + service.context.publishers.count() == 0
+        assert (
+            service.context.viewers.sessions.count() + service.context.publishers.sessions.count()
+            == 0
+        )
 
     with running_service(settings()) as service:
         talk(service, conversation)
@@ -141,9 +147,9 @@ def test_token_cannot_take_every_place_with_offers_that_never_connect() -> None:
         assert set(answers[4:]) == {503}
         assert (await join(client, "whep", "desk", "publisher")).status_code in (201, 403)
         assert (await join(client, "whep", "desk", "operator")).status_code == 201
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
         assert (await join(client, "whep", "desk", "viewer")).status_code == 201
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
 
     with running_service(settings()) as service:
         talk(service, conversation)
@@ -210,9 +216,9 @@ def test_connected_viewers_of_one_token_leave_places_to_others(
             full = await join(client, "whep", "desk", "publisher")
             assert full.status_code == 503
             assert "webrtc.max_viewers)" in full.text
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
         assert (await join(client, "whep", "desk", "viewer")).status_code == 201
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
 
     with running_service(given) as service:
         talk(service, conversation)
@@ -227,7 +233,7 @@ def test_viewers_at_once_are_as_many_as_one_token_has_places(
         asked = [join(client, "whep", "desk", "viewer") for _ in range(8)]
         answers = [one.status_code for one in await asyncio.gather(*asked)]
         assert sorted(answers) == [201] * 2 + [503] * 6
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
 
     with running_service(places(16, 2)) as service:
         talk(service, conversation)
@@ -248,7 +254,7 @@ def test_viewers_without_a_token_are_told_apart_by_their_address(
         assert [one.status_code for one in answers] == [201, 201, 503]
         assert "this address" in answers[-1].text
         assert (await watch_from("127.0.0.2")).status_code == 201
-        await service.context.viewers.end_all()
+        await service.context.viewers.sessions.end_all()
 
     with running_service(places(4).model_copy(update={"access": Access()})) as service:
         talk(service, conversation)

@@ -134,7 +134,8 @@ def test_reload_by_rest_of_a_file_that_does_not_hold_is_422(
 def test_reload_ends_who_watches_or_publishes_what_it_touches(
     service: Service, file: Path, change: str
 ) -> None:
-    viewers, publishers = service.context.viewers, service.context.publishers
+    context = service.context
+    viewers, publishers = context.viewers.sessions, context.publishers.sessions
     changed = StreamSpec(name="desk", label=False)
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -167,7 +168,7 @@ def test_reload_ends_previews_of_what_it_touches(service: Service, file: Path) -
 
 
 def test_reload_ends_who_watches_by_a_token_that_is_gone(service: Service, file: Path) -> None:
-    viewers = service.context.viewers
+    viewers = service.context.viewers.sessions
 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await join(client, "whep", "desk", "viewer")).status_code == 201
