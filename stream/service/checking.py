@@ -19,7 +19,7 @@ from stream.live.address import address_from_text
 from stream.live.assembly import check_file_source
 from stream.pipeline.methods import SWAP, method_cover
 from stream.service.allowances import StreamGate
-from stream.service.certificates import check_tls
+from stream.service.web_server import check_tls
 
 __all__ = ["check_service"]
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import structlog
 from aiortc import RTCIceServer
@@ -25,15 +26,13 @@ from stream.live.running_stream import RunningStream
 from stream.pipeline.engine_set import EngineSet
 from stream.service.allowances import StreamGate
 from stream.service.app import create_app
-from stream.service.certificates import check_tls
 from stream.service.context import Context
 from stream.service.fleet import Fleet
 from stream.service.guests import Guests
 from stream.service.logs import configure_logs
 from stream.service.places import VIEWER_SETTINGS, PlaceBounds, Places
-from stream.service.restarts import sections_awaiting_restart
 from stream.service.tokens import TokenBook
-from stream.service.web_server import AnnouncingServer, bound_sockets, make_server
+from stream.service.web_server import AnnouncingServer, bound_sockets, check_tls, make_server
 
 __all__ = ["Service", "serve_at", "serve_forever"]
 
@@ -41,6 +40,12 @@ _LOG = structlog.get_logger("kveil.service")
 _LOOK_S = 2.0
 _MOST_WAITING = 64
 """Players that may wait for a part of one stream at once."""
+_APPLIED: Final[dict[str, bool | set[str]]] = {
+    "streams": True,
+    "access": {"tokens"},
+    "sources": {"hosts", "networks", "schemes", "folders", "devices"},
+}
+"""What a reload applies: whole sections, or keys of them."""
 
 
 class Service:
@@ -148,7 +153,10 @@ class Service:
         return self._assembly.build(spec)
 
     def _tell_what_waits(self, settings: ServiceSettings) -> None:
-        sections = sections_awaiting_restart(self.context.settings, settings)
+        """Names the sections in which something differs that only a restart applies."""
+        before = self.context.settings.model_dump(exclude=_APPLIED)
+        after = settings.model_dump(exclude=_APPLIED)
+        sections = [name for name in before if before[name] != after[name]]
         if sections:
             _LOG.warning("restart_needed", sections=sections)
 

@@ -1,9 +1,10 @@
-"""The web server: its sockets, bound before anything else is started, and its bounds."""
+"""The web server: certificate and sockets, tried before anything is started, and its bounds."""
 
 from __future__ import annotations
 
 import errno
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -15,7 +16,7 @@ from config.service import Listen
 from stream.errors import UsageRefused
 from stream.service.connections import ConnectionBounds, bounded_protocol
 
-__all__ = ["AnnouncingServer", "bound_sockets", "make_server"]
+__all__ = ["AnnouncingServer", "bound_sockets", "check_tls", "make_server"]
 
 _GOODBYE_S: Final = 10
 _BACKLOG: Final = 512
@@ -24,6 +25,26 @@ _ADVICE: Final = {
     errno.EADDRNOTAVAIL: "this machine has no such address; change listen.host",
     errno.EACCES: "permission denied; choose a listen.port above 1023",
 }
+
+
+def check_tls(listen: Listen) -> None:
+    """Tries the certificate and its key, if there are any, before anything is started.
+
+    Raises:
+        UsageRefused: they cannot be read, or do not belong together.
+    """
+    if not listen.tls_certificate:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            listen.tls_certificate, listen.tls_key, password=lambda: ""
+        )
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise UsageRefused(
+            f"listen.tls_certificate and listen.tls_key cannot be used ({reason}); give PEM files "
+            "of a chain and its key without a passphrase"
+        ) from None
 
 
 def bound_sockets(listen: Listen) -> list[socket.socket]:

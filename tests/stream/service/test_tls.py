@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from config.service import Listen, ServiceSettings
 from stream.errors import UsageRefused
-from stream.service.certificates import check_tls
+from stream.service.web_server import check_tls
 from tests.stream.service.served import served
 from tests.stream.service.service_bench import bearer, service_of, tokens, whip_stream
 
