@@ -127,7 +127,7 @@ def pairs(clip: Path, chosen: argparse.Namespace) -> Iterator[FramePair]:
             now=time.monotonic,
         )
         made.overload.effort = Effort(chosen.effort)
-        anonymizer = made.factory()
+        anonymizer = made.make()
         for index, decoded in enumerate(container.decode(video=0)):
             if index % chosen.every or index >= chosen.frames * chosen.every:
                 continue

@@ -87,7 +87,7 @@ class Assembly:
         live = LiveStream(
             spec.name,
             connect,
-            anonymizers.factory,
+            anonymizers.make,
             partial(_slate, spec.name),
             self.clock,
             self._bounds(spec),

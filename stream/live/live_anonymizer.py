@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from engines.types import Frame
 from stream.files.report import ClusterCounts, FaceCounts, FrameCounts
 from stream.finding.detection_setup import finder_for, schedule_for, tracker_for
 from stream.finding.finding import FaceFinder
-from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer
+from stream.live.anonymizing import FrameAnonymizer
 from stream.live.counters import Counters
 from stream.live.overload import (
     Overload,
@@ -27,10 +26,10 @@ from stream.pipeline.engine_set import EngineSet
 from stream.pipeline.methods import method_cover
 from stream.pipeline.replacement import FaceReplacer
 from stream.pipeline.stage_clock import StageClock
-from stream.swap.switches import SwitchCount
+from stream.pipeline.tally import Tally
 from tracker.association import prepare as prepare_association
 
-__all__ = ["FaceTally", "LiveAnonymizers", "Marked", "SizedAnonymizer", "live_lookahead"]
+__all__ = ["FaceTally", "LiveAnonymizers", "live_lookahead"]
 
 _GIVE_UP_AFTER = 10
 _LEAST_HOLD_FRAMES = 2
@@ -49,113 +48,77 @@ class FaceTally:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._covered: Counter[str] = Counter()
-        self._full: Counter[str] = Counter()
-        self._swapped = 0
-        self._written = 0
+        self._tally = Tally()
         self._tracks = 0
         self._highest = 0
-        self._switches = SwitchCount()
 
     def add(self, composite: Composite) -> None:
         """Counts one finished picture."""
         with self._lock:
-            self._written += 1
-            self._switches.add(composite)
-            if composite.is_fully_covered:
-                self._full[composite.cause] += 1
-            for outcome in composite.outcomes:
-                self._highest = max(self._highest, outcome.track)
-                if outcome.result == "swapped":
-                    self._swapped += 1
-                else:
-                    self._covered[outcome.cause] += 1
+            self._tally.written += 1
+            self._tally.add_composite(composite, ())
+            self._highest = max([self._highest, *(one.track for one in composite.outcomes)])
 
     def new_run(self) -> None:
         """Track numbers start over."""
         with self._lock:
             self._tracks += self._highest
             self._highest = 0
-            self._switches.new_run()
+            self._tally.new_run()
 
     def faces(self) -> FaceCounts:
         """Faces so far."""
         with self._lock:
-            return FaceCounts(
-                tracks=self._tracks + self._highest,
-                swapped=self._swapped,
-                covered=self._covered.total(),
-                covered_by_cause=dict(self._covered),
-                switches=self._switches.by_cause.total(),
-                switches_by_cause=dict(self._switches.by_cause),
-            )
+            tracks = self._tracks + self._highest
+            return self._tally.faces().model_copy(update={"tracks": tracks})
 
     def frames(self, read: int, damaged: int) -> FrameCounts:
         """Frames so far; `read` and `damaged` come from the stream's counters."""
         with self._lock:
-            return FrameCounts(
-                read=read,
-                written=self._written,
-                damaged=damaged,
-                covered_fully=self._full.total(),
-                covered_fully_by_cause=dict(self._full),
-            )
+            return self._tally.frames().model_copy(update={"read": read, "damaged": damaged})
 
 
-class Marked:
-    """An anonymizer whose composites are counted and carry the visible mark.
+class _Run:
+    """Anonymizes one uninterrupted run of frames, marks the composites and counts them.
 
+    What anonymizes is made when the first frame is there, whose size says how far to look ahead.
     Where a run of frames breaks off, the last ones were never searched thoroughly, so a small
     face may be bare in them: they are covered in full.
 
     Args:
-        inner: makes the composites.
-        tally: counts them.
-        style: of the mark; None for no mark.
-        before_push: run before each frame.
-        unsearched: tells how many of the newest frames no thorough search has followed.
+        of: the stream.
     """
 
-    def __init__(
-        self,
-        inner: FrameAnonymizer,
-        tally: FaceTally,
-        style: MarkStyle | None,
-        before_push: Callable[[], None] = lambda: None,
-        unsearched: Callable[[], int] = lambda: 0,
-    ) -> None:
-        self._inner = inner
-        self._tally = tally
-        self._style = style
-        self._before_push = before_push
-        self._unsearched = unsearched
+    def __init__(self, of: LiveAnonymizers) -> None:
+        self._of = of
+        self._inner: tuple[Anonymizer, SheddingSchedule] | None = None
 
     def push(self, frame: Frame) -> Sequence[Composite]:
         """Takes the next frame; gives what is complete by now, marked."""
-        self._before_push()
-        return self._marked(self._inner.push(frame))
+        if self._inner is None:
+            self._inner = self._of.made_for(frame.picture.nbytes)
+        self._of.observe()
+        return self._marked(self._inner[0].push(frame))
 
     def flush(self) -> Sequence[Composite]:
         """Completes what is inside."""
-        composites = list(self._inner.flush())
-        searched = max(0, len(composites) - self._unsearched())
+        if self._inner is None:
+            return ()
+        anonymizer, schedule = self._inner
+        composites = list(anonymizer.flush())
+        searched = max(0, len(composites) - schedule.unsearched)
         composites[searched:] = [_covered(composite) for composite in composites[searched:]]
         return self._marked(composites)
 
     def close(self) -> None:
         """Ends the anonymizer's workers."""
-        self._inner.close()
+        if self._inner is not None:
+            self._inner[0].close()
 
     def _marked(self, composites: Sequence[Composite]) -> Sequence[Composite]:
         for composite in composites:
-            _count_and_mark(composite, self._tally, self._style)
+            self._of.count_and_mark(composite)
         return composites
-
-
-def _count_and_mark(composite: Composite, tally: FaceTally, style: MarkStyle | None) -> None:
-    tally.add(composite)
-    if style is not None:
-        mark(composite, style)
 
 
 def _covered(composite: Composite) -> Composite:
@@ -171,33 +134,6 @@ def _covered(composite: Composite) -> Composite:
         cause="unsearched",
         stream=composite.stream,
     )
-
-
-class SizedAnonymizer:
-    """An anonymizer made when its first frame is there, whose size says how far it may look ahead.
-
-    Args:
-        make: makes the anonymizer for frames of so many bytes.
-    """
-
-    def __init__(self, make: Callable[[int], FrameAnonymizer]) -> None:
-        self._make = make
-        self._inner: FrameAnonymizer | None = None
-
-    def push(self, frame: Frame) -> Sequence[Composite]:
-        """Takes the next frame; gives what is complete by now."""
-        if self._inner is None:
-            self._inner = self._make(frame.picture.nbytes)
-        return self._inner.push(frame)
-
-    def flush(self) -> Sequence[Composite]:
-        """Completes what is inside."""
-        return self._inner.flush() if self._inner is not None else ()
-
-    def close(self) -> None:
-        """Ends the anonymizer's workers."""
-        if self._inner is not None:
-            self._inner.close()
 
 
 def live_lookahead(settings: Settings, frame_bytes: int) -> int:
@@ -250,26 +186,29 @@ class LiveAnonymizers:
         self.tally = FaceTally()
         self.stages = StageClock()
 
-    @property
-    def factory(self) -> AnonymizerFactory:
-        """Makes one anonymizer."""
-        return self._make
+    def make(self) -> FrameAnonymizer:
+        """The anonymizer of another run of frames."""
+        self.tally.new_run()
+        return _Run(self)
 
     def cover(self, frame: Frame, cause: str) -> Composite:
         """Covers a frame in full that no anonymizer of this stream could make fit to leave."""
         composite = compose_unknown(frame, cause)
-        _count_and_mark(composite, self.tally, self._style)
+        self.count_and_mark(composite)
         return composite
+
+    def count_and_mark(self, composite: Composite) -> None:
+        """Counts a finished picture, and draws the visible mark on it where one is wanted."""
+        self.tally.add(composite)
+        if self._style is not None:
+            mark(composite, self._style)
 
     def clusters(self) -> ClusterCounts:
         """Clusters of the present run."""
         return ClusterCounts() if self._replacer is None else self._replacer.counts()
 
-    def _make(self) -> FrameAnonymizer:
-        self.tally.new_run()
-        return SizedAnonymizer(self._made_for)
-
-    def _made_for(self, frame_bytes: int) -> FrameAnonymizer:
+    def made_for(self, frame_bytes: int) -> tuple[Anonymizer, SheddingSchedule]:
+        """What anonymizes frames of so many bytes, and when it searches them."""
         prepare_association()
         settings, live_frames = self._settings, live_lookahead(self._settings, frame_bytes)
         self._replacer = SheddingReplacer(self._make_replacer(), self.overload)
@@ -291,9 +230,7 @@ class LiveAnonymizers:
             settings.cover.margin,
             self.stages,
         )
-        return Marked(
-            anonymizer, self.tally, self._style, self._observe, lambda: schedule.unsearched
-        )
+        return anonymizer, schedule
 
     def _finder(self) -> FaceFinder:
         finder = finder_for(
@@ -308,8 +245,8 @@ class LiveAnonymizers:
         finder.workers = 0
         return finder
 
-    def _observe(self) -> None:
-        """A frame is late where another was dropped for it, or where it left too late."""
+    def observe(self) -> None:
+        """Told of each frame: it is late where another was dropped for it, or it left too late."""
         drops = self._counters.counts().get("dropped_input", 0)
         newest_s, interval_s = self._counters.newest_latency_s, self._counters.interval_s
         frames = self._settings.tracking.lookahead_live_frames

@@ -39,6 +39,10 @@ class Tally:
         self._highest_track = max([self._highest_track, *(track.id for track in tracks)])
         self._filled += sum(track.state is not TrackState.DETECTED for track in tracks)
 
+    def new_run(self) -> None:
+        """Numbers of tracks start over."""
+        self._switches.new_run()
+
     def frames(self) -> FrameCounts:
         """Frames so far."""
         return FrameCounts(

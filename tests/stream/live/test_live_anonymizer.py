@@ -75,7 +75,7 @@ def bare(composites: Sequence[Composite]) -> list[int]:
 def test_small_face_is_covered_from_its_first_frame_whatever_the_load(
     effort: Effort, fps: int, first: int
 ) -> None:
-    anonymizer = made(effort, LOOKAHEAD).factory()
+    anonymizer = made(effort, LOOKAHEAD).make()
     finished: list[Composite] = []
     for index in range(32):
         finished += anonymizer.push(frame_with_face(index, fps, first))
@@ -88,7 +88,7 @@ def test_small_face_is_covered_from_its_first_frame_whatever_the_load(
 @pytest.mark.parametrize("last", range(10, 16))
 def test_run_that_breaks_off_covers_the_frames_no_thorough_search_has_followed(last: int) -> None:
     live = made(Effort.COARSE, LOOKAHEAD)
-    anonymizer = live.factory()
+    anonymizer = live.make()
     finished: list[Composite] = []
     for index in range(last + 1):
         finished += anonymizer.push(frame_with_face(index, 25, last))
@@ -101,7 +101,7 @@ def test_run_that_breaks_off_covers_the_frames_no_thorough_search_has_followed(l
 
 
 def test_no_look_ahead_searches_every_frame_thoroughly() -> None:
-    anonymizer = made(Effort.SPARSE, 0).factory()
+    anonymizer = made(Effort.SPARSE, 0).make()
     finished: list[Composite] = []
     for index in range(20):
         finished += anonymizer.push(frame_with_face(index, 25, 7))

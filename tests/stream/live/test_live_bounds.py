@@ -107,7 +107,7 @@ def test_live_look_ahead_keeps_within_its_memory(lookahead_mb: int, held: int) -
     live = LiveAnonymizers(
         settings, engines, CoverEveryFace, Counters(), None, sheds_load=False, now=lambda: 0.0
     )
-    anonymizer = live.factory()
+    anonymizer = live.make()
     given = 0
     for index in range(9):
         frame = Frame(picture_from_bgr(picture.copy()), index * 3600, Fraction(1, 90_000), index)
