@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
-from typing import NamedTuple, Protocol, SupportsInt
+from typing import NamedTuple, Protocol, SupportsInt, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from engines.errors import BackendMissing, EngineFault
 
 __all__ = ["DeviceStream", "current_capability", "gpu_name", "open_stream"]
 
+T = TypeVar("T")
 HostArray = NDArray[np.float32] | NDArray[np.uint8] | NDArray[np.int64]
 
 
@@ -69,14 +70,8 @@ def open_stream() -> DeviceStream:
     Raises:
         BackendMissing: no binding, no driver or no GPU.
     """
-    for opener in (_RuntimeStream, _PycudaStream):
-        try:
-            return opener()
-        except (ImportError, EngineFault, RuntimeError, OSError):
-            continue
-    raise BackendMissing(
-        "no usable GPU: install the NVIDIA driver and `pip install cuda-python` (or pycuda)"
-    )
+    ways: tuple[Callable[[], DeviceStream], ...] = (_RuntimeStream, _PycudaStream)
+    return _by_first_binding(*ways)
 
 
 def current_capability() -> str:
@@ -85,7 +80,7 @@ def current_capability() -> str:
     Raises:
         BackendMissing: no binding, no driver or no GPU.
     """
-    return _asked_first_gpu().capability
+    return _by_first_binding(_gpu_by_runtime, _gpu_by_pycuda).capability
 
 
 def gpu_name() -> str:
@@ -94,7 +89,7 @@ def gpu_name() -> str:
     Raises:
         BackendMissing: no binding, no driver or no GPU.
     """
-    return _asked_first_gpu().name
+    return _by_first_binding(_gpu_by_runtime, _gpu_by_pycuda).name
 
 
 class _Gpu(NamedTuple):
@@ -102,10 +97,10 @@ class _Gpu(NamedTuple):
     capability: str
 
 
-def _asked_first_gpu() -> _Gpu:
-    for asked in (_gpu_by_runtime, _gpu_by_pycuda):
+def _by_first_binding(*ways: Callable[[], T]) -> T:
+    for way in ways:
         try:
-            return asked()
+            return way()
         except (ImportError, EngineFault, RuntimeError, OSError):
             continue
     raise BackendMissing(

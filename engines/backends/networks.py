@@ -183,7 +183,7 @@ def refuse_giants(content: bytes, picture: tuple[int, ...] = _PICTURE) -> None:
 
 
 def sized(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
-    """The network for inputs of certain sizes.
+    """The network for inputs of certain sizes; sizes that follow from them are left to runtimes.
 
     Args:
         content: a stripped network.
@@ -199,6 +199,10 @@ def sized(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
         axes = value.type.tensor_type.shape.dim
         for axis, size in zip(axes, shapes.get(value.name, ()), strict=False):
             axis.dim_value = size
+    for value in network.graph.output:
+        for axis in value.type.tensor_type.shape.dim:
+            axis.ClearField("value")
+    del network.graph.value_info[:]
     return bytes(network.SerializeToString())
 
 

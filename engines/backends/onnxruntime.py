@@ -16,11 +16,10 @@ from engines.backends.answers import checked, faults_told
 from engines.backends.backend import Precision, Tensors, TensorSpec
 from engines.backends.cuda_memory import gpu_name
 from engines.backends.half_precision import halved
-from engines.backends.networks import stripped
+from engines.backends.networks import sized, stripped
 from engines.errors import BackendMissing, EngineFault, ModelRejected, import_failure
 
 if TYPE_CHECKING:
-    import onnx
     import onnxruntime
 
 __all__ = ["OnnxRuntime", "OnnxRuntimeSession"]
@@ -95,7 +94,7 @@ class OnnxRuntime:
         shapes: Mapping[str, tuple[int, ...]] | None = None,
     ) -> OnnxRuntimeSession:
         """Loads an ONNX network; see `Backend.load`. On the processor all runs in fp32."""
-        content = _reshaped(stripped(model), shapes) if shapes else stripped(model)
+        content = sized(stripped(model), shapes) if shapes else stripped(model)
         used: Precision = precision if precision in self.reduced else "fp32"
         if used != "fp32":
             content = halved(content, used)
@@ -166,31 +165,6 @@ class OnnxRuntimeSession:
     def close(self) -> None:
         """Lets the network go once running calls are done."""
         self._session = None
-
-
-def _reshaped(content: bytes, shapes: Mapping[str, tuple[int, ...]]) -> bytes:
-    """Writes fixed input sizes into the graph; sizes derived from them are dropped."""
-    import onnx
-
-    network = onnx.load_model_from_string(content)
-    for value in network.graph.input:
-        if value.name in shapes:
-            _set_shape(value, shapes[value.name])
-    for value in network.graph.output:
-        rank = len(value.type.tensor_type.shape.dim)
-        _set_shape(value, tuple(f"{value.name}_{axis}" for axis in range(rank)))
-    del network.graph.value_info[:]
-    return bytes(network.SerializeToString())
-
-
-def _set_shape(value: onnx.ValueInfoProto, sizes: tuple[int | str, ...]) -> None:
-    shape = value.type.tensor_type.shape
-    del shape.dim[:]
-    for size in sizes:
-        if isinstance(size, int):
-            shape.dim.add().dim_value = size
-        else:
-            shape.dim.add().dim_param = size
 
 
 def _spec(value: onnxruntime.NodeArg) -> TensorSpec:

@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,7 @@ import onnx
 
 from engines.backends.backend import Precision
 from engines.backends.half_precision import halved
+from engines.backends.networks import stripped
 from engines.backends.products import without_products
 from engines.backends.stored_weights import with_plain_weights
 from engines.backends.tensorrt_types import (
@@ -123,7 +124,7 @@ def shape_ranges(model: bytes) -> dict[str, ShapeRange]:
         ModelRejected: the content is not an ONNX network.
     """
     ranges = {}
-    for value in _inputs(_parsed(model)):
+    for value in onnx.load_model_from_string(stripped(model)).graph.input:
         sizes = [size.dim_value for size in value.type.tensor_type.shape.dim]
         if len(sizes) == 4 and sizes[3] == 3 and not sizes[1] and not sizes[2]:
             rows, columns = _SIDES
@@ -212,11 +213,8 @@ def _cache_key(model: bytes, request: BuildRequest) -> str:
 
 def _prepared(trt: ModuleType, model: bytes, request: BuildRequest) -> bytes:
     """The graph without weights among its inputs, its dynamic axes open, in its precision."""
-    graph = _parsed(model)
-    inputs = _inputs(graph)
-    del graph.graph.input[:]
-    graph.graph.input.extend(inputs)
-    _open_axes(inputs, request.shapes)
+    graph = onnx.load_model_from_string(stripped(model))
+    _open_axes(graph.graph.input, request.shapes)
     del graph.graph.value_info[:]
     with_plain_weights(graph)
     for output in graph.graph.output:
@@ -233,21 +231,6 @@ def _prepared(trt: ModuleType, model: bytes, request: BuildRequest) -> bytes:
     return halved(content, request.precision)
 
 
-def _parsed(model: bytes) -> onnx.ModelProto:
-    try:
-        graph = onnx.load_model_from_string(model)
-        onnx.checker.check_model(graph)
-    except Exception:  # protobuf and checker raise their own kinds
-        raise ModelRejected("the file is not an ONNX network") from None
-    return graph
-
-
-def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    """What the network takes, without the weights that old exporters list too."""
-    weights = {weight.name for weight in model.graph.initializer}
-    return [value for value in model.graph.input if value.name not in weights]
-
-
 def _is_older(capability: str, least: float) -> bool:
     try:
         return float(capability) < least
@@ -255,7 +238,7 @@ def _is_older(capability: str, least: float) -> bool:
         return False
 
 
-def _open_axes(inputs: list[onnx.ValueInfoProto], shapes: Mapping[str, ShapeRange]) -> None:
+def _open_axes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, ShapeRange]) -> None:
     for node in inputs:
         wanted = shapes.get(node.name)
         if wanted is None:
