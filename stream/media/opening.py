@@ -28,10 +28,10 @@ def open_source(
     video_track: int | None = None,
     rotation: int = 0,
 ) -> RecordedSource:
-    """Opens a video file, an image, or a folder of images.
+    """Opens a video file or an image.
 
     Args:
-        path: what to read; a local file or folder.
+        path: what to read; a local file.
         max_pixels: larger pictures are refused.
         video_track: which of a file's video tracks, from 1; None for the one that players take.
         rotation: degrees clockwise by which pictures are turned besides what the file says.
@@ -40,7 +40,7 @@ def open_source(
         InputUnreadable: missing, empty, damaged beyond use, or no pictures in it.
         UsageRefused: there is no such track.
     """
-    if path.is_dir() or path.suffix.lower() in IMAGE_ENDINGS:
+    if path.suffix.lower() in IMAGE_ENDINGS:
         return ImageSource(path, max_pixels=max_pixels, rotation=rotation)
     return FileSource(path, max_pixels=max_pixels, video_track=video_track, rotation=rotation)
 
@@ -86,7 +86,7 @@ def open_sink(
     """Opens the output that belongs to a source.
 
     Args:
-        path: final name; its ending chooses the format, except for a folder of images.
+        path: final name; its ending chooses the format.
         source: what the composites are made of.
         settings: how to write.
         resume: what the result depends on besides the input and `settings`, such as a hash

@@ -76,8 +76,8 @@ class MediaProbe:
     """Format of one input, as far as a sink must know it to write the like.
 
     Attributes:
-        path: the file or folder.
-        kind: one video, one image, or a folder of images.
+        path: the file.
+        kind: a video or an image.
         container: the demuxer's name, or the image format.
         codec: name of the video coding, such as `h264`.
         pixel_format: the decoder's pixel format.
@@ -101,7 +101,7 @@ class MediaProbe:
     """
 
     path: Path
-    kind: Literal["video", "image", "folder"]
+    kind: Literal["video", "image"]
     container: str
     codec: str
     pixel_format: str

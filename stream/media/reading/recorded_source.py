@@ -18,12 +18,12 @@ class RecordedSource(Source, Protocol):
 
     @property
     def probe(self) -> MediaProbe:
-        """Format of the input, or of a folder's first image."""
+        """Format of the input."""
         return self._probe
 
     @property
     def shape(self) -> StreamShape:
-        """Size and clock of the frames, or size of the first image and number of images."""
+        """Size and clock of the frames."""
         return self._probe.shape
 
     @property

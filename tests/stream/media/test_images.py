@@ -26,12 +26,11 @@ from stream.media import stills
 from stream.media.marking import XMP_MARK
 from stream.media.metadata import bare_profile
 from stream.media.opening import open_sink, open_source
-from stream.media.reading.image_source import ImageSource, folder_listing
 from stream.media.reading.recorded_source import RecordedSource
 from stream.media.stills import decoded_still
 from stream.media.writing.encoder_options import EncodeSettings
 from stream.media.writing.still_writing import encoded_still
-from tests.clips import Clip, made_clip, number_in, written_number
+from tests.clips import Clip, made_clip, written_number
 
 pytestmark = pytest.mark.unit
 
@@ -413,30 +412,6 @@ def test_png_texts_are_dropped(tmp_path: Path) -> None:
     assert b"Anna" not in (tmp_path / "out.png").read_bytes()
 
 
-def test_folder_keeps_names_and_folders(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    (folder / "deep").mkdir(parents=True)
-    for number, name in enumerate(["b.png", "a.jpg", "deep/c.png", ".hidden.png"]):
-        Image.fromarray(grey(number)).save(folder / name)
-    (folder / "note.txt").write_text("x")
-    reader = passed_through(folder, tmp_path / "out")
-    assert isinstance(reader, ImageSource)
-    written = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")}
-    assert written == {"a.jpg", "b.png", "deep/c.png"}
-    assert number_in(np.array(image_at(tmp_path / "out" / "deep" / "c.png"))) == 2
-
-
-def test_damaged_image_in_a_folder_is_skipped_and_reported(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    Image.fromarray(grey()).save(folder / "b.png")
-    (folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
-    reader = passed_through(folder, tmp_path / "out")
-    assert reader.report.frames == 1
-    assert any("a.png" in warning for warning in reader.report.warnings)
-    assert not (tmp_path / "out" / "a.png").exists()
-
-
 def two_pages(path: Path) -> None:
     pages = [Image.fromarray(grey(number)) for number in range(2)]
     pages[0].save(path, save_all=True, append_images=pages[1:])
@@ -520,14 +495,6 @@ def test_impossible_output_is_refused(
     assert (tmp_path / "a.png").read_bytes() == before
 
 
-def test_folder_is_not_written_into_itself(tmp_path: Path) -> None:
-    Image.fromarray(grey()).save(tmp_path / "a.png")
-    source = open_source(tmp_path)
-    for target in (tmp_path, tmp_path / "out"):
-        with pytest.raises(UsageRefused):
-            open_sink(target, source, EncodeSettings(overwrite=True))
-
-
 def test_abort_leaves_no_file(tmp_path: Path) -> None:
     Image.fromarray(grey()).save(tmp_path / "a.png")
     reader = open_source(tmp_path / "a.png")
@@ -536,21 +503,6 @@ def test_abort_leaves_no_file(tmp_path: Path) -> None:
     sink.abort()
     sink.abort()
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
-
-
-def test_listing_sorts_by_kind_and_follows_no_link_outside(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    outside = tmp_path / "outside.png"
-    Image.fromarray(grey()).save(outside)
-    (folder / "link.png").symlink_to(outside)
-    Image.fromarray(grey()).save(folder / "a.png")
-    made_clip(folder / "b.mp4", Clip(frames=1))
-    (folder / "c.txt").write_text("x")
-    listing = folder_listing(folder)
-    assert [path.name for path in listing.images] == ["a.png"]
-    assert [path.name for path in listing.videos] == ["b.mp4"]
-    assert [path.name for path in listing.others] == ["c.txt"]
 
 
 def two_views(path: Path) -> None:

@@ -135,16 +135,6 @@ def test_what_the_format_of_a_picture_does_not_keep_is_told(tmp_path: Path) -> N
     assert losses(tmp_path / "a.png", tmp_path / "b.png") == ()
 
 
-def test_losses_of_a_folder_are_counted(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for name in ("a.tif", "b.tif"):
-        Image.fromarray(np.full((32, 32), 1.5, np.float32)).save(folder / name)
-    Image.fromarray(np.full((32, 32), 9, np.uint8)).save(folder / "c.png")
-    (line,) = losses(folder, tmp_path / "out")
-    assert line.endswith("(2 pictures)")
-
-
 def test_losses_stand_on_the_terminal_in_one_line(tmp_path: Path) -> None:
     clip = two_tracks(tmp_path / "a.mkv", [SMALL, LARGE], 1)
     target = tmp_path / "b.avi"
