@@ -36,6 +36,9 @@ _TYPE_TABLE: Final = Lock()
 _COMPILING: Final = Lock()
 """OpenVINO sets the locale of the whole process while it compiles, and back afterwards: of two
 threads at once, the second would set back what the first had set."""
+_LEAST_REQUESTS: Final = 2
+"""Runs that may be prepared at once per network; larger costs memory for activations, smaller makes
+threads wait for each other."""
 _LARGE_ROW: Final = 1 << 16
 """Numbers in a row of an output from which on rows are run one by one. Larger: a little less time
 for each of several pictures that are painted at once, and the memory of the largest batch kept."""
@@ -79,8 +82,6 @@ class OpenVino:
     Args:
         threads: processor threads for one run; 0 takes all cores. Fewer leave more to
             decoding and encoding, more shorten a run.
-        requests: runs that may be prepared at once per network; larger costs memory for
-            activations, smaller makes threads wait for each other. At least 1.
         streams: runs that compute side by side, each on its share of the processor. More
             than 1 finish more runs a second, each of them later.
         cache: folder for compiled networks, so that the next start need not compile them;
@@ -90,9 +91,7 @@ class OpenVino:
         BackendMissing: OpenVINO is not installed.
     """
 
-    def __init__(
-        self, *, threads: int = 0, requests: int = 2, streams: int = 1, cache: Path | None = None
-    ) -> None:
+    def __init__(self, *, threads: int = 0, streams: int = 1, cache: Path | None = None) -> None:
         try:
             runtime = openvino_runtime()
         except ImportError as fault:
@@ -104,7 +103,7 @@ class OpenVino:
         self._cache = cache or compiled_cache()
         _prune(self._cache)
         self._streams = max(1, streams)
-        self._requests = max(1, requests, self._streams)
+        self._requests = max(_LEAST_REQUESTS, self._streams)
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ from stream.media.reading.avi_index import end_before_wrong_index
 from stream.media.reading.decoder_bounds import MAX_PIXELS, decoder_bound, unseen_at_opening
 from stream.media.reading.inputs import opened_file
 from stream.media.reading.matroska import seconds_of_tag
-from stream.media.reading.probe import AudioTrack, Fields, MediaProbe, quarter_turns, turned_matrix
+from stream.media.reading.probe import Fields, MediaProbe, quarter_turns, turned_matrix
 from stream.media.side_data import integers_beside
 from stream.media.stills import IMAGE_ENDINGS
 
@@ -188,7 +188,6 @@ def probe_of(
         turns=turns,
         has_timestamps=has_timestamps,
         duration_s=seconds,
-        audio=_audio_tracks(container),
         dropped=_dropped(container, stream),
         track=stream.index,
         lost=_lost_tracks(container, stream),
@@ -268,19 +267,6 @@ def _frame_count(stream: VideoStream, rate: Fraction, seconds: float | None) -> 
     if stream.frames:
         return stream.frames
     return round(seconds * float(rate)) if seconds is not None else None
-
-
-def _audio_tracks(container: InputContainer) -> tuple[AudioTrack, ...]:
-    return tuple(
-        AudioTrack(
-            track.index,
-            track.codec_context.name,
-            track.codec_context.sample_rate,
-            track.codec_context.channels,
-        )
-        for track in container.streams.audio
-        if has_decoder(track)
-    )
 
 
 def _lost_tracks(container: InputContainer, stream: VideoStream) -> tuple[str, ...]:

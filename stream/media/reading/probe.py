@@ -15,7 +15,6 @@ from stream.media.light import MasteringLight
 from stream.media.projection import Projection
 
 __all__ = [
-    "AudioTrack",
     "ColourTags",
     "Fields",
     "MediaProbe",
@@ -55,23 +54,6 @@ class ColourTags:
 
 
 @dataclass(frozen=True, slots=True)
-class AudioTrack:
-    """One audio track of the input.
-
-    Attributes:
-        index: number of the track among all tracks of the file.
-        codec: name of its coding, such as `aac`.
-        sample_rate: samples a second.
-        channels: number of channels.
-    """
-
-    index: int
-    codec: str
-    sample_rate: int
-    channels: int
-
-
-@dataclass(frozen=True, slots=True)
 class MediaProbe:
     """Format of one input, as far as a sink must know it to write the like.
 
@@ -90,7 +72,6 @@ class MediaProbe:
         turns: quarter turns anticlockwise by which frames were turned upright, 0…3.
         has_timestamps: the container says when frames are shown.
         duration_s: length by the header, None where unknown.
-        audio: audio tracks.
         dropped: what does not pass to the output, in words without values.
         fields: which field of an interlaced picture is shown first; empty where progressive.
         light: how it was mastered for high dynamic range, None where untold.
@@ -114,7 +95,6 @@ class MediaProbe:
     turns: int = 0
     has_timestamps: bool = True
     duration_s: float | None = None
-    audio: tuple[AudioTrack, ...] = ()
     dropped: tuple[str, ...] = ()
     fields: Fields = ""
     light: MasteringLight | None = None
