@@ -29,26 +29,17 @@ __all__ = [
     "turned",
 ]
 
+_PLANAR: Final[tuple[tuple[Layout, str], ...]] = (
+    ("yuv420", "yuv420p"),
+    ("yuv422", "yuv422p"),
+    ("yuv444", "yuv444p"),
+    ("gray", "gray"),
+)
 _FORMATS: Final[dict[tuple[Layout, int], str]] = {
-    ("yuv420", 8): "yuv420p",
-    ("yuv422", 8): "yuv422p",
-    ("yuv444", 8): "yuv444p",
-    ("yuv420", 10): "yuv420p10le",
-    ("yuv422", 10): "yuv422p10le",
-    ("yuv444", 10): "yuv444p10le",
-    ("yuv420", 12): "yuv420p12le",
-    ("yuv422", 12): "yuv422p12le",
-    ("yuv444", 12): "yuv444p12le",
-    ("yuv420", 16): "yuv420p16le",
-    ("yuv422", 16): "yuv422p16le",
-    ("yuv444", 16): "yuv444p16le",
-    ("gray", 8): "gray",
-    ("gray", 10): "gray10le",
-    ("gray", 12): "gray12le",
-    ("gray", 16): "gray16le",
-    ("bgr", 8): "bgr24",
-    ("bgr", 16): "bgr48le",
-}
+    (layout, depth): name if depth == 8 else f"{name}{depth}le"
+    for layout, name in _PLANAR
+    for depth in (8, 10, 12, 16)
+} | {("bgr", 8): "bgr24", ("bgr", 16): "bgr48le"}
 _YUV: Final[tuple[Layout, ...]] = ("yuv420", "yuv422", "yuv444")
 _DESCRIBED: Final = {name: key for key, name in _FORMATS.items()}
 _FULL_RANGE_NAMES: Final = {

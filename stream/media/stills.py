@@ -26,15 +26,21 @@ from stream.media.metadata import bare_profile
 from stream.media.opacity import CutOut, searchable
 from stream.media.reading.inputs import opened_file
 
-__all__ = ["IMAGE_ENDINGS", "Beside", "Still", "decoded_still"]
+__all__ = ["IMAGE_ENDINGS", "IMAGE_FORMATS", "Beside", "Still", "decoded_still"]
 
-IMAGE_ENDINGS: Final = frozenset(
-    {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".tif", ".tiff", ".bmp", ".avif"}
-)
-"""File name endings, in lower case, that are read and written as single pictures."""
-
-
-_FORMATS: Final[tuple[str, ...]] = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
+IMAGE_FORMATS: Final = {
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".jpe": "JPEG",
+    ".png": "PNG",
+    ".webp": "WEBP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".bmp": "BMP",
+    ".avif": "AVIF",
+}
+"""Formats of single pictures that are read and written, by file name ending in lower case."""
+IMAGE_ENDINGS: Final = frozenset(IMAGE_FORMATS)
 
 _GRAY_16: Final = ("I;16", "I;16L", "I;16B", "I;16N", "I", "F")
 """Modes of one channel of more than 8 bits."""
@@ -115,7 +121,7 @@ def _loaded(path: Path, data: bytes, max_pixels: int) -> tuple[Image.Image, bool
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         Image.init()
-        known = [name for name in _FORMATS if name in Image.OPEN]
+        known = [name for name in dict.fromkeys(IMAGE_FORMATS.values()) if name in Image.OPEN]
         image: Image.Image = Image.open(io.BytesIO(data), formats=known)
         if image.width * image.height > max_pixels:
             raise InputUnreadable(

@@ -15,7 +15,7 @@ from PIL import Image, PngImagePlugin
 from engines.pictures import Picture, Plane
 from stream.errors import OutputNotWritable
 from stream.media.marking import XMP_MARK
-from stream.media.stills import Beside
+from stream.media.stills import IMAGE_FORMATS, Beside
 
 __all__ = ["encoded_still", "lost_in"]
 
@@ -25,17 +25,6 @@ _TIFF_XMP: Final = 700
 _TIFF_PROFILE: Final = 34675
 _TIFF_UNDEFINED: Final = 7
 """Type of a tag whose value is bytes."""
-_WRITERS: Final = {
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".jpe": "JPEG",
-    ".png": "PNG",
-    ".webp": "WEBP",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".bmp": "BMP",
-    ".avif": "AVIF",
-}
 _TRANSPARENT: Final = ("PNG", "WEBP", "TIFF", "AVIF")
 _PNG_HEADER_END: Final = 33
 
@@ -55,9 +44,9 @@ def encoded_still(
     Raises:
         OutputNotWritable: unknown ending, or the format cannot hold the picture.
     """
-    kind = _WRITERS.get(path.suffix.lower())
+    kind = IMAGE_FORMATS.get(path.suffix.lower())
     if kind is None:
-        known = " ".join(sorted(_WRITERS))
+        known = " ".join(sorted(IMAGE_FORMATS))
         message = f"cannot write {path.name} as a picture; use one of: {known}"
         raise OutputNotWritable(message)
     if picture.bit_depth == 16 and picture.layout == "bgr" and kind in ("PNG", "TIFF"):
@@ -73,7 +62,7 @@ def encoded_still(
 
 def lost_in(path: Path, picture: Picture, beside: Beside) -> tuple[str, ...]:
     """What the format that a name asks for does not keep of a picture."""
-    kind = _WRITERS.get(path.suffix.lower(), "")
+    kind = IMAGE_FORMATS.get(path.suffix.lower(), "")
     lost: tuple[str, ...] = ()
     if picture.bit_depth > 8 and kind not in ("PNG", "TIFF"):
         lost += (f"8 of {picture.bit_depth} bits are kept",)
