@@ -20,23 +20,12 @@ from rich.text import Text
 
 from stream.cli.terminal import say
 from stream.file_names import shown
-from stream.files.run_progress import RunProgress
+from stream.files.run_progress import UNWATCHED, RunProgress, Unwatched
 
 __all__ = ["progress_for"]
 
 
-class _Silent:
-    def begin(self, name: str, frames: int | None) -> None:
-        """Nothing."""
-
-    def advance(self, written: int) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
-
-
-class _Plain(_Silent):
+class _Plain(Unwatched):
     """Lines without a bar, for logs."""
 
     def say(self, text: str) -> None:
@@ -72,7 +61,7 @@ class _Bar:
 def progress_for(quiet: bool) -> Iterator[RunProgress]:
     """A bar with fps and time left on a terminal, plain lines in a log, nothing if quiet."""
     if quiet:
-        yield _Silent()
+        yield UNWATCHED
         return
     if not sys.stderr.isatty():
         yield _Plain()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-__all__ = ["UNWATCHED", "RunProgress"]
+__all__ = ["UNWATCHED", "RunProgress", "Unwatched"]
 
 
 class RunProgress(Protocol):
@@ -20,16 +20,17 @@ class RunProgress(Protocol):
         """A line worth reading, such as a warning or where the output lies."""
 
 
-class _Unwatched:
+class Unwatched:
+    """Nobody wants to know."""
+
     def begin(self, name: str, frames: int | None) -> None:
-        pass
+        """Nothing."""
 
     def advance(self, written: int) -> None:
-        pass
+        """Nothing."""
 
     def say(self, text: str) -> None:
-        pass
+        """Nothing."""
 
 
-UNWATCHED: Final[RunProgress] = _Unwatched()
-"""Nobody wants to know."""
+UNWATCHED: Final[RunProgress] = Unwatched()
