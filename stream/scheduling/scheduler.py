@@ -84,14 +84,10 @@ class Scheduler:
 
     Args:
         terms: on which the device is shared; others may be set at any time.
-        now: monotonic seconds.
     """
 
-    def __init__(
-        self, terms: Terms | None = None, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, terms: Terms | None = None) -> None:
         self.terms = terms or Terms()
-        self._now = now
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._room = threading.Condition(self._lock)
@@ -124,7 +120,7 @@ class Scheduler:
             EngineFault: the run failed or hangs, its turn did not come in time, or the network is
                 given up.
         """
-        asked_s = self._now()
+        asked_s = time.monotonic()
         request = request_of(network, tensors, asked_s, asked_s + self.terms.patience_s)
         with self._lock:
             self._admit(network, is_patient=math.isinf(request.due_s))
@@ -171,7 +167,7 @@ class Scheduler:
     def _looked_after(self, request: Request) -> float:
         """Gives up what hangs, and the request where it is late; s until that may be so again."""
         with self._lock:
-            now_s, longest_s = self._now(), self.terms.longest_s
+            now_s, longest_s = time.monotonic(), self.terms.longest_s
             busy = [hand for hand in self._hands if hand.batch]
             hung = [hand for hand in busy if now_s - hand.since_s >= longest_s]
             for hand in hung:
@@ -220,7 +216,7 @@ class Scheduler:
         """Waits for something to do; nothing once the thread is to end."""
         with self._lock:
             while not (self._is_closed or hand.is_given_up):
-                hand.since_s = self._now()
+                hand.since_s = time.monotonic()
                 hand.batch = self._picked(hand.since_s)
                 if hand.batch:
                     return hand.batch
