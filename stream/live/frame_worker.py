@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
 from engines.blending.compositor import Composite, compose_unknown
 from engines.types import Frame
 from stream.errors import MailboxClosed
-from stream.live.anonymizing import AnonymizerFactory, FrameAnonymizer, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.pipeline.mailbox import Receiver
 
-__all__ = ["Arrival", "FrameWorker"]
+__all__ = ["AnonymizerFactory", "Arrival", "FrameAnonymizer", "FrameCover", "FrameWorker"]
 
 _REMEMBERED = 512
 _IDLE_S = 2.0
@@ -29,6 +29,25 @@ class Arrival:
 
     frame: Frame
     decoded_s: float
+
+
+class FrameAnonymizer(Protocol):
+    """Frames of one stream in, composites out, some frames later and in order."""
+
+    def push(self, frame: Frame) -> Sequence[Composite]:
+        """Takes the next frame; gives what is complete by now."""
+
+    def flush(self) -> Sequence[Composite]:
+        """Completes what is inside; nothing is pushed afterwards."""
+
+    def close(self) -> None:
+        """Ends what it began, a hung one by its deadline at the latest; idempotent."""
+
+
+AnonymizerFactory = Callable[[], FrameAnonymizer]
+"""Makes the anonymizer of one uninterrupted run of frames of one size; engines are shared."""
+FrameCover = Callable[[Frame, str], Composite]
+"""Covers a frame in full; the text says why, in a few words without personal data."""
 
 
 class FrameWorker:

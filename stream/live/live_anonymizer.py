@@ -13,8 +13,8 @@ from engines.types import Frame
 from stream.files.report import ClusterCounts, FaceCounts, FrameCounts
 from stream.finding.detection_setup import finder_for, schedule_for, tracker_for
 from stream.finding.finding import FaceFinder
-from stream.live.anonymizing import FrameAnonymizer
 from stream.live.counters import Counters
+from stream.live.frame_worker import FrameAnonymizer
 from stream.live.overload import (
     Overload,
     SheddingReplacer,

@@ -12,13 +12,12 @@ from config.service import Live
 from engines.blending.compositor import compose_unknown
 from engines.errors import EngineFault
 from engines.types import Frame
-from stream.live.anonymizing import AnonymizerFactory, FrameCover
 from stream.live.clock import Clock
 from stream.live.counters import Counters, Event, Latency
 from stream.live.encoder_choice import EncoderOptions, LiveCodec
 from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.engine_trouble import EngineTrouble
-from stream.live.frame_worker import Arrival, FrameWorker
+from stream.live.frame_worker import AnonymizerFactory, Arrival, FrameCover, FrameWorker
 from stream.live.output import Outlet, Output, SlateMaker
 from stream.live.sink_lane import SinkLane
 from stream.live.sound import Hear, Sound, SoundShelf

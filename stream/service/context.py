@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Depends, Request, params
+from fastapi import Depends, Path, Request, params
 
-from config.service import Role, ServiceSettings
+from config.service import NAME_PATTERN, Role, ServiceSettings
 from stream.service.limits import HOLDER
 from stream.service.places import Places
 from stream.service.tokens import Holder, TokenBook
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stream.service.fleet import Fleet
     from stream.service.guests import Guests
 
-__all__ = ["Context", "allowed", "context_of"]
+__all__ = ["Context", "Name", "Shared", "Viewer", "allowed", "context_of"]
 
 
 @dataclass(slots=True)
@@ -83,3 +83,8 @@ def allowed(role: Role) -> params.Depends:
 
     dependency: params.Depends = Depends(check)
     return dependency
+
+
+Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
+Shared = Annotated[Context, Depends(context_of)]
+Viewer = Annotated[Holder, allowed("viewer")]

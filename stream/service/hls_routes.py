@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
-from config.service import NAME_PATTERN
-from stream.service.context import Context, allowed, context_of
+from stream.service.context import Name, Shared, Viewer, allowed
 from stream.service.errors import PlaylistRefused, StreamUnknown
-from stream.service.tokens import Holder
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/hls", tags=["hls"], dependencies=[allowed("viewer")])
-Viewer = Annotated[Holder, allowed("viewer")]
-Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
 Number = Annotated[int, Path(ge=0, le=10**9)]
 Place = Annotated[int, Path(ge=0, le=1000)]
 Awaited = Annotated[int | None, Query(ge=0, le=10**9)]
-Shared = Annotated[Context, Depends(context_of)]
 _BEGIN_S: Final = 8.0
 _WAIT_S: Final = 5.0
 _PLAYLIST: Final = "application/vnd.apple.mpegurl"

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Final
 
 import structlog
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from config.service import NAME_PATTERN, ServiceSettings, StreamSpec
+from config.service import ServiceSettings, StreamSpec
 from stream.live.latest_picture import LatestPicture, jpeg_from_composite
-from stream.service.context import Context, allowed, context_of
+from stream.service.context import Context, Name, Shared, Viewer, allowed
 from stream.service.errors import StreamUnknown
 from stream.service.places import Place
 from stream.service.tokens import Holder
@@ -24,8 +24,6 @@ __all__ = ["router"]
 
 _LOG = structlog.get_logger("kveil.http")
 router = APIRouter(prefix="/api/v1", tags=["streams"])
-Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
-Shared = Annotated[Context, Depends(context_of)]
 _PREVIEW_PAUSE_S: Final = 0.1
 _REFUSALS: Final[dict[int | str, dict[str, object]]] = {
     401: {"description": "No valid token."},
@@ -36,7 +34,6 @@ _REFUSALS: Final[dict[int | str, dict[str, object]]] = {
     429: {"description": "Too many requests."},
 }
 _VIEWER = [allowed("viewer")]
-Viewer = Annotated[Holder, allowed("viewer")]
 Operator = Annotated[Holder, allowed("operator")]
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
-from config.service import NAME_PATTERN
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.rtc_sessions import RtcSession
 from stream.live.running_stream import RunningStream
 from stream.live.whep import codec_of_offer, send_sound_to, send_to
-from stream.service.context import Context, allowed, context_of
+from stream.service.context import Context, Name, Shared, Viewer, allowed
 from stream.service.errors import StreamConflict, StreamUnknown
 from stream.service.guests import TAKEN_AWAY, Guests
 from stream.service.prefix import prefix_of
@@ -25,10 +24,7 @@ from stream.service.tokens import Holder
 __all__ = ["router"]
 
 router = APIRouter(tags=["webrtc"])
-Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=48, description="Name of a stream.")]
 SessionId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Shared = Annotated[Context, Depends(context_of)]
-Viewer = Annotated[Holder, allowed("viewer")]
 Publisher = Annotated[Holder, allowed("publisher")]
 _SDP: Final = "application/sdp"
 _OFFER: Final[dict[str, object]] = {

@@ -12,10 +12,10 @@ import pytest
 from config.service import Live
 from engines.blending.compositor import Composite
 from stream.live.address import Address, address_from_text
-from stream.live.anonymizing import FrameAnonymizer
 from stream.live.backoff import Backoff
 from stream.live.clock import SystemClock
 from stream.live.counters import Event
+from stream.live.frame_worker import FrameAnonymizer
 from stream.live.live_stream import LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions

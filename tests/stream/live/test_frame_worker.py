@@ -4,9 +4,8 @@ import pytest
 
 from engines.blending.compositor import Composite, compose_unknown
 from engines.types import Frame
-from stream.live.anonymizing import FrameAnonymizer
 from stream.live.counters import Counters
-from stream.live.frame_worker import Arrival, FrameWorker
+from stream.live.frame_worker import Arrival, FrameAnonymizer, FrameWorker
 from stream.pipeline.mailbox import Mailbox
 from tests.stream.live.fakes import TICKS, FakeClock, LookAhead, frame_at
 
