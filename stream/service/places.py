@@ -6,42 +6,27 @@ stream with it, so that other viewers get in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Self
 
 from stream.live.errors import ViewerRefused
 from stream.service.tokens import Holder
 
-__all__ = ["VIEWER_SETTINGS", "Place", "PlaceBounds", "Places"]
+__all__ = ["VIEWER_SETTINGS", "Place", "Places"]
 
 VIEWER_SETTINGS: Final = ("webrtc.max_viewers", "webrtc.max_viewers_per_token")
 """Names of the settings that bound viewers of a stream, and those of one holder."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceBounds:
-    """How many places there are.
-
-    Attributes:
-        what: who takes them, for the message of a refusal.
-        per_stream: of all holders together; more lets more in and costs more.
-        per_holder: of one token, or of one address where no token is asked for.
-        settings: that say the two; empty where none does.
-    """
-
-    what: str
-    per_stream: int
-    per_holder: int
-    settings: tuple[str, str] = ("", "")
 
 
 class Places:
     """The places of all streams; lives on one event loop.
 
     Args:
-        bounds: of each stream.
+        what: who takes them, for the message of a refusal.
+        per_stream: of all holders together; more lets more in and costs more.
+        per_holder: of one token, or of one address where no token is asked for.
+        settings: that say the two; empty where none does.
 
-    >>> places = Places(PlaceBounds("viewers", per_stream=2, per_holder=1))
+    >>> places = Places("viewers", per_stream=2, per_holder=1)
     >>> place = places.take("door", Holder("anna", "viewer", "5e88"))
     >>> places.count("door"), places.count("yard")
     (1, 0)
@@ -50,8 +35,11 @@ class Places:
     0
     """
 
-    def __init__(self, bounds: PlaceBounds) -> None:
-        self._bounds = bounds
+    def __init__(
+        self, what: str, per_stream: int, per_holder: int, settings: tuple[str, str] = ("", "")
+    ) -> None:
+        self._what, self._settings = what, settings
+        self._per_stream, self._per_holder = per_stream, per_holder
         self._taken: set[Place] = set()
 
     def count(self, stream: str | None = None) -> int:
@@ -64,18 +52,17 @@ class Places:
         Raises:
             ViewerRefused: every one is taken, or every one that the holder may have.
         """
-        bounds = self._bounds
-        total, own = (f" ({name})" if name else "" for name in bounds.settings)
-        if self.count(stream) >= bounds.per_stream:
+        total, own = (f" ({name})" if name else "" for name in self._settings)
+        if self.count(stream) >= self._per_stream:
             raise ViewerRefused(
-                f"every place for {bounds.what} of this stream is taken{total}; "
+                f"every place for {self._what} of this stream is taken{total}; "
                 "try again in a moment"
             )
         held = sum(one.stream == stream and one.holder.key == holder.key for one in self._taken)
-        if held >= bounds.per_holder:
+        if held >= self._per_holder:
             who = "token" if holder.sha256 else "address"
             raise ViewerRefused(
-                f"this {who} has all {bounds.per_holder} places for {bounds.what} of this stream "
+                f"this {who} has all {self._per_holder} places for {self._what} of this stream "
                 f"that one {who} may have{own}; give one back first"
             )
         place = Place(stream, holder, self._taken)

@@ -30,7 +30,7 @@ from stream.service.context import Context
 from stream.service.fleet import Fleet
 from stream.service.guests import Guests
 from stream.service.logs import configure_logs
-from stream.service.places import VIEWER_SETTINGS, PlaceBounds, Places
+from stream.service.places import VIEWER_SETTINGS, Places
 from stream.service.tokens import TokenBook
 from stream.service.web_server import AnnouncingServer, bound_sockets, check_tls, make_server
 
@@ -88,14 +88,14 @@ class Service:
             Guests(
                 RtcSessions(servers, webrtc.idle_s, webrtc.max_publishers),
                 "publisher",
-                Places(PlaceBounds("publishers", webrtc.max_publishers, webrtc.max_publishers)),
+                Places("publishers", webrtc.max_publishers, webrtc.max_publishers),
                 _part(webrtc.max_publishers),
             ),
             list(engines.choices),
             engines.scheduler,
             self.reload,
             _viewer_places(webrtc, "previews"),
-            Places(PlaceBounds("players that wait", _MOST_WAITING, _MOST_WAITING // 2)),
+            Places("players that wait", _MOST_WAITING, _MOST_WAITING // 2),
         )
         self.app = create_app(self.context)
 
@@ -262,8 +262,7 @@ async def serve_at(
 
 
 def _viewer_places(webrtc: Webrtc, what: str) -> Places:
-    bounds = PlaceBounds(what, webrtc.max_viewers, webrtc.viewers_per_token, VIEWER_SETTINGS)
-    return Places(bounds)
+    return Places(what, webrtc.max_viewers, webrtc.viewers_per_token, VIEWER_SETTINGS)
 
 
 def _part(places: int) -> int:

@@ -14,7 +14,7 @@ from stream.live.rtc_sessions import RtcSession, RtcSessions
 from stream.service import app
 from stream.service.errors import StreamConflict
 from stream.service.guests import Guests
-from stream.service.places import PlaceBounds, Places
+from stream.service.places import Places
 from stream.service.tokens import Holder, TokenBook
 from tests.stream.service.service_bench import running_service, talk, tokens, whip_stream
 from tests.stream.service.watching import join, offer_of, until
@@ -108,7 +108,7 @@ def test_first_use_of_an_expired_token_is_logged_with_its_holder() -> None:
 def test_session_that_ended_while_it_began_is_refused() -> None:
     async def check() -> None:
         sessions = RtcSessions([], idle_s=5.0, most=1)
-        guests = Guests(sessions, "viewer", Places(PlaceBounds("viewers", 1, 1)))
+        guests = Guests(sessions, "viewer", Places("viewers", 1, 1))
 
         async def taken_away(session: RtcSession) -> None:
             session.is_ended = True

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from config.service import ServiceSettings
 from stream.live.errors import ViewerRefused
-from stream.service.places import PlaceBounds, Places
+from stream.service.places import Places
 from stream.service.serving import Service
 from stream.service.tokens import Holder
 from tests.stream.service.service_bench import bearer, running_service, talk, tokens, whip_stream
@@ -127,7 +127,7 @@ def test_viewer_who_leaves_before_the_first_byte_gives_the_place_back(spec_versi
 
 
 def test_place_given_back_twice_frees_one() -> None:
-    places, anna = Places(PlaceBounds("previews", 2, 2)), Holder("anna", "viewer", "5e88")
+    places, anna = Places("previews", 2, 2), Holder("anna", "viewer", "5e88")
     first, _ = places.take("desk", anna), places.take("desk", anna)
     with pytest.raises(ViewerRefused):
         places.take("desk", anna)
