@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -89,13 +90,9 @@ def _faults(
 def _error_of(gpu: HardwareBackend, processor: HardwareBackend, pack: Pack, name: str) -> float:
     """Largest difference of the two answers to a probe, as a share of the largest value."""
     path = pack.path(name)
-    exact, quick = processor.load(path), gpu.load(path)
-    try:
+    with closing(processor.load(path)) as exact, closing(gpu.load(path)) as quick:
         probe = probes_for(exact.inputs, pack)
         wanted, given = exact.run(probe), quick.run(probe)
-    finally:
-        exact.close()
-        quick.close()
     return max(
         float(np.abs(given[port] - values).max() / max(float(np.abs(values).max()), 1e-9))
         for port, values in wanted.items()

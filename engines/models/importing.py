@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -150,13 +151,11 @@ def refuse_blank(
     Raises:
         ModelRejected: it does.
     """
-    session = OnnxRuntime().load(synthesis)
     try:
-        image = session.run({"latents": latents})["image"]
+        with closing(OnnxRuntime().load(synthesis)) as session:
+            image = session.run({"latents": latents})["image"]
     except EngineFault as fault:
         raise ModelRejected(f"the generator does not paint: {fault}") from fault
-    finally:
-        session.close()
     if image.std(axis=(1, 2, 3)).min() < _LEAST_VARIATION:
         raise ModelRejected("the generator paints a blank; the file is damaged")
     if np.abs(image[0] - image[1]).max() < _LEAST_VARIATION:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from engines.backends.backend import Backend, Precision, Session, Tensors
+from engines.backends.backend import Backend, Precision
 from engines.backends.networks import model_bytes
 from engines.backends.onnxruntime import OnnxRuntime
 from engines.backends.openvino import OpenVino
@@ -167,12 +168,8 @@ def _judged_network(listed: Listed, name: str, content: bytes) -> Verdict:
 def _answers(
     backend: Backend, content: bytes, listed: Listed, precision: Precision
 ) -> dict[str, Float32]:
-    session: Session = backend.load(content, precision=precision)
-    try:
-        probes: Tensors = probes_for(session.inputs, listed.pack)
-        return session.run(probes)
-    finally:
-        session.close()
+    with closing(backend.load(content, precision=precision)) as session:
+        return session.run(probes_for(session.inputs, listed.pack))
 
 
 def _refuse_blank(answers: Mapping[str, Float32]) -> None:
