@@ -86,14 +86,11 @@ def passes_test_encode(coding: Coding) -> bool:
     """Whether pictures coded by it here and now can be decoded again, all of them."""
     try:
         context = _opened(coding)
-        decoder = CodecContext.create(context.codec.canonical_name, "r")
-        assert isinstance(decoder, VideoCodecContext)
-        decoder.extradata = context.extradata
         packets = []
         for pts in range(_TEST_PICTURES):
             packets += context.encode(_test_picture(coding, pts))
         packets += context.encode(None)
-        return _decoded_sizes(decoder, packets) == [(coding.width, coding.height)] * _TEST_PICTURES
+        return _gives(coding, _TEST_PICTURES, packets, context.extradata)
     except (av.FFmpegError, ValueError, NotImplementedError):
         return False
 
@@ -122,10 +119,7 @@ def passes_live_test(coding: Coding) -> bool:
         told = [(packet.pts, packet.is_keyframe) for packet in packets]
         if told != [(pts, pts in (0, _KEY_AT)) for pts in range(_TEST_PICTURES)]:
             return False
-        decoder = CodecContext.create(context.codec.canonical_name, "r")
-        assert isinstance(decoder, VideoCodecContext)
-        left = _TEST_PICTURES - _KEY_AT
-        return _decoded_sizes(decoder, packets[_KEY_AT:]) == [(coding.width, coding.height)] * left
+        return _gives(coding, _TEST_PICTURES - _KEY_AT, packets[_KEY_AT:])
     except (av.FFmpegError, ValueError, NotImplementedError):
         return False
 
@@ -138,10 +132,17 @@ def _test_picture(coding: Coding, pts: int) -> av.VideoFrame:
     return frame
 
 
-def _decoded_sizes(
-    decoder: VideoCodecContext, packets: Sequence[Packet[VideoStream]]
-) -> list[tuple[int, int]]:
-    """Width and height of every picture that a decoder gives of these packets."""
-    pictures = [image for packet in packets for image in decoder.decode(packet)]
-    pictures += decoder.decode(None)
-    return [(image.width, image.height) for image in pictures]
+def _gives(
+    coding: Coding,
+    pictures: int,
+    packets: Sequence[Packet[VideoStream]],
+    extradata: bytes | None = None,
+) -> bool:
+    """Whether a decoder makes so many pictures of the right size of these packets."""
+    decoder = CodecContext.create(av.Codec(coding.name, "w").canonical_name, "r")
+    assert isinstance(decoder, VideoCodecContext)
+    decoder.extradata = extradata
+    images = [image for packet in packets for image in decoder.decode(packet)]
+    images += decoder.decode(None)
+    size = (coding.width, coding.height)
+    return [(image.width, image.height) for image in images] == [size] * pictures

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -25,7 +24,6 @@ __all__ = [
     "partial_name",
     "place_behind_links",
     "refuse_pipe",
-    "removed",
 ]
 
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
@@ -260,8 +258,3 @@ def _is_locked_at(path: Path, name: str, handle: int) -> bool:
         if not is_kept:
             os.close(handle)
     return is_kept
-
-
-def removed(folder: Path) -> None:
-    """Removes a folder of ours with all that is in it; idempotent."""
-    shutil.rmtree(folder, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from av.video.stream import VideoStream
 from engines.durable import sync_file, sync_folder
 from engines.json_reading import value_from_json
 from stream.digests import file_digest
-from stream.media.writing.partial_file import partial_name, removed
+from stream.media.writing.partial_file import partial_name
 
 __all__ = ["LOCK_NAME", "CodedPacket", "Journal", "JsonValue", "SegmentReader", "SegmentWriter"]
 
@@ -159,7 +160,7 @@ class Journal:
         keep.add(folder / LOCK_NAME)
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():  # of a run over several tracks
-                removed(path)
+                shutil.rmtree(path, ignore_errors=True)
             elif path not in keep:
                 path.unlink()
         journal.save()

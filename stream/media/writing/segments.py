@@ -17,6 +17,7 @@ import hashlib
 import heapq
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -36,7 +37,7 @@ from stream.media.writing.coded_track import SEGMENT_FRAMES, CodedTrack, CodingP
 from stream.media.writing.encoder_options import EncodeSettings
 from stream.media.writing.encoders import EncoderChoice, choose_encoder
 from stream.media.writing.output_file import OutputFile, PictureTrack, shaped_for
-from stream.media.writing.partial_file import checked_output, lock, made_folder, removed
+from stream.media.writing.partial_file import checked_output, lock, made_folder
 from stream.media.writing.segment_files import LOCK_NAME, JsonValue
 
 __all__ = ["SEGMENT_FRAMES", "SegmentSink", "SegmentedOutput", "resume_folder"]
@@ -133,7 +134,7 @@ class SegmentedOutput:
     def _end(self, *, is_kept: bool) -> None:
         self._is_over = True
         if not is_kept:
-            removed(self._folder)
+            shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 
     def _place(self, number: int, count: int, segment_frames: int) -> CodingPlace:
