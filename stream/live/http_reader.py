@@ -98,15 +98,8 @@ class HttpOpener:
 
     def _connected(self, address: Address) -> http.client.HTTPConnection:
         ips = self._gate.admit(address)
-        connection: http.client.HTTPConnection
-        if address.is_tls:
-            connection = http.client.HTTPSConnection(
-                address.host, address.port, timeout=self._timeout_s
-            )
-        else:
-            connection = http.client.HTTPConnection(
-                address.host, address.port, timeout=self._timeout_s
-            )
+        kind = http.client.HTTPSConnection if address.is_tls else http.client.HTTPConnection
+        connection = kind(address.host, address.port, timeout=self._timeout_s)
         try:
             sock = socket.create_connection((ips[0], address.port), self._timeout_s)
             if address.is_tls:

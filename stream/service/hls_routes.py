@@ -28,6 +28,10 @@ _ANSWERS: Final[dict[int | str, dict[str, object]]] = {
     429: {"description": "Too many requests."},
     503: {"description": "Too many players wait; see Retry-After."},
 }
+_MEDIA_ANSWERS: Final[dict[int | str, dict[str, object]]] = {
+    **_ANSWERS,
+    200: {"content": {_MEDIA: {}}},
+}
 
 
 @router.get(
@@ -60,7 +64,7 @@ async def read_playlist(
 @router.get(
     "/{name}/init.mp4",
     response_class=Response,
-    responses={**_ANSWERS, 200: {"content": {_MEDIA: {}}}},
+    responses=_MEDIA_ANSWERS,
 )
 def read_initial(name: Name, shared: Shared) -> Response:
     """What a player needs before the first segment."""
@@ -70,7 +74,7 @@ def read_initial(name: Name, shared: Shared) -> Response:
 @router.get(
     "/{name}/{number}.{place}.m4s",
     response_class=Response,
-    responses={**_ANSWERS, 200: {"content": {_MEDIA: {}}}},
+    responses=_MEDIA_ANSWERS,
 )
 async def read_part(
     name: Name, number: Number, place: Place, shared: Shared, holder: Viewer
@@ -87,7 +91,7 @@ async def read_part(
 @router.get(
     "/{name}/{number}.m4s",
     response_class=Response,
-    responses={**_ANSWERS, 200: {"content": {_MEDIA: {}}}},
+    responses=_MEDIA_ANSWERS,
 )
 def read_segment(name: Name, number: Number, shared: Shared) -> Response:
     """A complete segment."""

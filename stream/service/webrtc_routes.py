@@ -162,7 +162,7 @@ async def _offer(request: Request, shared: Context) -> str:
     if not shared.settings.webrtc.is_enabled:
         raise StreamConflict("WebRTC is turned off; see webrtc.is_enabled")
     if _body_type(request) != _SDP:
-        raise _UnsupportedBody("send an SDP offer with Content-Type application/sdp")
+        raise _Refused(415, "send an SDP offer with Content-Type application/sdp")
     return await _text_of(request)
 
 
@@ -194,14 +194,14 @@ def _tag_of(session: RtcSession) -> str:
 async def _patched(guests: Guests, name: str, session_id: str, request: Request) -> Response:
     session = _session(guests, name, session_id)
     if _body_type(request) != _FRAGMENT_TYPE:
-        raise _UnsupportedBody(f"send a fragment with Content-Type {_FRAGMENT_TYPE}")
+        raise _Refused(415, f"send a fragment with Content-Type {_FRAGMENT_TYPE}")
     wanted = request.headers.get("if-match", "")
     if not wanted:
-        raise _TagMissing("send the ETag of the session in If-Match")
+        raise _Refused(428, "send the ETag of the session in If-Match")
     if wanted != "*" and _tag_of(session) not in [tag.strip() for tag in wanted.split(",")]:
-        raise _TagOutdated("the session has another ETag")
+        raise _Refused(412, "the session has another ETag")
     if wanted == "*" or not await guests.sessions.add_candidates(session, await _text_of(request)):
-        raise _NoRestart("ICE is not restarted; begin a new session")
+        raise _Refused(422, "ICE is not restarted; begin a new session")
     return Response(None, 204, {"ETag": _tag_of(session)})
 
 
@@ -226,25 +226,9 @@ def _session(guests: Guests, name: str, session_id: str) -> RtcSession:
     return session
 
 
-class _TagMissing(OfferRefused):
-    """The entity tag is not sent."""
+class _Refused(OfferRefused):
+    """What was sent is refused, with another status than a malformed offer."""
 
-    status = 428
-
-
-class _TagOutdated(OfferRefused):
-    """The entity tag is another."""
-
-    status = 412
-
-
-class _NoRestart(OfferRefused):
-    """ICE is not restarted."""
-
-    status = 422
-
-
-class _UnsupportedBody(OfferRefused):
-    """The body has another media type."""
-
-    status = 415
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
