@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.detectors.detector import overlaps_of
 from engines.types import Face
 
 __all__ = ["LONGEST_GAP", "ChainLinker", "overlap"]
@@ -28,11 +29,7 @@ def overlap(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
     >>> round(overlap(box, box + np.float32(1)), 3)
     0.143
     """
-    top_left = np.maximum(first[:2], second[:2])
-    bottom_right = np.minimum(first[2:], second[2:])
-    shared = float(np.prod(np.maximum(bottom_right - top_left, 0)))
-    areas = float(np.prod(first[2:] - first[:2])) + float(np.prod(second[2:] - second[:2]))
-    return shared / (areas - shared) if areas > shared else 0.0
+    return float(overlaps_of(first[None], second[None])[0, 0])
 
 
 @dataclass(slots=True)
