@@ -347,7 +347,7 @@ def read_donors(path: Path) -> DonorPopulation:
             )
         with np.load(path, allow_pickle=False) as pack:
             arrays = {name: pack[name] for name in pack.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
         raise DonorPackRejected(
             f"cannot read the donor pack {path.name}: {error}; make or fetch it again"
         ) from error

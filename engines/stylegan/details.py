@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from engines.errors import EngineFault, ModelRejected
 
-__all__ = ["DETAIL_SCALE", "DonorDetails", "load_details", "write_details"]
+__all__ = ["DAMAGES", "DETAIL_SCALE", "DonorDetails", "load_details", "write_details"]
 
 DETAIL_SCALE: Final = 100.0
 """Grey levels of a stored picture per unit of difference. Larger is finer, and cuts off what the
@@ -30,7 +30,7 @@ _LARGEST_RESIDUE: Final = 0.1
 """Share of a latent that may be left unexplained by donors. Larger takes encoded people for
 mixtures of donors, smaller takes rounded mixtures for strangers."""
 _QUALITY: Final = 96
-_DAMAGES: Final = (
+DAMAGES: Final = (
     OSError,
     EOFError,
     KeyError,
@@ -39,6 +39,7 @@ _DAMAGES: Final = (
     MemoryError,
     zipfile.BadZipFile,
 )
+"""What reading damaged arrays, or such as claim to be larger than the memory, raises."""
 
 Float32 = npt.NDArray[np.float32]
 
@@ -115,7 +116,7 @@ def load_details(path: Path, latents: Float32) -> DonorDetails:
             stored = np.asarray(file["pictures"], np.uint8).tobytes()
             ends = np.asarray(file["ends"], np.int64)
             size = int(file["size"].item())
-    except _DAMAGES as error:
+    except DAMAGES as error:
         raise ModelRejected(f"{path.name} is no bank of details; restore the pack") from error
     if ends.ndim != 1:
         raise ModelRejected(f"{path.name} is no bank of details; restore the pack")

@@ -15,7 +15,7 @@ from engines.errors import EngineError, ModelMissing, ModelRejected
 from engines.face.lid_reading import LidReader
 from engines.face.swapper import Swapper
 from engines.json_reading import value_from_json
-from engines.stylegan.details import DonorDetails, load_details
+from engines.stylegan.details import DAMAGES, DonorDetails, load_details
 from engines.stylegan.gate import GateResult, Painting, compare_sessions
 from engines.stylegan.outline import AS_READ, load_outline
 from engines.stylegan.relief import load_relief
@@ -232,10 +232,13 @@ def donor_latents(pack: Pack, count: int | None = None) -> npt.NDArray[np.float3
         ModelMissing: the pack has none.
         ModelRejected: they are damaged.
     """
-    with np.load(pack.path(DONORS), allow_pickle=False) as file:
-        latents = np.asarray(file["latents"][:count], np.float32)
-        layers = len(file["mean"])
-    return np.broadcast_to(latents, (len(latents), layers, latents.shape[2]))
+    try:
+        with np.load(pack.path(DONORS), allow_pickle=False) as file:
+            latents = np.asarray(file["latents"][:count], np.float32)
+            layers = len(file["mean"])
+        return np.broadcast_to(latents, (len(latents), layers, latents.shape[2]))
+    except (*DAMAGES, IndexError) as error:
+        raise ModelRejected(f"{DONORS} is damaged; restore the model pack") from error
 
 
 def load_role(backend: Backend, pack: Pack, role: str, precision: Precision = "fp32") -> Session:

@@ -139,7 +139,8 @@ def read_checkpoint(path: Path) -> object:
     except ModelRejected:
         raise
     except Exception as error:  # a hostile pickle can raise whatever it likes
-        reason = str(error) or type(error).__name__
+        is_other = isinstance(error, KeyError)  # an opcode that no pickle has
+        reason = "it is no pickle" if is_other else str(error) or type(error).__name__
         raise ModelRejected(f"{path.name} is damaged or no network: {reason}") from error
     return made
 

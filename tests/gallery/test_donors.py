@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engines.errors import ModelRejected
+from engines.stylegan.pack import Pack, donor_latents
 from gallery.donors import (
     DonorPopulation,
     DonorRecipe,
@@ -248,6 +253,22 @@ def test_pack_that_unpacks_to_too_much_is_refused(
     monkeypatch.setattr("gallery.donors._MAX_BYTES", 1000)
     with pytest.raises(DonorPackRejected, match="unpacks to"):
         read_donors(pack(tmp_path / "large.npz"))
+
+
+def test_pack_that_claims_to_be_larger_than_the_memory_is_refused(tmp_path: Path) -> None:
+    """The planted fault: a header of a few bytes ended the run with an internal error."""
+    claim = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        claim, {"descr": "<f4", "fortran_order": False, "shape": (10**6, 10**6, 512)}
+    )
+    with zipfile.ZipFile(tmp_path / "claim.npz", "w") as archive:
+        archive.writestr("latents.npy", claim.getvalue())
+    with pytest.raises(DonorPackRejected, match="cannot read"):
+        read_donors(tmp_path / "claim.npz")
+    (tmp_path / "claim.npz").rename(tmp_path / "donors.npz")
+    told = hashlib.sha256((tmp_path / "donors.npz").read_bytes()).hexdigest()
+    with pytest.raises(ModelRejected, match="restore the model pack"):
+        donor_latents(Pack(tmp_path, "claim", {"donors.npz": told}))
 
 
 def test_surrogate_of_another_bin_is_told() -> None:
