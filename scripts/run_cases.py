@@ -33,6 +33,8 @@ from numpy.typing import NDArray
 
 _KVEIL: Final = (sys.executable, "-m", "stream.cli.main")
 _PATIENCE_S: Final = 240
+_UNREADABLE: Final = 3
+"""Exit status of what cannot be read."""
 _PORT: Final = 18080
 
 
@@ -356,7 +358,8 @@ def holes(folder: Path) -> Iterator[Result]:
         lines = [line for line in done.told.splitlines() if "; 0 in" in line]
         used_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
         got = f"{lines[-1].split(';')[-1].strip()[:70] if lines else done.last}, {used_mb} MB"
-        yield Result(row, name, "refused, under 1.5 GB", got, bool(lines) and used_mb < 1500)
+        is_refused = bool(lines) or done.status == _UNREADABLE
+        yield Result(row, name, "refused, under 1.5 GB", got, is_refused and used_mb < 1500)
     for row, test in (
         ("B4", "tests/stream/service/test_guests.py"),
         ("B5", "tests/stream/live/test_dead_workers.py"),
