@@ -167,7 +167,8 @@ def hair_shown(head: BgrImage, points: Float32) -> Float32:
     dark_lip, dark_low = (float(np.log((cheek @ LUMA) / (one @ LUMA))) for one in (lip, low))
     sure = ramp(dark_lip, *_LIP_DARK) * ramp(dark_low, *_CHIN_DARK)
     hair = min(lip, low, key=lambda one: float(one @ LUMA))
-    return np.asarray(sure * np.minimum(hair / cheek - 1, 0), np.float32)
+    # Half of a face in a lamp's shade is dark without a beard.
+    return np.asarray(sure * np.minimum(hair / np.mean(cheeks, axis=0) - 1, 0), np.float32)
 
 
 def beard_hair(shown: Float32, tone: Float32) -> Float32:
