@@ -31,7 +31,13 @@ from engines.errors import EngineFault
 from engines.face.alignment import crop_from_picture, kveil_from_landmarks, moved
 from engines.face.control_reading import ControlReader
 from engines.face.embedder import PersonThresholds
-from engines.face.trying_on import TRIED_SIZE, Subject, subject_from_frame, tried_on
+from engines.face.trying_on import (
+    TRIED_SIZE,
+    Subject,
+    subject_from_frame,
+    tried_on,
+    worth_trying,
+)
 from engines.types import Face, Frame
 from evaluation.clips import decoded
 from evaluation.recognisers import Recogniser, models_folder, recognisers_from_names
@@ -64,11 +70,15 @@ class Person:
     Attributes:
         own: cosines by the embedder, float32[frames, draws]; NaN where one could not be painted.
         misfits: how badly they go with the person's hair, float32[draws].
+        who: (D,) float32 unit vector of the person by the embedder.
+        donors: what the draws' donors look like by themselves, float32[draws, D].
         others: of each recogniser, of means over all frames, less its threshold: float32[draws].
     """
 
     own: Float32
     misfits: Float32
+    who: Float32
+    donors: Float32
     others: dict[str, Float32]
 
 
@@ -182,7 +192,7 @@ def tried(
         )
         for judge in judges
     }
-    return Person(own, misfits, others)
+    return Person(own, misfits, who, swap.donors.faces[rows], others)
 
 
 def _bare(subjects: Sequence[Subject]) -> NDArray[np.uint8]:
@@ -210,6 +220,7 @@ def outcome(
     taken, covered = dict.fromkeys(person.others, 0), 0
     for _ in range(deals):
         drawn = rng.choice(len(likeness), min(DRAWS, len(likeness)), replace=False)
+        drawn = drawn[worth_trying(person.donors[drawn], person.who)]
         told = np.full(len(drawn), np.inf, np.float32)
         misfits = person.misfits[drawn]
         best = nearest(likeness[drawn].astype(np.float32), misfits, limits)

@@ -30,10 +30,9 @@ from engines.errors import EngineFault
 from engines.face.alignment import crop_from_picture, kveil_from_landmarks
 from engines.face.control_reading import ControlReader
 from engines.face.embedder import PersonThresholds
-from engines.face.trying_on import TRIED_SIZE, subject_from_frame, tried_on
+from engines.face.trying_on import TRIED, TRIED_SIZE, subject_from_frame, tried_on
 from engines.pictures import BgrImage
 from engines.types import Frame, Track, TrackState
-from gallery.draws import DRAWS
 from stream.pipeline.engine_set import SwapEngines, open_engines
 from stream.pipeline.methods import SWAP
 from stream.swap.face_drawing import FaceDrawer, Wearing
@@ -51,9 +50,9 @@ class Measured:
     """One person's draws.
 
     Attributes:
-        small: cosines as tried on, float32[DRAWS].
+        small: cosines as tried on, float32[TRIED].
         full: cosines as painted in full.
-        misfits: how badly they go with the person's hair, float32[DRAWS].
+        misfits: how badly they go with the person's hair, float32[TRIED].
         small_s: thread's seconds for the former.
         full_s: for the latter.
     """
@@ -108,19 +107,19 @@ def measured(
     place = kveil_from_landmarks(face.landmarks_px, TRIED_SIZE)
     own = swap.embedder.embed(subject.crop()[None])[0]
     bin_values = swap.attributes.values_of(own) if swap.attributes else {}
-    pool = swap.donors.matching(bin_values, DRAWS)
-    latents = swap.donors.latents[rng.choice(pool, DRAWS, replace=False)]
-    tried_on(swap.painter, [subject] * DRAWS, latents)  # so that textures are known to both
+    pool = swap.donors.matching(bin_values, TRIED)
+    latents = swap.donors.latents[rng.choice(pool, TRIED, replace=False)]
+    tried_on(swap.painter, [subject] * TRIED, latents)  # so that textures are known to both
     start_s = time.thread_time()
-    crops, rows = tried_on(swap.painter, [subject] * DRAWS, latents)
+    crops, rows = tried_on(swap.painter, [subject] * TRIED, latents)
     middle_s = time.thread_time()
     drawer = FaceDrawer(swap.painter, draws_foreground=True)
     drawn = drawer.draw(frame, [Wearing(n, face, one) for n, one in enumerate(latents)])
     end_s = time.thread_time()
-    if len(rows) < DRAWS or len(drawn.patches) < DRAWS:
+    if len(rows) < TRIED or len(drawn.patches) < TRIED:
         return None
     shown = []
-    for number in range(DRAWS):
+    for number in range(TRIED):
         track = Track(number, face, TrackState.DETECTED, 5, True)
         fresh = Frame(picture.copy(), 0, Fraction(1, 25), 0)
         whole = compose(fresh, [track], {number: drawn.patches[number]})
@@ -152,13 +151,13 @@ def told(found: list[Measured], limits: PersonThresholds) -> list[str]:
         for way in range(2)
     ]
     cost_ms = [
-        1e3 * float(np.mean([getattr(one, name) for one in found])) / DRAWS
+        1e3 * float(np.mean([getattr(one, name) for one in found])) / TRIED
         for name in ("small_s", "full_s")
     ]
     same = float(np.mean([first == other for first, other in chosen]))
     alike = float(np.mean((small < limits.alike) == (full < limits.alike)))
     return [
-        f"people: {len(found)}, draws each: {DRAWS}",
+        f"people: {len(found)}, draws each: {TRIED}",
         f"cosine small - full: mean {away.mean():+.4f}, deviation {away.std():.4f}, "
         f"largest {np.abs(away).max():.3f}; "
         f"correlation {np.corrcoef(small.flat, full.flat)[0, 1]:.4f}",

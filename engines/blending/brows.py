@@ -43,6 +43,8 @@ _FAINT: Final = 8.0
 """Grey levels that are added, so that brows in the dark are much alike."""
 
 Float32 = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+Picture = Float32 | NDArray[np.uint8]
 
 
 def brow_darkness(luma: Float32, points: Float32) -> float:
@@ -53,21 +55,13 @@ def brow_darkness(luma: Float32, points: Float32) -> float:
         points: float32[POINTS, 2] of the face, shares of the side.
     """
     found = []
-    for brow in _brows_of(points) * len(luma):
-        box = _box(brow, len(luma))
-        if box is None:
-            return 0.0
-        left, top, right, bottom = box
-        view, inside = luma[top:bottom, left:right], _place(brow, box)
-        if not (inside > 0.5).any() or not (inside < 0.05).any():
-            return 0.0
-        hair = float(np.quantile(view[inside > 0.5], _DARK))
-        skin = float(np.quantile(view[inside < 0.05], _BRIGHT))
-        found.append(1 - (hair + _FAINT) / (skin + _FAINT))
-    return float(np.mean(found))
+    for view, is_brow, is_skin in _seen(luma, points):
+        hair, skin = np.quantile(view[is_brow], _DARK), np.quantile(view[is_skin], _BRIGHT)
+        found.append(1 - (float(hair) + _FAINT) / (float(skin) + _FAINT))
+    return float(np.mean(found)) if found else 0.0
 
 
-def brow_warmth(pixels: Float32 | NDArray[np.uint8], points: Float32) -> float:
+def brow_warmth(pixels: Picture, points: Float32) -> float:
     """How much redder and less blue brows are than the skin about them, a logarithm; NaN if small.
 
     Args:
@@ -75,21 +69,14 @@ def brow_warmth(pixels: Float32 | NDArray[np.uint8], points: Float32) -> float:
         points: float32[POINTS, 2] of the face, shares of the side.
     """
     found = []
-    for brow in _brows_of(points) * len(pixels):
-        box = _box(brow, len(pixels))
-        if box is None:
-            return float("nan")
-        left, top, right, bottom = box
-        view, inside = pixels[top:bottom, left:right].astype(np.float32), _place(brow, box)
-        is_brow, is_skin = inside > 0.5, inside < 0.05
-        if not is_brow.any() or not is_skin.any():
-            return float("nan")
+    for seen, is_brow, is_skin in _seen(pixels, points):
+        view = seen.astype(np.float32)
         luma = brightness(view)
-        is_brow &= luma <= np.quantile(luma[is_brow], _DARK)
-        is_skin &= luma >= np.quantile(luma[is_skin], _MIDDLE)
-        hair, skin = (view[one].mean(axis=0) + _FAINT for one in (is_brow, is_skin))
+        dark = is_brow & (luma <= np.quantile(luma[is_brow], _DARK))
+        bright = is_skin & (luma >= np.quantile(luma[is_skin], _MIDDLE))
+        hair, skin = (view[one].mean(axis=0) + _FAINT for one in (dark, bright))
         found.append(float(np.log(hair[2] / hair[0] * (skin[0] / skin[2]))))
-    return float(np.mean(found))
+    return float(np.mean(found)) if found else float("nan")
 
 
 def with_brows(pixels: Float32, points: Float32, gain: float, warmth: float = 0.0) -> None:
@@ -116,6 +103,27 @@ def with_brows(pixels: Float32, points: Float32, gain: float, warmth: float = 0.
         luma = brightness(view)
         darker = np.minimum(luma - brightness(skin), 0) * inside * np.float32(gain - 1)
         view *= np.maximum(1 + darker / (luma + 1), 0)[..., None]
+
+
+def _seen(picture: Picture, points: Float32) -> list[tuple[Picture, Bools, Bools]]:
+    """What is seen of both brows, and which places are brow and which skin; nothing of small ones.
+
+    Args:
+        picture: [S, S(, 3)] of a crop.
+        points: float32[POINTS, 2] of the face, shares of the side.
+    """
+    found = []
+    for brow in _brows_of(points) * len(picture):
+        box = _box(brow, len(picture))
+        if box is None:
+            return []
+        left, top, right, bottom = box
+        inside = _place(brow, box)
+        is_brow, is_skin = np.asarray(inside > 0.5), np.asarray(inside < 0.05)
+        if not is_brow.any() or not is_skin.any():
+            return []
+        found.append((picture[top:bottom, left:right], is_brow, is_skin))
+    return found
 
 
 def _warm(view: Float32, skin: Float32, inside: Float32, warmth: float) -> None:

@@ -1,10 +1,8 @@
 """A signal finds a stack to run on, in whatever order backends come and go."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.engines.backends.programs import ran
 
 pytestmark = pytest.mark.unit
 
@@ -27,12 +25,5 @@ except KeyboardInterrupt:
 
 
 def test_interruption_after_backends_have_gone_is_no_crash() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        cwd=Path(__file__).resolve().parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = ran(_PROGRAM)
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr

@@ -1,10 +1,8 @@
 """Nothing is told to the maker of the runtime: nobody asked, and machines have no way out."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.engines.backends.programs import ran
 
 pytestmark = pytest.mark.unit
 
@@ -18,12 +16,5 @@ print([name for name in sys.modules if "telemetry" in name])
 
 def test_loading_the_runtime_loads_nothing_that_reports_it() -> None:
     """The planted fault: importing OpenVINO started a process that called a server of its maker."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        cwd=Path(__file__).resolve().parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = ran(_PROGRAM)
     assert done.stdout.strip() == "[]", done.stderr

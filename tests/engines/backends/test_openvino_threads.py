@@ -1,10 +1,8 @@
 """Threads that meet in OpenVINO's binding must not wait for each other for ever."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.engines.backends.programs import ran
 
 pytestmark = pytest.mark.unit
 
@@ -30,14 +28,6 @@ for thread in threads:
 
 
 def test_first_conversions_of_several_threads_end() -> None:
-    root = Path(__file__).resolve().parents[3]
     for _ in range(_STARTS):
-        done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        done = ran(_PROGRAM)
         assert done.returncode == 0, done.stderr
