@@ -32,7 +32,15 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 
-__all__ = ["BelowJaw", "beard_hair", "below_jaw", "hair_shown", "with_beard"]
+__all__ = [
+    "BelowJaw",
+    "beard_hair",
+    "beard_places",
+    "below_jaw",
+    "eyes_of",
+    "hair_shown",
+    "with_beard",
+]
 
 _SIDE: Final = 64
 """Side at which it is looked at and drawn, px; it is smooth."""
@@ -154,7 +162,7 @@ def hair_shown(head: BgrImage, points: Float32) -> Float32:
         head: uint8[S, S, 3] what the crop shows.
         points: float32[POINTS, 2] of its face, shares of the side.
     """
-    eyes, apart = _eyes(points)
+    eyes, apart = eyes_of(points)
     lips, nose = points[LIPS_OUTER_SLICE], points[NOSE_BASE_SLICE]
     middle, chin = lips[:, 0].mean(), points[OVAL_SLICE, 1].max()
     places = (
@@ -213,7 +221,7 @@ def _grown(points: Float32, size: int, hair: Float32) -> Float32:
         size: S, px.
         hair: float32[3] of `beard_hair`.
     """
-    place, hairs = _where_beards_grow(points, size), _hairs_on(points, size)
+    place, hairs = beard_places(points, size), _hairs_on(points, size)
     # At its edges a beard has fewer hairs, and not fainter ones.
     place += np.float32(_SPARSE) * place * (1 - place) * hairs
     dense = np.clip(place, 0, 1) * (1 + np.float32(_HAIRY) * hairs)
@@ -221,9 +229,9 @@ def _grown(points: Float32, size: int, hair: Float32) -> Float32:
     return np.asarray(np.clip(1 + drawn, _LEAST_GAIN, 1), np.float32)
 
 
-def _where_beards_grow(points: Float32, size: int) -> Float32:
+def beard_places(points: Float32, size: int) -> Float32:
     """Jaw, chin and upper lip but for the lips: float32[S, S] in [0, 1]."""
-    _, apart = _eyes(points)
+    _, apart = eyes_of(points)
     side = min(size, _SIDE)
     lips, nose, oval = (points[part] for part in (LIPS_OUTER_SLICE, NOSE_BASE_SLICE, OVAL_SLICE))
     low = oval[oval[:, 1] > nose[:, 1].mean() - _CHEEKS_UP * apart]
@@ -245,7 +253,7 @@ def _where_beards_grow(points: Float32, size: int) -> Float32:
 
 def _hairs_on(points: Float32, size: int) -> Float32:
     """Hairs that move with a face, float32[S, S] of mean 0 and deviation 1."""
-    eyes, apart = _eyes(points)
+    eyes, apart = eyes_of(points)
     x, y = (eyes[1] - eyes[0]) * size / (_EYES_APART * _HAIRS_SIDE)
     turn = np.array([[x, -y], [y, x]])
     middle = eyes.mean(axis=0) * size - turn @ np.array([_HAIRS_SIDE / 2, 0.0])
@@ -270,7 +278,7 @@ def _hairs() -> Float32:
     return np.asarray((sheet - sheet.mean()) / sheet.std(), np.float32)
 
 
-def _eyes(points: Float32) -> tuple[Float32, float]:
+def eyes_of(points: Float32) -> tuple[Float32, float]:
     """The middles of both eyes, float32[2, 2], and how far they are apart."""
     eyes = np.stack([points[EYE_LEFT_SLICE].mean(axis=0), points[EYE_RIGHT_SLICE].mean(axis=0)])
     return eyes, max(float(np.linalg.norm(eyes[1] - eyes[0])), 1e-3)

@@ -6,8 +6,8 @@ what is around a face may be out of focus where it is not, as in most portraits,
 is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
 number, and as those around it only where the face has no edges. Where it is softer than what it
 hides, its own fine details are strengthened, by one number again, and less than twice; where that
-is smoother, as under make-up and filters of phones, those of the patch become fainter, but for
-lashes and lines.
+is smoother, as under make-up and filters of phones, those of the patch become fainter; lashes,
+brows and lips by as much as the head's own are fainter than painted ones.
 A face without any edges or details is out of focus.
 """
 
@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.blending.beard_shade import beard_shades, shade_gains, without_beard_shade
 from engines.blending.beards import BelowJaw, beard_hair, below_jaw, hair_shown, with_beard
 from engines.blending.brows import (
     BROW_GAINS,
@@ -64,7 +65,9 @@ _FEATURES: Final = (
     EYE_RIGHT_SLICE,
     LIPS_OUTER_SLICE,
 )
-"""Parts of a face whose fine details are hair and lines, however faint, and stay, too."""
+"""Parts of a face whose fine details are hair and lines, and are compared by themselves."""
+_LEAST_FEATURES: Final = 0.5
+"""How much of their fine details is left at least."""
 _FEATURES_SIDE: Final = 96
 """Side at which these are told, px."""
 _SAME_CRISP: Final = 0.05
@@ -105,12 +108,15 @@ class Retouch:
         grain: standard deviation of the noise to add, grey levels.
         crispness: how much stronger its fine details are to become; below 1, how much fainter
             those that are as faint as pores.
+        features: how much of the fine details of brows, eyes and lips is to be left, up to 1.
         beard_blue: how much darker its jaw is to become for a beard below it, grey levels.
         beard_green: the same of green.
         beard_red: the same of red.
         hair_blue: how much darker a beard that is drawn is than skin, a share of it, up to 0.
         hair_green: the same of green.
         hair_red: the same of red.
+        lip_shade: how much of the dark on its upper lip is to be left.
+        chin_shade: the same of its chin.
         brows: how much more its brows are to stand out from the skin; below 1, how much less.
         brow_warmth: how much warmer they are to become, see `engines.blending.brows`.
         makeup: how much of its lids, irises and lips is to be left, see `Makeup.gains_to`.
@@ -119,12 +125,15 @@ class Retouch:
     blur: float
     grain: float
     crispness: float = 1.0
+    features: float = 1.0
     beard_blue: float = 0.0
     beard_green: float = 0.0
     beard_red: float = 0.0
     hair_blue: float = 0.0
     hair_green: float = 0.0
     hair_red: float = 0.0
+    lip_shade: float = 1.0
+    chin_shade: float = 1.0
     brows: float = 1.0
     brow_warmth: float = 0.0
     makeup: Makeup = NO_MAKEUP
@@ -174,11 +183,13 @@ class SeenHead:
         noise: deviation of the grain around, grey levels.
         finest: how strong the finest details are beside less fine ones.
         fine: deviation of the fine details, grey levels.
+        fine_features: the same of brows, eyes and lips; 0 where that is not told.
         brows: how dark brows are; 0 where that is not told.
         brow_warmth: how warm they are; NaN where that is not told.
         makeup: of its lids, irises and lips.
         beard: what is dark below its jaw; None without.
         hair: of `hair_shown`.
+        shades: of its upper lip and chin, see `beard_shades`.
     """
 
     hidden: NDArray[np.bool_]
@@ -186,11 +197,13 @@ class SeenHead:
     noise: float
     finest: float
     fine: float
+    fine_features: float
     brows: float
     brow_warmth: float
     makeup: Makeup
     beard: BelowJaw | None
     hair: Float32
+    shades: Float32
 
 
 def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
@@ -215,11 +228,13 @@ def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
         noise,
         _fine_share(seen, noise, hidden),
         _fineness(seen, noise, hidden),
+        0.0 if points is None else _fineness(seen, noise, _on_features(points, len(seen))),
         0.0 if points is None else brow_darkness(seen, points),
         float("nan") if points is None else brow_warmth(head, points),
         NO_MAKEUP if points is None else makeup_of(head, points),
         below_jaw(patch, head, np.asarray(inside > 0, np.bool_)),
         np.zeros(3, np.float32) if points is None else hair_shown(head, points),
+        np.full(2, np.nan, np.float32) if points is None else beard_shades(head, points),
     )
 
 
@@ -237,15 +252,29 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     grain = min(float(np.sqrt(max(head.noise**2 - noise**2, 0.0))), _MOST_GRAIN)
     most = MOST_BLUR if np.isnan(wider) else wider
     blur = _no_softer(painted, most, head.finest, head.hidden)
-    fine = _fineness(_softened(painted, blur), 0.0 if blur else noise, head.hidden)
+    soft, left = _softened(painted, blur), 0.0 if blur else noise
+    fine = _fineness(soft, left, head.hidden)
     most = _MOST_CRISP if blur <= _SAME_FOCUS else 1.0
     crispness = float(np.clip(head.fine / fine, _LEAST_CRISP, most)) if fine else 1.0
     none = np.zeros(3, np.float32)
     beard = none if head.beard is None else head.beard.darker_than(patch.pixels)
     blue, green, red = (float(one) for one in beard)
     hair_blue, hair_green, hair_red = (float(one) for one in beard_hair(head.hair, beard))
-    tones = (blue, green, red, hair_blue, hair_green, hair_red)
-    return Retouch(blur, grain, crispness, *tones, *_feature_gains(head, patch, painted))
+    tones = (blue, green, red, hair_blue, hair_green, hair_red, *_shades(head, patch))
+    features = 1.0
+    if patch.points is not None and head.fine_features > 0:
+        on_features = _on_features(patch.points[1], len(soft))
+        drawn = _fineness(soft, left, on_features) * max(crispness, 1.0)
+        features = float(np.clip(head.fine_features / max(drawn, _FLAT), _LEAST_FEATURES, 1.0))
+    return Retouch(blur, grain, crispness, features, *tones, *_feature_gains(head, patch, painted))
+
+
+def _shades(head: SeenHead, patch: Patch) -> tuple[float, float]:
+    """How much of the dark of a painted upper lip and chin is to be left."""
+    if patch.points is None:
+        return 1.0, 1.0
+    lip, chin = shade_gains(beard_shades(patch.pixels, patch.points[1]), head.shades).tolist()
+    return lip, chin
 
 
 def _feature_gains(head: SeenHead, patch: Patch, painted: Float32) -> tuple[float, float, Makeup]:
@@ -291,21 +320,20 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     """
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
     hair = np.array([retouch.hair_blue, retouch.hair_green, retouch.hair_red], np.float32)
-    pixels = with_beard(patch, tone, hair).pixels
     changes_brows = max(abs(retouch.brows - 1), abs(retouch.brow_warmth)) > _SAME_BROWS
-    if patch.points is not None and (changes_brows or retouch.makeup.is_felt):
+    pixels = patch.pixels
+    if patch.points is not None:
         pixels = pixels.copy()
+        shades = np.array([retouch.lip_shade, retouch.chin_shade], np.float32)
+        without_beard_shade(pixels, patch.points[1], shades)
+    pixels = with_beard(replace(patch, pixels=pixels), tone, hair).pixels
+    if patch.points is not None and (changes_brows or retouch.makeup.is_felt):
         without_makeup(pixels, patch.points[1], retouch.makeup)
         if changes_brows:
             with_brows(pixels, patch.points[1], retouch.brows, retouch.brow_warmth)
     pixels = _softened(pixels, retouch.blur)
-    if abs(retouch.crispness - 1) > _SAME_CRISP:
-        fine = _fine(brightness(pixels))
-        if retouch.crispness < 1:
-            fine *= cv2.exp(-np.square(fine / np.float32(_PORES)))
-            if patch.points is not None:
-                fine *= _off_features(patch.points[1], len(fine))
-        pixels = _with_luma(pixels, np.float32(retouch.crispness - 1) * fine)
+    if max(abs(retouch.crispness - 1), 1 - retouch.features) > _SAME_CRISP:
+        pixels = _crisper(pixels, patch.points, retouch)
     if retouch.grain > _SAME_GRAIN:
         pixels = _with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
     if retouch.blur > _OUT_OF_FOCUS:
@@ -313,6 +341,24 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         alpha = np.maximum(patch.alpha, np.minimum(2 * soft, 1))
         return replace(patch, pixels=pixels, alpha=np.asarray(alpha, np.float32))
     return replace(patch, pixels=pixels)
+
+
+def _crisper(pixels: Float32, points: NDArray[np.float32] | None, retouch: Retouch) -> Float32:
+    """Pixels float32[S, S, 3] whose fine details are stronger, or fainter."""
+    fine = _fine(brightness(pixels))
+    skin = np.full_like(fine, retouch.crispness - 1)
+    if retouch.crispness < 1:
+        skin *= cv2.exp(-np.square(fine / np.float32(_PORES)))
+    if points is not None:
+        off = _off_features(points[1], len(fine))
+        drawn = retouch.features * max(retouch.crispness, 1.0) - 1
+        skin = skin * off + np.float32(drawn) * (1 - off)
+    return _with_luma(pixels, skin * fine)
+
+
+def _on_features(points: Float32, size: int) -> NDArray[np.bool_]:
+    """Where brows, eyes and lips are: bool[S, S]."""
+    return np.asarray(_off_features(points, size) < 0.5, np.bool_)
 
 
 def _off_features(points: Float32, size: int) -> Float32:

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.beside_hair import Strands, strands_beside, with_hair_over
+from engines.blending.beside_hair import Strands, fringe_over, strands_beside, with_hair_over
 from engines.blending.head_skin import COARSE, RIM, lit_skin_of, ruddy_parts, skin_of
 from engines.blending.occlusion import along_edges
 from engines.blending.patches import Patch, identity_mask_of
@@ -75,11 +75,13 @@ class RimMatch:
         gain: float32[s / 2, s / 2, 3] by which the face is multiplied to be lit as its head; None
             where too little of both is skin.
         bare: float32[s, s], how surely places of the head are skin, without spots.
-        strands: hair over the sides of the face; None without.
+        fringe: float32[s, s], how surely hair hangs over the forehead there.
+        strands: hair over the face; None without.
     """
 
     gain: Float32 | None
     bare: Float32
+    fringe: Float32
     strands: Strands | None
 
 
@@ -92,6 +94,7 @@ class HeadRim:
         alpha: float32[s, s] of the patch.
         within: bool[s, s], its identity outline.
         bare: float32[s, s], how surely places of the head are skin, without spots.
+        fringe: float32[s, s], how surely hair hangs over the forehead there.
         sure: float32[s, s], how surely they are, as seen in the picture.
         lit: float32[s / 2, s / 2], the same within the outline whatever falls on it.
     """
@@ -100,6 +103,7 @@ class HeadRim:
     alpha: Float32
     within: NDArray[np.bool_]
     bare: Float32
+    fringe: Float32
     sure: Float32
     lit: Float32
 
@@ -123,7 +127,8 @@ def head_rim_of(picture: Picture, patch: Patch, head: BgrImage) -> HeadRim:
     skin = skin_of(original, alpha, must)
     bare = np.asarray(cv2.morphologyEx(skin, cv2.MORPH_CLOSE, disc(_SPOTS * _WORKED)), np.float32)
     lit = lit_skin_of(original, alpha, must * seen)
-    return HeadRim(original, alpha, within, bare, rise(skin, *_SURELY) * seen, lit)
+    sure = rise(skin, *_SURELY) * seen
+    return HeadRim(original, alpha, within, bare, fringe_over(within, bare), sure, lit)
 
 
 def rim_match_of(head: HeadRim, patch: Patch) -> RimMatch:
@@ -139,11 +144,12 @@ def rim_match_of(head: HeadRim, patch: Patch) -> RimMatch:
     either = _both_skin(painted, head.sure, alpha, must)
     np.maximum(either, head.lit * lit_skin_of(painted, alpha, must), out=either)
     if either.sum() < _LEAST_RIM:
-        return RimMatch(None, head.bare, None)
+        return RimMatch(None, head.bare, head.fringe, None)
     parts = ruddy_parts(must[COARSE])
     gain = shading_between(painted[COARSE], original[COARSE], _normals_of(patch), either, parts)
     gain *= _left_at_rim(original[COARSE], painted[COARSE] * gain, (rim * head.sure)[COARSE])
-    return RimMatch(gain, head.bare, strands_beside(head.within, original, head.bare))
+    strands = strands_beside(head.within, original, head.bare, head.fringe)
+    return RimMatch(gain, head.bare, head.fringe, strands)
 
 
 def matched_at_rim(patch: Patch, head: BgrImage, match: RimMatch) -> Patch:
@@ -154,7 +160,7 @@ def matched_at_rim(patch: Patch, head: BgrImage, match: RimMatch) -> Patch:
         head: uint8[S, S, 3] what the patch's crop shows of the picture.
         match: of this patch, or of one of the same face a few frames before.
     """
-    size, alpha = patch.alpha.shape[0], _behind_hair(patch, match.bare, head)
+    size, alpha = patch.alpha.shape[0], _behind_hair(patch, match, head)
     if match.gain is None:
         return replace(patch, alpha=alpha)
     gain = cv2.resize(match.gain, (size, size), interpolation=cv2.INTER_LINEAR)
@@ -223,20 +229,21 @@ def _above_brows(must: NDArray[np.bool_]) -> Float32:
     return np.outer(1 - rise(steps, *_EYES), rise(inside, *_BESIDE))
 
 
-def _behind_hair(patch: Patch, bare: Float32, head: BgrImage) -> Float32:
+def _behind_hair(patch: Patch, match: RimMatch, head: BgrImage) -> Float32:
     """Alpha without what is no skin, along the head's edges; the identity outline stays opaque.
 
     Args:
         patch: of any size.
-        bare: float32[s, s] of the same crop, how surely places are skin, without spots.
+        match: of the same crop; its gain does not count.
         head: uint8[S, S, 3] what the crop shows of the picture.
     """
-    size = patch.alpha.shape[0]
+    size, bare = patch.alpha.shape[0], match.bare
     side = min(size, _GUIDED)
     must = identity_mask_of(patch, side)
     away = cv2.distanceTransform(1 - must.astype(np.uint8), cv2.DIST_L2, 3) / side
     away = np.asarray(away, np.float32)
-    above = _above_brows(must)
+    hanging = cv2.resize(match.fringe, (side, side), interpolation=cv2.INTER_LINEAR)
+    above = _above_brows(must) * (1 - hanging)
     beside = rise(away, _NEAR[0], max(_NEAR[1], _LEAST_NEAR_PX / size))
     near = 1 - beside * (1 - above) - rise(away, *_NEAR_BROWS) * above
     soft = cv2.GaussianBlur(bare, (0, 0), _SOFT * len(bare))

@@ -78,7 +78,7 @@ def head_under(picture: Picture, patch: Patch) -> HeadUnder:
     patch = sized_patch(patch)
     crop = crop_from_picture(picture, patch.crop_from_frame, patch.alpha.shape[0])
     rim = head_rim_of(picture, patch, crop)
-    behind_hair = matched_at_rim(patch, crop, RimMatch(None, rim.bare, None))
+    behind_hair = matched_at_rim(patch, crop, RimMatch(None, rim.bare, rim.fringe, None))
     return HeadUnder(crop, rim, seen_head(picture, behind_hair, crop))
 
 

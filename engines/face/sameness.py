@@ -13,12 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.blending.patches import Patch
-from engines.face.alignment import moved, scale_of
+from engines.face.alignment import Similarity, moved, scale_of
 from engines.pictures import BgrImage
 from engines.stylegan.drawing import brightness, laid_over
 from engines.types import Face
 
-__all__ = ["CENTRAL", "HARDLY_CHANGED", "MOST_ALIKE", "likeness", "likeness_under"]
+__all__ = [
+    "CENTRAL",
+    "HARDLY_CHANGED",
+    "MOST_ALIKE",
+    "central_part",
+    "likeness",
+    "likeness_under",
+]
 
 HARDLY_CHANGED: Final = "hardly changed"
 """Why a face is covered that a surrogate would not hide."""
@@ -68,17 +75,20 @@ def likeness_under(face: Face, patch: Patch, head: BgrImage) -> float:
         patch: lies over it.
         head: uint8[S, S, 3] what the patch's crop shows of the picture.
     """
-    box = face.box_px.reshape(2, 2)
-    scale = scale_of(patch.crop_from_frame)
-    half = max(float((box[1] - box[0]).mean()) * CENTRAL / 2 * scale, 1.0)
-    middle = moved(patch.crop_from_frame, box.mean(axis=0, keepdims=True))[0]
-    size = len(head)
-    low = np.clip(np.round(middle - half), 0, size - 1).astype(int)
-    high = np.maximum(np.clip(np.round(middle + half), 0, size).astype(int), low + 1)
-    part = np.s_[low[1] : high[1], low[0] : high[0]]
+    part = central_part(face, patch.crop_from_frame, len(head))
     before = head[part]
     after = laid_over(before.astype(np.float32), patch.pixels[part], patch.alpha[part])
     return likeness(before, np.asarray(after.round(), np.uint8))
+
+
+def central_part(face: Face, crop_from_frame: Similarity, size: int) -> tuple[slice, slice]:
+    """Rows and columns of a crop of side `size` px that show the middle of a face's box."""
+    box = face.box_px.reshape(2, 2)
+    half = max(float((box[1] - box[0]).mean()) * CENTRAL / 2 * scale_of(crop_from_frame), 1.0)
+    middle = moved(crop_from_frame, box.mean(axis=0, keepdims=True))[0]
+    low = np.clip(np.round(middle - half), 0, size - 1).astype(int)
+    high = np.maximum(np.clip(np.round(middle + half), 0, size).astype(int), low + 1)
+    return slice(low[1], high[1]), slice(low[0], high[0])
 
 
 def _details(picture: NDArray[np.uint8]) -> NDArray[np.float32]:

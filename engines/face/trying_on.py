@@ -34,8 +34,10 @@ from engines.face.painted_looks import (
     matched_to_head,
     patch_from_look,
 )
+from engines.face.sameness import central_part, likeness
 from engines.face.swapper import DOUBT_LIMIT, Rendered
 from engines.pictures import BgrImage, Picture, picture_from_bgr
+from engines.stylegan.drawing import rise
 from engines.types import Embedding, Face
 
 __all__ = ["TRIED", "TRIED_SIZE", "Subject", "subject_from_frame", "tried_on", "worth_trying"]
@@ -51,6 +53,10 @@ its eyes are 20 px apart."""
 _FOR_READING: Final = 0.8
 """Misfit of a surrogate that reads as of another gender or age. Larger: faces that go with their
 heads; brows and beards that do less."""
+_SAME: Final = (0.8, 0.9)
+_FOR_SAMENESS: Final = 3.0
+"""Likeness to what they hide from which, and from where wholly, surrogates are not taken that might
+be covered for it, and the misfit that it adds then."""
 _ROOM: Final = 0.1
 """Of the crop's side, around the crops that are cut out; filters look beyond their rims."""
 _CORNERS: Final = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.float64) * TRIED_SIZE
@@ -85,19 +91,28 @@ class Subject:
         """How badly surrogates go with its head, float32[N]; see `engines.face.hair_fit`.
 
         At few pixels nobody sees hair, and faces with brows and beards as dark look the same: there
-        all go equally well with that.
+        all go equally well with that. Who would be covered, since the picture hardly changes, goes
+        badly with anybody.
 
         Args:
             crops: uint8[N, S, S, 3] of `tried_on`.
             apart: float32[N] of `AttributeReader.apart`; None where surrogates are to show nothing
                 of the person.
         """
-        unfit = np.zeros(len(crops), np.float32) if apart is None else _FOR_READING * apart
+        unfit = _FOR_SAMENESS * self._sameness(crops)
+        unfit += 0 if apart is None else _FOR_READING * apart
         if scale_of(self.crop_from_picture) > _FEW_PIXELS:
             return np.asarray(unfit, np.float32)
         marks = moved(self.crop_from_picture, self.face.landmarks_px).astype(np.float32)
         told = shades(np.concatenate([self.crop()[None], crops]), marks)
         return np.asarray(unfit + misfits(told[1:], told[:1]), np.float32)
+
+    def _sameness(self, crops: NDArray[np.uint8]) -> Float32:
+        """How nearly surrogates would be covered for changing too little, float32[N] in [0, 1]."""
+        part = central_part(self.face, self.crop_from_picture, TRIED_SIZE)
+        own = self.crop()[part]
+        alike = np.array([likeness(own, one[part]) for one in crops], np.float32)
+        return rise(alike, *_SAME)
 
 
 def subject_from_frame(picture: Picture, face: Face, look: Look) -> Subject | None:

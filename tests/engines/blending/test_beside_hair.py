@@ -52,7 +52,8 @@ def with_hair_over(patch: Patch, head: NDArray[np.uint8], bare: Float32) -> Floa
     """The patch's pixels with the hair that a head has over the sides of its face."""
     small = cv2.resize(head, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
     must = identity_mask_of(patch, SIDE)
-    strands = beside_hair.strands_beside(must, np.asarray(small, np.float32), bare)
+    fringe = beside_hair.fringe_over(must, bare)
+    strands = beside_hair.strands_beside(must, np.asarray(small, np.float32), bare, fringe)
     return (
         patch.pixels if strands is None else beside_hair.with_hair_over(patch.pixels, head, strands)
     )
@@ -97,3 +98,45 @@ def test_a_face_without_an_outline_in_its_crop_is_left_as_it_is() -> None:
     assert PATCH.identity is not None
     away = replace(PATCH, identity=PATCH.identity + np.float32(5))
     assert (with_hair_over(away, *seen_behind(0.06)) == PATCH.pixels).all()
+
+
+FACE = replace(
+    PATCH,
+    identity=np.array([[0.2, 0.3], [0.8, 0.3], [0.8, 0.6], [0.5, 0.9], [0.2, 0.6]], np.float32),
+)
+"""With an upper edge above the brows, as landmarks tell it."""
+
+
+def fringe_seen(share: float) -> tuple[NDArray[np.uint8], Float32]:
+    """A head whose hair hangs over so much of its forehead, and where it is skin."""
+    must = identity_mask_of(FACE, SIZE)
+    columns, top = np.flatnonzero(must.any(axis=0)), int(must.any(axis=1).argmax())
+    is_hair = np.zeros((SIZE, SIZE), np.bool_)
+    is_hair[: top + 8, columns[0] - 4 : columns[0] + round(share * len(columns))] = True
+    head = np.where(is_hair[..., None], HAIR, SKIN).astype(np.uint8)
+    skin = cv2.resize(1 - is_hair.astype(np.float32), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    return head, np.asarray(skin, np.float32)
+
+
+def test_fringe_hangs_over_the_painted_brow_without_a_gap() -> None:
+    """The planted fault: painted skin lies between a fringe and what goes on of it."""
+    head, skin = fringe_seen(0.3)
+    drawn = with_hair_over(FACE, head, skin)
+    must = identity_mask_of(FACE, SIZE)
+    column = int(np.flatnonzero(must.any(axis=0))[0]) + 10
+    rows = np.flatnonzero(must[:, column])
+    assert drawn[rows[1] : rows[0] + 5, column].mean() < 0.6 * SKIN.mean()
+    assert np.abs(drawn[rows[0] + 24 :, column] - SKIN).max() < 2
+
+
+def test_forehead_that_is_dark_all_over_is_no_fringe() -> None:
+    must = identity_mask_of(FACE, SIDE)
+    assert not beside_hair.fringe_over(must, fringe_seen(0.9)[1]).any()
+
+
+def test_hair_that_begins_within_the_face_is_no_fringe() -> None:
+    """The planted fault: the subject's own brows are drawn."""
+    must, skin = identity_mask_of(FACE, SIDE), np.ones((SIDE, SIDE), np.float32)
+    top = int(must.any(axis=1).argmax())
+    skin[top + 2 : top + 6, 36:44] = 0
+    assert not beside_hair.fringe_over(must, skin).any()

@@ -181,6 +181,20 @@ def test_hairs_of_brows_over_smooth_skin_stay() -> None:
     assert made[cheek].std() < 0.7 * pixels[cheek].std()
 
 
+def test_brows_over_a_softer_head_become_as_faint_as_its_own() -> None:
+    """The planted fault: eyes and brows stand out of a soft picture as if drawn on it."""
+    points = np.stack([np.asarray(drawn_face()[:, :2], np.float32)] * 2)
+    patch = replace(patch_of_skin(), points=points)
+    soft = np.clip(120 + 0.6 * (skin().astype(np.float32) - 120), 0, 255).astype(np.uint8)
+    found = retouch_of(picture_from_bgr(soft), patch)
+    assert found.features == pytest.approx(0.6, abs=0.1)
+    assert retouch_of(picture_from_bgr(skin()), patch).features > 0.9
+    x, y = (points[0, BROW_LEFT_SLICE].mean(axis=0) * SIDE).astype(int)
+    around = np.s_[y - 2 : y + 2, x - 6 : x + 6]
+    made = retouched(patch, Retouch(0.0, 0.0, features=0.6), (1, 2)).pixels
+    assert made[around].std() < 0.85 * patch.pixels[around].std()
+
+
 def test_lines_of_glasses_make_no_skin_crisper() -> None:
     worn = skin()
     for x in (80, 130):

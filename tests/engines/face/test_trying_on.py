@@ -128,3 +128,13 @@ def test_faces_that_are_not_hidden_or_hold_no_numbers_are_left_out() -> None:
     assert len(crops) == 2
     crops, rows = tried_on(TexturedPainter([0]), [subject()], LATENTS[:1])
     assert (len(crops), len(rows)) == (0, 0)
+
+
+def test_surrogate_that_hardly_changes_the_picture_goes_badly_with_anybody() -> None:
+    """The planted fault: what looks like the face it hides is chosen, and covered ever after."""
+    made = subject()
+    same, other = made.crop(), np.asarray(made.crop()[::-1], np.uint8)
+    misfits = made.misfits(np.stack([same, other]))
+    assert misfits[0] > 2 > misfits[1]
+    few = subject(side=40.0)
+    assert few.misfits(few.crop()[None])[0] > 2
