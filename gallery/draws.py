@@ -16,6 +16,9 @@ from gallery.surrogates import AnyFace, Face, LoneFace
 
 __all__ = ["DRAWS", "WIDER_DRAWS", "draws_of", "settled_place", "wider_draws_of"]
 
+_MOST_DRAWS = 256
+"""A draw's number is one byte of a record, see `gallery.entries.Settled`."""
+
 
 def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
     """The draws of a place in their order; the settled one alone where there is one."""
@@ -24,9 +27,14 @@ def draws_of(face: AnyFace, settled: int | None = None) -> list[AnyFace]:
 
 
 def wider_draws_of(face: Face | LoneFace) -> list[Face | LoneFace]:
-    """Further draws of the same place, of the next wider bin than the face's own is of."""
+    """Further draws of the same place, of the next wider bin than the face's own is of.
+
+    None beyond those that a record of the log can name, which are of two wider bins.
+    """
     step = 0 if face.draw < DRAWS else (face.draw - DRAWS) // WIDER_DRAWS + 1
     first = DRAWS + step * WIDER_DRAWS
+    if first + WIDER_DRAWS > _MOST_DRAWS:
+        return []
     return [replace(face, draw=draw) for draw in range(first, first + WIDER_DRAWS)]
 
 

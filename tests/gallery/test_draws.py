@@ -12,7 +12,7 @@ from engines.types import Surrogate
 from gallery.assignments import NO_OFFER, Assignment
 from gallery.buffer import Buffer
 from gallery.donors import DonorPopulation
-from gallery.draws import DRAWS, draws_of, settled_place
+from gallery.draws import DRAWS, draws_of, settled_place, wider_draws_of
 from gallery.entries import Joined, Settled, decoded, encoded
 from gallery.errors import BufferBroken
 from gallery.gallery import Gallery
@@ -70,6 +70,17 @@ def test_draws_of_a_place_differ_in_the_draw_alone() -> None:
     assert draws_of(FACE, settled=3) == [dataclasses.replace(FACE, draw=3)]
     lone = LoneFace(FACE.secret, 3, 9, FACE.domain)
     assert len({one.name for one in draws_of(lone)}) == DRAWS
+
+
+def test_draws_end_where_the_log_cannot_name_them_any_more() -> None:
+    """The planted fault: with many wider bins a draw did not fit into its record."""
+    face: Face | LoneFace = FACE
+    while wider := wider_draws_of(face):
+        face = wider[-1]
+    assert isinstance(face, Face)
+    entry = Settled(7, settled_place(face), face.draw)
+    assert face.draw > DRAWS
+    assert decoded(encoded(entry)) == entry
 
 
 def test_place_in_the_log_tells_domains_apart_and_no_cluster_or_draw() -> None:
