@@ -183,7 +183,8 @@ class SeenHead:
         noise: deviation of the grain around, grey levels.
         finest: how strong the finest details are beside less fine ones.
         fine: deviation of the fine details, grey levels.
-        fine_features: the same of brows, eyes and lips; 0 where that is not told.
+        fine_features: how strong they are on brows, eyes and lips, lashes and lines above all, grey
+            levels; 0 where that is not told.
         brows: how dark brows are; 0 where that is not told.
         brow_warmth: how warm they are; NaN where that is not told.
         makeup: of its lids, irises and lips.
@@ -228,7 +229,7 @@ def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
         noise,
         _fine_share(seen, noise, hidden),
         _fineness(seen, noise, hidden),
-        0.0 if points is None else _fineness(seen, noise, _on_features(points, len(seen))),
+        0.0 if points is None else _strength(seen, noise, _on_features(points, len(seen))),
         0.0 if points is None else brow_darkness(seen, points),
         float("nan") if points is None else brow_warmth(head, points),
         NO_MAKEUP if points is None else makeup_of(head, points),
@@ -264,7 +265,7 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     features = 1.0
     if patch.points is not None and head.fine_features > 0:
         on_features = _on_features(patch.points[1], len(soft))
-        drawn = _fineness(soft, left, on_features) * max(crispness, 1.0)
+        drawn = _strength(soft, left, on_features) * max(crispness, 1.0)
         features = float(np.clip(head.fine_features / max(drawn, _FLAT), _LEAST_FEATURES, 1.0))
     return Retouch(blur, grain, crispness, features, *tones, *_feature_gains(head, patch, painted))
 
@@ -405,6 +406,14 @@ def _fineness(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
         return 0.0
     typical = float(np.quantile(np.abs(_fine(luma)[where]), _TYPICAL)) / _DEVIATIONS
     square = typical**2 - noise**2
+    return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
+
+
+def _strength(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+    """Root mean square of the fine details but for noise, grey levels; 0 where there are none."""
+    if not where.any():
+        return 0.0
+    square = float(np.square(_fine(luma)[where]).mean()) - noise**2
     return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
 
 
