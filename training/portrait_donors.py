@@ -1,8 +1,8 @@
 """Makes the donors of a pack of whole synthetic portraits: `python -m training.portrait_donors`.
 
 Every portrait of `training/donor_portraits.csv` was looked at, alone and worn on two heads: no
-children, glasses, hats, hair over the brows, hard shadows, open mouths, heavy make-up, moustaches or
-looks that nobody has at rest. `engines.donors` makes donors of them.
+children, glasses, hats, hair over the brows, hard shadows, open mouths, heavy make-up, moustaches
+or looks that nobody has at rest. `engines.donors` makes donors of them.
 """
 
 import argparse
