@@ -5,7 +5,6 @@ a head whose hair lies elsewhere they are dark smudges beside the brows. What is
 than the skin around it becomes as bright; wrinkles and freckles are finer, or fainter.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import cv2
@@ -16,7 +15,7 @@ from engines.donors.skin import away_from_features, within_outline
 from engines.stylegan.drawing import brightness, rise, spread_near
 from engines.stylegan.topology import BROW_LEFT_SLICE, EYE_LEFT_SLICE, EYE_RIGHT_SLICE
 
-__all__ = ["Temples", "temples_of_texture"]
+__all__ = ["with_bare_temples"]
 
 _OFF: Final = (0.0, 0.02)
 """How far off eyes and brows skin begins, shares of the side."""
@@ -41,38 +40,21 @@ _LEAST: Final = 1e-3
 Float32 = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Temples:
-    """Where textures of a canonical face show temples, and the forehead above the brows.
-
-    Attributes:
-        place: float32[S, S] in [0, 1], where smudges are taken off.
-        skin: float32[S, S] in [0, 1], where skin may tell what belongs there.
-    """
-
-    place: Float32
-    skin: Float32
-
-    def bared(self, texture: Float32) -> Float32:
-        """A texture float32[S, S, 3] BGR in about [-1, 1] without smudges there, a new array."""
-        size = len(texture)
-        soft = np.asarray(cv2.GaussianBlur(texture, (0, 0), _BROAD * size), np.float32)
-        known = self.skin * rise(brightness(soft), *_SKIN)
-        skin = spread_near(texture, np.asarray(known + _LEAST, np.float32), _AROUND * size)
-        lacking = np.maximum(skin - np.float32(_FAINT) - soft, 0)
-        return np.asarray(texture + lacking * self.place[..., None], np.float32)
-
-
-def temples_of_texture(face: Float32, size: int) -> Temples:
-    """The temples of textures of a canonical face.
+def with_bare_temples(texture: Float32, face: Float32) -> Float32:
+    """A texture without smudges at its temples and above its brows, a new array.
 
     Args:
-        face: float32[>= MESH_POINTS, 2] of the face, texture units.
-        size: side of the textures, px.
+        texture: float32[S, S, 3] BGR in about [-1, 1].
+        face: float32[>= MESH_POINTS, 2] of the canonical face on it, texture units.
     """
+    size = len(texture)
     within, off = within_outline(face, size), rise(away_from_features(face, size), *_OFF)
     place = off * rise(within, *_INSIDE) * _where_temples_lie(face, size)
-    return Temples(place, off * rise(within, *_SURELY_INSIDE))
+    soft = np.asarray(cv2.GaussianBlur(texture, (0, 0), _BROAD * size), np.float32)
+    known = off * rise(within, *_SURELY_INSIDE) * rise(brightness(soft), *_SKIN)
+    skin = spread_near(texture, np.asarray(known + _LEAST, np.float32), _AROUND * size)
+    lacking = np.maximum(skin - np.float32(_FAINT) - soft, 0)
+    return np.asarray(texture + lacking * place[..., None], np.float32)
 
 
 def _where_temples_lie(face: Float32, size: int) -> Float32:

@@ -7,7 +7,6 @@ beyond their sharp part is taken away. And what is dark beside the mouth of a ch
 is the shade of a portrait's jaw, which would look hollow under another light.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import cv2
@@ -23,7 +22,7 @@ from engines.stylegan.topology import (
     OVAL_SLICE,
 )
 
-__all__ = ["TextureRim", "rim_of_texture"]
+__all__ = ["with_filled_rim"]
 
 _WIDTH: Final = (0.06, 0.04)
 """How far within the outline textures are plain, and how wide what is put there goes over into
@@ -54,75 +53,46 @@ _HALF: Final = 0.13
 Float32 = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class TextureRim:
-    """Where the rim of textures takes what it shows.
-
-    Attributes:
-        x: float32[S, S], column of what is mirrored to each place, px.
-        y: the same, row.
-        mirrored: float32[S, S], how much of it is put there.
-        plain: float32[S, S], how much of the texture is taken away instead.
-        jaw: float32[S, S], how much shade counts as a jaw's.
-        chin: its rows and columns.
-    """
-
-    x: Float32
-    y: Float32
-    mirrored: Float32
-    plain: Float32
-    jaw: Float32
-    chin: tuple[slice, slice]
-
-    def filled(self, texture: Float32) -> Float32:
-        """A texture float32[S, S, 3] BGR, around 0, with skin and beard up to its outline."""
-        luma = brightness(texture)
-        hairs = luma - cv2.GaussianBlur(luma, (0, 0), _HAIR * len(luma))
-        columns = np.abs(hairs[self.chin]).mean(axis=0)
-        beard = ramp(float(np.quantile(columns, _WHERE_FEW)), *_BEARD)
-        broad = cv2.GaussianBlur(luma, (0, 0), _BROAD * len(luma))
-        lacking = np.maximum(-_SHADE - broad, 0) * self.jaw * np.float32(1 - beard)
-        lit = np.asarray((texture + lacking[..., None]) * (1 - self.plain)[..., None], np.float32)
-        grown = self.mirrored * np.float32(beard)
-        if not grown.any():
-            return lit
-        mirrored = cv2.remap(lit, self.x, self.y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return laid_over(lit, np.asarray(mirrored, np.float32), grown)
-
-
-def rim_of_texture(points: Float32, size: int) -> TextureRim:
-    """The rim of textures of a canonical face.
+def with_filled_rim(texture: Float32, points: Float32) -> Float32:
+    """A texture with skin and beard up to its outline, a new array.
 
     Args:
-        points: float32[>= MESH_POINTS, 2] of the face, texture units.
-        size: side of the textures, px.
+        texture: float32[S, S, 3] BGR, around 0.
+        points: float32[>= MESH_POINTS, 2] of the canonical face on it, texture units.
     """
-    steps = (np.arange(size, dtype=np.float32) + 0.5) / np.float32(size)
-    columns, rows = np.meshgrid(steps, steps)
+    size = len(texture)
+    luma = brightness(texture)
+    hairs = luma - cv2.GaussianBlur(luma, (0, 0), _HAIR * size)
+    columns = np.abs(hairs[_chin(points, size)]).mean(axis=0)
+    beard = np.float32(ramp(float(np.quantile(columns, _WHERE_FEW)), *_BEARD))
+    free = away_from_features(points, size)
+    rows = (np.arange(size, dtype=np.float32)[:, None] + 0.5) / np.float32(size)
+    eyes, nose = (float(points[one, 1].max()) for one in (EYE_LEFT_SLICE, NOSE_BASE_SLICE))
+    shade = np.maximum(-_SHADE - cv2.GaussianBlur(luma, (0, 0), _BROAD * size), 0)
+    lacking = shade * (rise(free, *_FAR) * rise(rows, eyes, nose)) * (1 - beard)
     within, inwards = _within(points, size)
+    x, y = _mirrored_place(within, inwards)
+    lies_free = cv2.remap(free, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    bare = rise(np.asarray(lies_free, np.float32), *_FREE)
+    rim = 1 - rise(within, _WIDTH[0] - _WIDTH[1] / 2, _WIDTH[0] + _WIDTH[1] / 2)
+    put = np.maximum(rim, rise(rows, _CHIN - _WIDTH[1] / 2, _CHIN + _WIDTH[1] / 2))
+    plain = put * (1 - bare) * (1 - rise(rows, eyes, eyes + _WIDTH[1]))
+    lit = np.asarray((texture + lacking[..., None]) * (1 - plain)[..., None], np.float32)
+    lips = float(points[LIPS_OUTER_SLICE, 1].max())
+    grown = put * bare * rise(rows, lips - _FREE[1], lips + _FREE[1]) * beard
+    mirrored = cv2.remap(lit, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return laid_over(lit, np.asarray(mirrored, np.float32), grown)
+
+
+def _mirrored_place(within: Float32, inwards: Float32) -> tuple[Float32, Float32]:
+    """Column and row of what is mirrored to each place, float32[S, S] px; see `_within`."""
+    size = len(within)
+    steps = (np.arange(size, dtype=np.float32) + 0.5) / np.float32(size)
     reach = np.maximum(_WIDTH[0] - within, 0)[..., None] * 2
-    source = np.dstack([columns, rows]) + reach * inwards
+    source = np.dstack(np.meshgrid(steps, steps)) + reach * inwards
     source[..., 1] -= np.maximum(source[..., 1] - _CHIN, 0) * (1 + _SHORT)
     x, y = np.moveaxis(np.asarray(source * size - 0.5, np.float32), 2, 0).copy()
-    free = away_from_features(points, size)
-    lies_free = cv2.remap(free, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    rim = 1 - rise(within, _WIDTH[0] - _WIDTH[1] / 2, _WIDTH[0] + _WIDTH[1] / 2)
-    low = rise(rows, _CHIN - _WIDTH[1] / 2, _CHIN + _WIDTH[1] / 2)
-    put = np.maximum(rim, low)
-    bare = rise(np.asarray(lies_free, np.float32), *_FREE)
-    eyes, nose = (float(points[one, 1].max()) for one in (EYE_LEFT_SLICE, NOSE_BASE_SLICE))
-    lips = float(points[LIPS_OUTER_SLICE, 1].max())
-    mirrored = put * bare * rise(rows, lips - _FREE[1], lips + _FREE[1])
-    plain = put * (1 - bare) * (1 - rise(rows, eyes, eyes + _WIDTH[1]))
-    jaw = rise(free, *_FAR) * rise(rows, eyes, nose)
-    return TextureRim(
-        np.asarray(x, np.float32),
-        np.asarray(y, np.float32),
-        mirrored,
-        plain,
-        jaw,
-        _chin(points, size),
-    )
+    return x, y
 
 
 def _within(points: Float32, size: int) -> tuple[Float32, Float32]:

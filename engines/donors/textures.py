@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from engines.donors.bare_temples import temples_of_texture
+from engines.donors.bare_temples import with_bare_temples
 from engines.donors.folds import with_faint_folds
 from engines.donors.mending import mended
 from engines.donors.shaving import shaved
@@ -17,7 +17,7 @@ from engines.donors.skin import (
     off_features,
     within_outline,
 )
-from engines.donors.texture_rim import rim_of_texture
+from engines.donors.texture_rim import with_filled_rim
 from engines.stylegan.drawing import LUMA, rise, spread_near
 from engines.stylegan.light import (
     contrast_from_field,
@@ -89,9 +89,7 @@ def texture_of(crop: UInt8, points: Float32, frame: TextureFrame, usual: Float32
 
 def _for_other_heads(texture: Float32, points: Float32) -> Float32:
     """A texture float32[S, S, 3] BGR, around 0, without what its own head alone explains."""
-    faint = with_faint_folds(texture, points)
-    bare = temples_of_texture(points, len(faint)).bared(faint)
-    return rim_of_texture(points, len(bare)).filled(bare)
+    return with_filled_rim(with_bare_temples(with_faint_folds(texture, points), points), points)
 
 
 def photographed(crop: UInt8, points: Float32, frame: TextureFrame, size: int) -> UInt8:

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from engines.donors.bare_temples import temples_of_texture
+from engines.donors.bare_temples import with_bare_temples
 from engines.stylegan.pack import bundled_pack
 from engines.stylegan.shape import load_shape_model, points_at_rest
 from engines.stylegan.topology import BROW_RIGHT_SLICE, EYE_RIGHT_SLICE, NOSE_BASE_SLICE
@@ -39,10 +39,6 @@ def smudged(at: Float32, depth: float, radius: int) -> Float32:
     return np.asarray(cv2.GaussianBlur(texture, (0, 0), 2.0), np.float32)
 
 
-def bared(texture: Float32, face: Float32) -> Float32:
-    return temples_of_texture(face, SIZE).bared(texture)
-
-
 def deepest(texture: Float32) -> float:
     return float(SKIN - texture.min())
 
@@ -51,27 +47,27 @@ def test_a_smudge_at_a_temple_becomes_skin(face: Float32) -> None:
     """The planted fault: a strand of the donor's hair, dark beside the brow of a fair head."""
     texture = smudged(temple(face), 0.4, 6)
     assert deepest(texture) > 0.3
-    assert deepest(bared(texture, face)) < 0.2
+    assert deepest(with_bare_temples(texture, face)) < 0.2
 
 
 def test_faint_shades_and_fine_lines_stay(face: Float32) -> None:
     texture = smudged(temple(face), 0.05, 8)
-    assert np.abs(bared(texture, face) - texture).max() < 0.02
+    assert np.abs(with_bare_temples(texture, face) - texture).max() < 0.02
     lined = np.full((SIZE, SIZE, 3), SKIN, np.float32)
     x, y = np.rint(temple(face) * SIZE).astype(int).tolist()
     cv2.line(lined, (x - 8, y), (x + 8, y), (SKIN - 0.2,) * 3, 1)
-    assert deepest(bared(lined, face)) > 0.12
+    assert deepest(with_bare_temples(lined, face)) > 0.12
 
 
 def test_eyes_brows_and_what_lies_below_stay(face: Float32) -> None:
     for part in (BROW_RIGHT_SLICE, EYE_RIGHT_SLICE, NOSE_BASE_SLICE):
         texture = smudged(face[part].mean(axis=0), 0.5, 3)
-        assert np.abs(bared(texture, face) - texture).max() < 0.02
+        assert np.abs(with_bare_temples(texture, face) - texture).max() < 0.02
 
 
 def test_the_rim_of_a_texture_stays_plain(face: Float32) -> None:
     texture = np.zeros((SIZE, SIZE, 3), np.float32)
     texture[60:200, 60:200] = SKIN
-    made = bared(texture, face)
+    made = with_bare_temples(texture, face)
     assert np.abs(made[:8]).max() < 0.01
     assert np.abs(made[:, :8]).max() < 0.01
