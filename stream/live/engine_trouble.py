@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import structlog
 
 from engines.errors import KveilError
 from stream.live.clock import Clock
+from stream.live.outage import Outage
 
 __all__ = ["EngineTrouble"]
 
 _LOG = structlog.get_logger("kveil.engines")
+_LASTS_S: Final = 5.0
+"""Time without a fault after which the trouble is over."""
 
 
 class EngineTrouble:
@@ -18,39 +23,28 @@ class EngineTrouble:
     Args:
         stream: name of the stream, for the log.
         clock: time.
-        lasts_s: time without a fault after which the trouble is over.
     """
 
-    def __init__(self, stream: str, clock: Clock, lasts_s: float = 5.0) -> None:
-        self._stream = stream
+    def __init__(self, stream: str, clock: Clock) -> None:
         self._clock = clock
-        self._lasts_s = lasts_s
-        self._since_s: float | None = None
+        self._outage = Outage(_LOG, ("engines_failing", "engines_back"), clock, stream=stream)
         self._latest_s = 0.0
-        self._reason = ""
 
     @property
     def text(self) -> str:
         """One line without anything secret; empty while there is no trouble."""
-        if self._since_s is None:
-            return ""
-        return f"the engines fail and frames are covered in full: {self._reason}"
+        reason = self._outage.reason
+        return f"the engines fail and frames are covered in full: {reason}" if reason else ""
 
     def note(self, error: BaseException) -> None:
         """A run of the engines failed."""
-        self._latest_s, self._reason = self._clock.now(), _told(error)
-        if self._since_s is None:
-            self._since_s = self._latest_s
-            _LOG.info("engines_failing", stream=self._stream, reason=self._reason)
+        self._latest_s = self._clock.now()
+        self._outage.begin(_told(error))
 
     def check(self) -> None:
         """Ends the trouble once there was no fault for a while; called now and then."""
-        since_s = self._since_s
-        if since_s is None or self._clock.now() - self._latest_s <= self._lasts_s:
-            return
-        self._since_s = None
-        duration_ms = round((self._latest_s - since_s) * 1e3)
-        _LOG.info("engines_back", stream=self._stream, duration_ms=duration_ms)
+        if self._clock.now() - self._latest_s > _LASTS_S:
+            self._outage.end(self._latest_s)
 
 
 def _told(error: BaseException) -> str:

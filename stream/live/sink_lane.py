@@ -11,19 +11,20 @@ from typing import Final, Protocol
 
 import structlog
 
-from engines.errors import KveilError
 from stream.errors import MailboxCancelled, MailboxClosed
 from stream.live.backoff import Backoff
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_stage import Need
 from stream.live.live_encoder import TICKS, EncodedPicture
+from stream.live.outage import Outage, told
 from stream.live.sound import Sound
 from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["PictureSink", "SinkLane"]
 
 _LOG = structlog.get_logger("kveil.sink")
+_FAILED: Final = "the output failed unexpectedly"
 _PROOF_PICTURES: Final = 50
 """So many show that a connection holds; fewer may have gone into its buffers alone."""
 _WAITING_SOUNDS: Final = 256
@@ -85,7 +86,6 @@ class SinkLane:
         stream: name of the stream, for the log.
 
     Attributes:
-        trouble: one line on what is wrong, until a connection holds or has ended well.
         taken: pictures that such connections took.
     """
 
@@ -103,11 +103,9 @@ class SinkLane:
         stream: str = "",
     ) -> None:
         self.name = name
-        self.trouble = ""
         self.taken = 0
-        self._stream = stream
         self._unproved = 0
-        self._lost_s = 0.0
+        self._outage = Outage(_LOG, ("sink_lost", "sink_back"), clock, stream=stream, sink=name)
         self._open = open_sink
         self._mailbox = Mailbox[_Moment](
             capacity, on_full="drop_run", begins_run=lambda moment: moment.picture.is_key
@@ -120,6 +118,11 @@ class SinkLane:
         self._is_away = False
         self._stopped = threading.Event()
         self._sink: PictureSink | None = None
+
+    @property
+    def trouble(self) -> str:
+        """One line on what is wrong, until a connection holds or has ended well; else empty."""
+        return self._outage.reason
 
     @property
     def waiting(self) -> int:
@@ -201,14 +204,14 @@ class SinkLane:
         try:
             sink.finish()
         except BaseException as error:  # told in the status
-            self._tell_lost(error)
+            self._outage.begin(told(error, _FAILED))
             sink.abort()
         else:
             self._holds()
 
     def _lost(self, error: BaseException) -> None:
         self._abort_sink()
-        self._tell_lost(error)
+        self._outage.begin(told(error, _FAILED))
         if self._stopped.is_set():
             return
         self._counters.add("sink_losses")
@@ -218,20 +221,10 @@ class SinkLane:
         self._mailbox.start_over()
         self._is_away = False
 
-    def _tell_lost(self, error: BaseException) -> None:
-        """Logs the first failure alone: attempts go on for as long as the sink is away."""
-        was_well, self.trouble = not self.trouble, _told(error)
-        if was_well:
-            self._lost_s = self._clock.now()
-            _LOG.info("sink_lost", stream=self._stream, sink=self.name, reason=self.trouble)
-
     def _holds(self) -> None:
         """What the connection was given by now has arrived."""
         self.taken, self._unproved = self.taken + self._unproved, 0
-        if self.trouble:
-            self.trouble = ""
-            duration_ms = round((self._clock.now() - self._lost_s) * 1e3)
-            _LOG.info("sink_back", stream=self._stream, sink=self.name, duration_ms=duration_ms)
+        self._outage.end()
 
     def _abort_sink(self) -> None:
         sink, self._sink = self._sink, None
@@ -244,10 +237,3 @@ def _write(sink: PictureSink, moment: _Moment) -> None:
     sink.write(moment.picture)
     if moment.until_s is not None:
         sink.write_sound(moment.sounds, moment.until_s)
-
-
-def _told(error: BaseException) -> str:
-    """One line; the text of a foreign exception may hold a URL, so only its type is told."""
-    if isinstance(error, KveilError):
-        return str(error)
-    return f"the output failed unexpectedly ({type(error).__name__})"

@@ -9,11 +9,11 @@ from typing import Final, Literal
 import structlog
 
 from config.service import Live
-from engines.errors import KveilError
 from engines.types import Frame
 from stream.live.backoff import Backoff
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.outage import Outage, told
 from stream.media.ends import Source
 
 __all__ = ["SourceKeeper", "SourceState"]
@@ -63,8 +63,7 @@ class SourceKeeper:
         self._lock = threading.Lock()
         self._source: Source | None = None
         self._heard_s = clock.now()
-        self._lost_s: float | None = None
-        self._stream = stream
+        self._outage = Outage(_LOG, ("source_lost", "source_back"), clock, stream=stream)
         self._was_live = False
         self._was_cut = False
         self.state: SourceState = "connecting"
@@ -79,10 +78,8 @@ class SourceKeeper:
         while not self._stopped.is_set():
             try:
                 self._read_one_connection()
-            except KveilError as error:
-                self.trouble = str(error)
             except BaseException as error:  # a reader outlives whatever a library does
-                self.trouble = f"the source failed unexpectedly ({type(error).__name__})"
+                self.trouble = told(error, "the source failed unexpectedly")
             else:
                 if not self._goes_on_after_end():
                     return
@@ -91,7 +88,7 @@ class SourceKeeper:
             if self._stopped.is_set():
                 break
             self.state = "lost"
-            self._tell_lost()
+            self._outage.begin(self.trouble or "it gave no video")
             self._clock.wait(self._stopped, self._backoff.next_s())
         self.state = "stopped"
 
@@ -153,21 +150,7 @@ class SourceKeeper:
                 return
             self._heard_s = self._clock.now()
             self.state, self.trouble, self._was_live = "live", "", True
-            if number == _PROOF_FRAMES:
+            if number == _PROOF_FRAMES:  # a short burst is no news
                 self._backoff.proved()
-                self._tell_back()
+                self._outage.end()
             self._deliver(frame)
-
-    def _tell_lost(self) -> None:
-        """Logs the first failure alone: attempts go on for as long as the source is away."""
-        if self._lost_s is None:
-            self._lost_s = self._clock.now()
-            reason = self.trouble or "it gave no video"
-            _LOG.info("source_lost", stream=self._stream, reason=reason)
-
-    def _tell_back(self) -> None:
-        """Logs that video has proved stable; a short burst of it is no news."""
-        if self._lost_s is not None:
-            duration_ms = round((self._clock.now() - self._lost_s) * 1e3)
-            self._lost_s = None
-            _LOG.info("source_back", stream=self._stream, duration_ms=duration_ms)
