@@ -11,11 +11,10 @@ from pathlib import Path
 
 from config.service import ServiceSettings, StreamSpec
 from config.settings import Settings
-from engines.errors import EngineFault
 from stream.allocator import keep_memory_flat
 from stream.cli.exits import on_leaving
 from stream.cli.log_lines import say_logs
-from stream.cli.stream_end import account_of, raise_failure
+from stream.cli.stream_end import account_of, raise_failure, refuse_stuck
 from stream.files.interruption import held_back
 from stream.live.address import address_from_text
 from stream.live.assembly import Assembly
@@ -52,7 +51,7 @@ def running_service(
         open_replacers(engines, settings.anonymize) as replacers,
     ):
         stuck = serve_forever(settings, engines, replacers, file, on_listening)
-    _complain_about(stuck)
+    refuse_stuck(stuck)
 
 
 def running_stream(
@@ -86,8 +85,7 @@ def running_stream(
         finally:
             with held_back():  # a second Ctrl-C would leave a recording without its name
                 stuck = running.stop()
-    _complain_about(stuck)
-    raise_failure(running.live.status())
+    raise_failure(running.live.status(), stuck)
     say(account())
 
 
@@ -133,8 +131,3 @@ def _line(running: RunningStream) -> str:
     ]
     troubles = [status.trouble, *(text for text in status.sinks.values() if text != "ok")]
     return "; ".join([*parts, *filter(None, troubles)])
-
-
-def _complain_about(stuck: list[str]) -> None:
-    if stuck:
-        raise EngineFault(f"{len(stuck)} threads did not end: {', '.join(stuck)}")

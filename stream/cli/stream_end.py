@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from engines.errors import EngineFault
 from stream.errors import InputUnreadable
 from stream.live.assembly import RECORDING
 from stream.live.errors import SinkLost
@@ -11,7 +13,7 @@ from stream.live.live_stream import StreamStatus
 from stream.live.recording import recording_folder
 from stream.live.running_stream import RunningStream
 
-__all__ = ["account_of", "raise_failure"]
+__all__ = ["account_of", "raise_failure", "refuse_stuck"]
 
 
 def account_of(running: RunningStream, recordings: str) -> str:
@@ -32,21 +34,41 @@ def account_of(running: RunningStream, recordings: str) -> str:
     return "; ".join(parts) or "nothing was published"
 
 
-def raise_failure(status: StreamStatus) -> None:
+def refuse_stuck(stuck: Sequence[str]) -> None:
+    """Ends with an error where threads would not leave.
+
+    Args:
+        stuck: their names.
+
+    Raises:
+        EngineFault: there are any.
+    """
+    if stuck:
+        raise EngineFault(f"{len(stuck)} threads did not end: {', '.join(stuck)}")
+
+
+def raise_failure(status: StreamStatus, stuck: Sequence[str] = ()) -> None:
     """Ends with an error where a stream that has stopped did not do what was asked for.
+
+    Threads that would not leave are told of where nothing says why: one that waits for a server
+    which cannot be reached is no fault of its own.
 
     Args:
         status: after the stop.
+        stuck: names of threads that would not leave.
 
     Raises:
         InputUnreadable: the source never gave a picture.
         SinkLost: an output never took a picture, or was lost at the end.
+        EngineFault: threads would not leave.
     """
     if not status.counts.get("frames_in"):
         raise InputUnreadable(status.trouble or "the source gave no picture")
-    for name, state in status.sinks.items():
+    for state in status.sinks.values():
         if state != "ok":
             raise SinkLost(state)
+    refuse_stuck(stuck)
+    for name in status.sinks:
         if not status.taken[name]:
             raise SinkLost(f"{name} got nothing: no picture was ready in time; run for longer")
 

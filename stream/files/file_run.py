@@ -68,6 +68,7 @@ def run_file(
         width=report.input.width if report.input else 0,
     )
     report.status = "complete"
+    _tell_of_ledger(job.target.name, report, progress)
     if report.losses:
         progress.say(f"{job.target.name}: not as it was: {'; '.join(report.losses)}")
     progress.say(_summary(report))
@@ -174,6 +175,15 @@ def _note_sink(sink: Sink, report: RunReport) -> None:
         report.warnings += sink.notes
         report.losses += sink.losses
         report.encoder, report.encoder_reason = sink.choice.name, sink.choice.reason
+
+
+def _tell_of_ledger(name: str, report: RunReport, progress: RunProgress) -> None:
+    """Says of a ledger that could not be written, as on a full disk: its faces are covered."""
+    covered = report.faces.covered_by_cause.get("ledger_unavailable", 0)
+    if covered:
+        line = f"the ledger could not be written, and {covered} faces are covered for that"
+        report.warnings.append(line)
+        progress.say(f"{name}: {line}; free some space on its disk, or check its rights")
 
 
 def _note_crew(run: TrackRun, report: RunReport) -> None:

@@ -26,9 +26,7 @@ class EngineTrouble:
     """
 
     def __init__(self, stream: str, clock: Clock) -> None:
-        self._clock = clock
         self._outage = Outage(_LOG, ("engines_failing", "engines_back"), clock, stream=stream)
-        self._latest_s = 0.0
 
     @property
     def text(self) -> str:
@@ -38,13 +36,11 @@ class EngineTrouble:
 
     def note(self, error: BaseException) -> None:
         """A run of the engines failed."""
-        self._latest_s = self._clock.now()
         self._outage.begin(_told(error))
 
     def check(self) -> None:
         """Ends the trouble once there was no fault for a while; called now and then."""
-        if self._clock.now() - self._latest_s > _LASTS_S:
-            self._outage.end(self._latest_s)
+        self._outage.end_after(_LASTS_S)
 
 
 def _told(error: BaseException) -> str:

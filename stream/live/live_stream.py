@@ -179,6 +179,8 @@ class LiveStream:
             if thread.is_alive():
                 lane.abort()
                 thread.join(1.0)
+            if thread.is_alive():
+                lane.give_up()
         self.ended.set()
         everyone = [*self._threads.values(), *self._lanes.values(), *self._hung]
         return stuck + [thread.name for thread in everyone if thread.is_alive()]

@@ -27,22 +27,30 @@ class Outage:
         self, log: FilteringBoundLogger, events: tuple[str, str], clock: Clock, **names: str
     ) -> None:
         self._log, self._events, self._clock, self._names = log, events, clock, names
-        self._since_s = 0.0
+        self._since_s = self._latest_s = 0.0
         self.reason = ""
 
     def begin(self, reason: str) -> None:
         """It is away, or still is; the first time alone is logged."""
-        was_well, self.reason = not self.reason, reason
+        was_well, self.reason, self._latest_s = not self.reason, reason, self._clock.now()
         if was_well:
-            self._since_s = self._clock.now()
+            self._since_s = self._latest_s
             self._log.info(self._events[0], **self._names, reason=reason)
 
-    def end(self, at_s: float | None = None) -> None:
-        """It is back, since `at_s` (monotonic s) or now; does nothing where it was not away."""
+    def end(self) -> None:
+        """It is back; does nothing where it was not away."""
+        self._end_at(self._clock.now())
+
+    def end_after(self, quiet_s: float) -> None:
+        """It counts as back where it has not failed for so long, since its last failure."""
+        if self._clock.now() - self._latest_s > quiet_s:
+            self._end_at(self._latest_s)
+
+    def _end_at(self, at_s: float) -> None:
         if self.reason:
             self.reason = ""
-            lasted_s = (self._clock.now() if at_s is None else at_s) - self._since_s
-            self._log.info(self._events[1], **self._names, duration_ms=round(lasted_s * 1e3))
+            duration_ms = round((at_s - self._since_s) * 1e3)
+            self._log.info(self._events[1], **self._names, duration_ms=duration_ms)
 
 
 def told(error: BaseException, otherwise: str) -> str:

@@ -10,12 +10,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+import structlog
+
 from config.settings import Settings
 from engines.types import Embedding, Frame, Surrogate, Track
 from gallery.gallery import Gallery
 from gallery.prompt_gallery import PromptGallery
 from stream.files.report import ClusterCounts
 from stream.live.assembly import ReplacerMaker
+from stream.live.clock import SystemClock
+from stream.live.outage import Outage
 from stream.pipeline.engine_set import EngineSet
 from stream.pipeline.replacement import CoverEveryFace, FaceReplacer, Replacement
 from stream.swap.lending import GalleryLender, gallery_from_settings
@@ -29,6 +33,14 @@ _TRACKS_OF_A_RUN: Final = 1 << 32
 _STEP_S: Final = 0.02
 """Time in a frame after which no further surrogate is tried on; larger shows newcomers sooner, and
 makes the frames later in which they come."""
+_LOG = structlog.get_logger("kveil.ledger")
+_UNRECORDED: Final = "ledger_unavailable"
+_LEDGER_FAILS: Final = (
+    "releases cannot be recorded, so new faces are covered; free some space on its disk, or check "
+    "its rights"
+)
+_QUIET_S: Final = 60.0
+"""Time without a release that could not be recorded after which the ledger counts as back."""
 
 
 class RunLender:
@@ -40,10 +52,12 @@ class RunLender:
     Args:
         source: lends to the whole stream.
         run: number of the run.
+        ledger: told of releases that could not be recorded.
     """
 
-    def __init__(self, source: SurrogateSource, run: int) -> None:
+    def __init__(self, source: SurrogateSource, run: int, ledger: Outage) -> None:
         self._source = source
+        self._ledger = ledger
         self._first = run * _TRACKS_OF_A_RUN
 
     def see(self, frame: Frame, tracks: Sequence[Track]) -> frozenset[int]:
@@ -53,7 +67,12 @@ class RunLender:
 
     def lend(self, frame: Frame, track: Track, embedding: Embedding) -> Surrogate | str:
         """The track's surrogate, or why it has none."""
-        return self._source.lend(frame, self._numbered(track), embedding)
+        answer = self._source.lend(frame, self._numbered(track), embedding)
+        if answer == _UNRECORDED:
+            self._ledger.begin(_LEDGER_FAILS)
+        else:
+            self._ledger.end_after(_QUIET_S)
+        return answer
 
     def counts(self) -> ClusterCounts:
         """Clusters used so far."""
@@ -159,15 +178,17 @@ def open_replacers(engines: EngineSet, settings: Settings) -> Iterator[ReplacerM
     if swap is None:
         yield lambda _chosen, _stream: CoverEveryFace("no_surrogate")
         return
-    own = gallery_from_settings(settings, swap.donors, swap.thresholds)
+    made = gallery_from_settings(settings, swap.donors, swap.thresholds)
     is_shared = bool(settings.gallery.redis_url.get_secret_value())
-    gallery = PromptGallery(own) if is_shared else own
+    gallery = PromptGallery(made) if is_shared else made
     runs = _PresentRuns(gallery)
+    ledger = Outage(_LOG, ("ledger_failing", "ledger_back"), SystemClock())
 
     def make(chosen: Settings, stream: str) -> FaceReplacer:
         run = runs.begin(stream)
         fitting = swap.fitting(_STEP_S)
-        lender = RunLender(GalleryLender(gallery, stream, swap.attributes, fitting), run)
+        own = GalleryLender(gallery, stream, swap.attributes, fitting)
+        lender = RunLender(own, run, ledger)
         end = partial(runs.end, stream, run)
         return RunReplacer(swap_by(swap, lender, chosen, asks_per_frame=1), end)
 

@@ -183,6 +183,11 @@ class SinkLane:
         self._mailbox.cancel()
         self._abort_sink()
 
+    def give_up(self) -> None:
+        """Notes that it does not end, and why, where nothing has been told of it before."""
+        if not self.trouble:
+            self._outage.begin(f"{self.name} does not take what it is sent, nor a goodbye")
+
     def _write_one_connection(self, first: _Moment) -> _Moment:
         """Writes pictures of one size; gives the first of another, with which the next begins."""
         sink = self._sink = self._open()

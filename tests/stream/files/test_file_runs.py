@@ -222,6 +222,24 @@ def test_strict_refuses_the_file_that_broke_the_promise_and_no_other(
     assert [one["clusters"]["swaps_below_k"] for one in runs] == [1, 0]
 
 
+def test_ledger_that_could_not_be_written_is_told_on_the_terminal(
+    tmp_path: Path,
+    engines: Callable[[Answer], CountingDetector],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planted fault: a ledger on a full disk, of which only the report told."""
+    monkeypatch.setattr(track_run, "CoverEveryFace", lambda: CoverEveryFace("ledger_unavailable"))
+    engines(one_face)
+    heard = _Heard()
+    source = made_clip(tmp_path / "in.mp4", Clip(frames=3))
+    (report,) = file_runs.run_files(
+        [source], tmp_path / "out.mp4", Settings(method="solid"), progress=heard
+    )
+    told = "the ledger could not be written, and 3 faces are covered for that"
+    assert told in report.warnings
+    assert any(line.startswith(f"out.mp4: {told}; free some space") for line in heard.lines)
+
+
 def dying_in_the_second_segment(number: int) -> tuple[Face, ...]:
     if number > SEGMENT_FRAMES + 30:
         raise RuntimeError("planted")

@@ -12,10 +12,14 @@ from benchmarks.soak import PatternSource
 from config.service import Live
 from engines.blending.compositor import Composite
 from engines.types import Frame
+from stream.cli.stream_end import raise_failure
+from stream.live.backoff import Backoff
 from stream.live.clock import SystemClock
-from stream.live.errors import SourceLost
+from stream.live.errors import SinkLost, SourceLost
+from stream.live.live_encoder import EncodedPicture
 from stream.live.live_stream import LiveStream
-from tests.stream.live.fakes import Collector, LookAhead, slate
+from stream.live.sink_lane import SinkLane
+from tests.stream.live.fakes import Collector, FakeSink, LookAhead, slate
 from tests.stream.live.rtsp_peer import eventually
 
 pytestmark = pytest.mark.unit
@@ -53,6 +57,36 @@ def test_stop_while_every_engine_hangs_names_the_threads_and_ends() -> None:
     assert "cam-worker" in stream.stop(timeout_s=0.2)
     release.set()
     assert eventually(lambda: stream.status().hung_calls == 0)
+    assert eventually(lambda: not stream.stop(timeout_s=1.0))
+
+
+class NeverWritten(FakeSink):
+    """A sink whose server takes nothing, and which nothing cuts."""
+
+    def __init__(self, release: threading.Event) -> None:
+        super().__init__()
+        self._release = release
+
+    def write(self, picture: EncodedPicture) -> None:
+        self._release.wait(60.0)
+
+
+def test_stop_while_an_output_hangs_tells_of_the_output() -> None:
+    """The planted fault: under load the thread of such an output was all that was told."""
+    release, clock = threading.Event(), SystemClock()
+    stream = LiveStream(
+        "cam", lambda hear: PatternSource(16, 16, 50, 10_000), lambda: LookAhead(1), slate, clock
+    )
+    sink = NeverWritten(release)
+    lane = SinkLane("rtsp://server:554", lambda: sink, 64, Backoff(1, 8), clock, stream.counters)
+    stream.add_lane(lane)
+    stream.start()
+    assert eventually(lambda: lane.waiting > 1)
+    stuck = stream.stop(timeout_s=0.2)
+    assert stuck == ["cam-sink-0"]
+    with pytest.raises(SinkLost, match="rtsp://server:554 does not take"):
+        raise_failure(stream.status(), stuck)
+    release.set()
     assert eventually(lambda: not stream.stop(timeout_s=1.0))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from config.settings import Settings
 from engines.pictures import picture_from_bgr
 from engines.types import Face, Frame, Track, TrackState
+from gallery.errors import LedgerBroken
 from gallery.gallery import Gallery
 from gallery.settings import GallerySettings
 from gallery.simulation import THRESHOLDS, NoiseMaker, look
@@ -123,3 +124,18 @@ def test_run_that_ends_after_the_next_one_began_takes_nobody_from_it(
     assert in_view(gallery) == ["door"]
     next_one.close()
     assert in_view(gallery) == []
+
+
+def test_ledger_that_cannot_be_written_is_told_in_the_log_once(
+    gallery: Gallery, make: ReplacerMaker, logged: Sequence[MutableMapping[str, Any]]
+) -> None:
+    """The planted fault: a full disk, of which only the report of a run told."""
+
+    def full(*_line: object, **_how: object) -> None:
+        raise LedgerBroken("a release cannot be recorded, so its face is covered: no space")
+
+    gallery._ledger._write = full  # type: ignore[method-assign]
+    for stream in ("door", "yard"):
+        make(Settings(), stream).replace(frame_at(1.0), [TRACK])
+    assert [one["event"] for one in logged] == ["ledger_failing"]
+    assert "free some space" in logged[0]["reason"]

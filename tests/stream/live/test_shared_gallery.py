@@ -14,6 +14,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+import structlog
 
 from config.service import Live, ServiceSettings, StreamSpec
 from config.settings import Settings
@@ -26,6 +27,7 @@ from gallery.stores.local_redis import INSTALL, LocalRedis
 from stream.files.report import ClusterCounts
 from stream.live.assembly import Assembly
 from stream.live.clock import SystemClock
+from stream.live.outage import Outage
 from stream.live.replacers import RunLender, open_replacers
 from stream.live.running_stream import RunningStream
 from stream.pipeline.engine_set import EngineSet, open_engines
@@ -181,12 +183,12 @@ class Notes:
 
 @pytest.mark.unit
 def test_tracks_of_two_runs_are_never_taken_for_one() -> None:
-    notes = Notes()
+    notes, ledger = Notes(), Outage(structlog.get_logger(), ("failing", "back"), SystemClock())
     frame = Frame(picture_from_bgr(np.zeros((8, 8, 3), np.uint8)), 0, Fraction(1, 25), 0)
     face = Face(np.array([0, 0, 8, 8], np.float32), np.zeros((5, 2), np.float32), 0.9)
     track = Track(1, face, TrackState.DETECTED, 3)
     for run in range(2):
-        lender = RunLender(notes, run)
+        lender = RunLender(notes, run, ledger)
         assert lender.see(frame, [track]) == {1}
         lender.lend(frame, track, np.zeros(8, np.float32))
     assert len(set(notes.asked)) == 2
