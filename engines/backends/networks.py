@@ -13,22 +13,35 @@ from engines.errors import ModelMissing, ModelRejected
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["model_bytes", "model_sha256", "port_names", "refuse_giants", "sized", "stripped"]
+__all__ = [
+    "SoundNetwork",
+    "model_bytes",
+    "model_sha256",
+    "port_names",
+    "refuse_giants",
+    "sized",
+    "stripped",
+]
 
 _LOOPS: Final = frozenset({"Loop", "Scan", "SequenceMap"})
 _PICTURE: Final = (1, 3, 640, 640)
 """Picture at which a network of any size is judged."""
 _MOST_ELEMENTS: Final = 1 << 28
 """Largest tensor that a network may have."""
-_SOUND: Final[set[bytes]] = set()
-"""SHA-256 of networks that were found sound and free of weights among their inputs: one that is
-loaded at several sizes is checked once."""
-_MOST_SOUND: Final = 64
 _GIANT: Final = "the network needs gigabytes for one picture; it is not loaded"
 _UNSURE: Final = (
     "how much memory the network needs is known only when it runs; export it for pictures of one "
     "size"
 )
+
+
+class SoundNetwork(bytes):
+    """A serialized ONNX network that `stripped` found sound, so that nobody checks it again.
+
+    Whoever keeps a network to load it several times keeps this.
+    """
+
+    __slots__ = ()
 
 
 def model_bytes(model: Path | bytes) -> bytes:
@@ -66,7 +79,7 @@ def model_sha256(model: Path | bytes) -> str:
     return hashlib.sha256(model_bytes(model)).hexdigest()
 
 
-def stripped(model: Path | bytes) -> bytes:
+def stripped(model: Path | bytes) -> SoundNetwork:
     """The network without weights among its inputs.
 
     Old exporters list every weight as an input, which a caller might override; runtimes
@@ -76,7 +89,7 @@ def stripped(model: Path | bytes) -> bytes:
         model: ONNX file, or its bytes.
 
     Returns:
-        A serialized ONNX network.
+        A serialized ONNX network; given again, it is not checked again.
 
     Raises:
         ModelMissing: there is no such file.
@@ -85,10 +98,9 @@ def stripped(model: Path | bytes) -> bytes:
     """
     import onnx
 
+    if isinstance(model, SoundNetwork):
+        return model
     content = model_bytes(model)
-    digest = hashlib.sha256(content).digest()
-    if digest in _SOUND:
-        return content
     try:
         network = onnx.load_model_from_string(content)
         is_whole = _is_whole(network)
@@ -103,12 +115,10 @@ def stripped(model: Path | bytes) -> bytes:
     weights = {tensor.name for tensor in network.graph.initializer}
     inputs = [value for value in network.graph.input if value.name not in weights]
     if len(inputs) == len(network.graph.input):
-        if len(_SOUND) < _MOST_SOUND:
-            _SOUND.add(digest)
-        return content
+        return SoundNetwork(content)
     del network.graph.input[:]
     network.graph.input.extend(inputs)
-    return bytes(network.SerializeToString())
+    return SoundNetwork(network.SerializeToString())
 
 
 def _is_whole(network: onnx.ModelProto) -> bool:

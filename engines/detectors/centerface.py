@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes, stripped
+from engines.backends.networks import stripped
 from engines.detectors.detector import Candidates, faces_from_candidates, padded, padded_size
 from engines.detectors.image_network import ImageNetwork, network_from_images
 from engines.errors import ModelRejected
@@ -47,7 +47,7 @@ class CenterFace:
     def __init__(
         self, backend: Backend, model: Path | bytes, precision: Precision = "fp32"
     ) -> None:
-        content = model_bytes(model)
+        content = stripped(model)
         self._names = _head_names(content)
         self._network = ImageNetwork(backend, network_from_images(content, is_rgb=True), precision)
 

@@ -143,7 +143,7 @@ class ImageNetwork:
 
     def __init__(self, backend: Backend, model: bytes, precision: Precision) -> None:
         self._backend = backend
-        self._model = model
+        self._model = stripped(model)  # once, for however many sizes it is loaded
         self._precision = precision
         self._fixes_sizes = _is_quantised(model)
         self._judged: OrderedDict[_Size, None] = OrderedDict()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes, refuse_giants, stripped
+from engines.backends.networks import refuse_giants, stripped
 from engines.detectors.centerface import CenterFace
 from engines.detectors.detector import Detector
 from engines.detectors.scrfd import Scrfd
@@ -60,7 +60,7 @@ def detector_from_model(
         ModelMissing: there is no such file.
         ModelRejected: it is no detector of a known layout, or the runtime cannot read it.
     """
-    content = model_bytes(model)
+    content = stripped(model)
     layout = layout_of(content)
     if layout == "centerface":
         return CenterFace(backend, content, precision)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.backends.backend import Backend, Precision
-from engines.backends.networks import model_bytes
+from engines.backends.networks import stripped
 from engines.detectors.detector import Candidates, faces_from_candidates, padded, padded_size
 from engines.detectors.image_network import ImageNetwork, network_from_images
 from engines.errors import EngineFault, ModelRejected
@@ -118,7 +118,7 @@ class StridedDetector(ABC):
     ) -> None:
         how = self.preparation
         content = network_from_images(
-            model_bytes(model), is_rgb=how.is_rgb, mean=how.mean, deviation=how.deviation
+            stripped(model), is_rgb=how.is_rgb, mean=how.mean, deviation=how.deviation
         )
         self._network = StridedNetwork(backend, content, precision, fixed)
 

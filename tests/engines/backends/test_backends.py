@@ -283,6 +283,7 @@ def test_function_that_raises_is_a_fault() -> None:
 
 def test_stripping_leaves_a_clean_network_as_it_is() -> None:
     assert stripped(network()) == network()
+    assert stripped(found := stripped(network(weights_are_inputs=True))) is found
     listed = onnx.load_model_from_string(stripped(network(weights_are_inputs=True)))
     assert [value.name for value in listed.graph.input] == ["image"]
 
