@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from stream.errors import MailboxClosed
+from stream.live.bell import Bell
 from stream.live.clock import Clock
 from stream.live.counters import Counters
 from stream.live.encoder_stage import Need
@@ -46,7 +47,7 @@ class LowLatencyHls:
         self._key_pts = self._newest_pts = 0
         self._lock = threading.Lock()
         self._asked_s = -1e9
-        self._waiting: set[_Bell] = set()
+        self._waiting: set[Bell] = set()
         self.window = HlsWindow(self._keyframe_s, _PART_S)
         self._thread = threading.Thread(target=self._run, name=f"{name}-hls", daemon=True)
         self._thread.start()
@@ -61,7 +62,7 @@ class LowLatencyHls:
 
         How many may wait at once is the caller's to bound.
         """
-        bell = _Bell(asyncio.get_running_loop())
+        bell = Bell(asyncio.get_running_loop())
         with self._lock:
             self._waiting.add(bell)
         try:
@@ -134,21 +135,3 @@ class LowLatencyHls:
             waiting = tuple(self._waiting)
         for bell in waiting:
             bell.ring()
-
-
-class _Bell:
-    """Wakes a coroutine from another thread."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._rung = asyncio.Event()
-
-    async def wait(self) -> None:
-        """Waits for the next ring, or returns at once if there was one since."""
-        await self._rung.wait()
-        self._rung.clear()
-
-    def ring(self) -> None:
-        """From any thread."""
-        with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._rung.set)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from stream.errors import MailboxClosed
+from stream.live.bell import Bell
 from stream.live.encoder_stage import Need
 from stream.live.live_encoder import EncodedPicture
 from stream.pipeline.mailbox import Mailbox
@@ -26,11 +27,10 @@ class Viewer:
     keeps_size = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
         self._pictures = Mailbox[EncodedPicture](
             _WAITING_PICTURES, on_full="drop_run", begins_run=lambda one: one.is_key
         )
-        self._arrived = asyncio.Event()
+        self._arrived = Bell(loop)
 
     @property
     def need(self) -> Need:
@@ -46,12 +46,11 @@ class Viewer:
         """Queues a picture, from any thread."""
         with suppress(MailboxClosed):
             self._pictures.send(picture)
-        self._wake()
+        self._arrived.ring()
 
     async def receive(self) -> EncodedPicture | None:
         """The next picture; None once ended."""
         while True:
-            self._arrived.clear()
             try:
                 return self._pictures.receive(0.0)
             except TimeoutError:
@@ -62,8 +61,4 @@ class Viewer:
     def end(self) -> None:
         """Ends `receive`; idempotent, from any thread."""
         self._pictures.cancel()
-        self._wake()
-
-    def _wake(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._arrived.set)
+        self._arrived.ring()

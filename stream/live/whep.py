@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from contextlib import suppress
 from fractions import Fraction
 from typing import Final, cast
 
@@ -15,6 +14,7 @@ from av.audio.frame import AudioFrame
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from stream.live.bell import Bell
 from stream.live.encoder_choice import LiveCodec
 from stream.live.encoder_stage import EncoderStage
 from stream.live.errors import OfferRefused
@@ -75,12 +75,11 @@ class HeardTrack(MediaStreamTrack):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        self._asked_on = loop
         self._lock = threading.Lock()
         self._line = SoundLine()
         self._pcm = bytearray()
         self._place = 0
-        self._arrived = asyncio.Event()
+        self._arrived = Bell(loop)
 
     def hear(self, sounds: tuple[Sound, ...], until_s: float) -> None:
         """Takes sound; what a slow viewer has not fetched after a second is dropped."""
@@ -92,8 +91,7 @@ class HeardTrack(MediaStreamTrack):
             excess = max(0, len(self._pcm) - RATE * FRAME_BYTES)
             del self._pcm[:excess]
             self._place += excess // FRAME_BYTES
-        with suppress(RuntimeError):  # the loop has ended
-            self._asked_on.call_soon_threadsafe(self._arrived.set)
+        self._arrived.ring()
 
     async def recv(self) -> AudioFrame:
         """The next 20 ms.
@@ -104,7 +102,6 @@ class HeardTrack(MediaStreamTrack):
         while True:
             if self.readyState != "live":
                 raise MediaStreamError
-            self._arrived.clear()
             frame = self._fetched()
             if frame is not None:
                 return frame
@@ -113,7 +110,7 @@ class HeardTrack(MediaStreamTrack):
     def stop(self) -> None:
         """Ends `recv`; idempotent."""
         super().stop()
-        self._arrived.set()
+        self._arrived.ring()
 
     def _fetched(self) -> AudioFrame | None:
         size = _SAMPLES * FRAME_BYTES
