@@ -8,10 +8,10 @@ Imports nothing of ours, so that the publishing process stays small.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Protocol
 
 import av
 from av.audio.stream import AudioStream
@@ -19,7 +19,7 @@ from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Stream
 
-__all__ = ["PacketMuxer"]
+__all__ = ["PacketMuxer", "Writable"]
 
 TICKS = Fraction(1, 90_000)
 SOUND_RATE = 48_000
@@ -27,24 +27,38 @@ _SOUND_BITS = 128_000
 _SAMPLE_BYTES = 4
 
 
+class Writable(Protocol):
+    """What a container can be written into."""
+
+    def write(self, data: bytes, /) -> int:
+        """Takes bytes; gives how many."""
+
+
 class PacketMuxer:
     """One track of pictures in one container, and one of sound on request.
 
     Args:
-        open_container: opens it for writing; called when the first key frame comes.
+        place: URL, file or whatever has a `write`; opened when the first key frame comes.
+        form: the library's name of the container.
+        options: of the container.
         codec: of the pictures.
+        metadata: of the container.
         has_sound: adds a track of sound, which then must go on as long as the pictures.
     """
 
     def __init__(
         self,
-        open_container: Callable[[], OutputContainer],
+        place: str | Writable,
+        form: str,
+        options: Mapping[str, str],
         codec: Literal["h264", "hevc"] = "h264",
+        metadata: Mapping[str, str] | None = None,
         *,
         has_sound: bool = False,
     ) -> None:
         self._codec = codec
-        self._open = open_container
+        self._place, self._form, self._options = place, form, options
+        self._metadata = metadata or {}
         self._has_sound = has_sound
         self._sound: AudioStream | None = None
         self._container: OutputContainer | None = None
@@ -112,7 +126,10 @@ class PacketMuxer:
 
     def _begin(self, key_frame: bytes, pts: int) -> None:
         self._template = av.open(io.BytesIO(key_frame), "r", format=self._codec)
-        container = self._open()
+        container = av.open(
+            self._place, "w", format=self._form, container_options=dict(self._options)
+        )
+        container.metadata.update(self._metadata)
         template = self._template.streams.video[0]
         stream: Stream = container.add_stream_from_template(template, opaque=True)
         if self._codec == "hevc" and container.format.name in ("mp4", "hls"):

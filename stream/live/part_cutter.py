@@ -6,9 +6,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-import av
-from av.container import OutputContainer
-
 from stream.live.live_encoder import EncodedPicture
 from stream.live.packet_muxer import PacketMuxer
 
@@ -49,7 +46,7 @@ class PartCutter:
     def __init__(self) -> None:
         self.initial = b""
         self._written = _Written()
-        self._muxer = PacketMuxer(self._opened)
+        self._muxer = PacketMuxer(self._written, "mp4", _OPTIONS)
         self._pending = b""
         self._whole = b""
         self._waiting: deque[tuple[int, bool]] = deque()
@@ -83,9 +80,6 @@ class PartCutter:
                 found.append(self._whole)
                 self._whole = b""
         return found
-
-    def _opened(self) -> OutputContainer:
-        return av.open(self._written, "w", format="mp4", container_options=_OPTIONS)
 
 
 class _Written:

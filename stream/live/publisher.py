@@ -19,9 +19,6 @@ import struct
 import sys
 from typing import BinaryIO
 
-import av
-from av.container import OutputContainer
-
 from stream.live.library_errors import reason_of
 from stream.live.packet_muxer import PacketMuxer
 
@@ -35,15 +32,8 @@ _LARGEST = 32 * 1024 * 1024
 def publish(pipe: BinaryIO) -> None:
     """Publishes what comes through the pipe until it ends."""
     order = json.loads(pipe.readline(65536))
-
-    def open_container() -> OutputContainer:
-        container = av.open(
-            order["url"], "w", format=order["format"], container_options=order["options"]
-        )
-        container.metadata.update(order["metadata"])
-        return container
-
-    muxer = PacketMuxer(open_container, order["codec"], has_sound=order["has_sound"])
+    where = (order["url"], order["format"], order["options"])
+    muxer = PacketMuxer(*where, order["codec"], order["metadata"], has_sound=order["has_sound"])
     while header := pipe.read(HEADER.size):
         time, kind, size = HEADER.unpack(header)
         if size > _LARGEST:

@@ -12,9 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-import av
-from av.container import OutputContainer
-
 from stream.live.address import Address, Gate
 from stream.live.errors import AddressRefused
 from stream.live.live_encoder import EncodedPicture
@@ -31,6 +28,7 @@ _FORMATS: Final = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp"}),
     "rtmp": ("flv", {"flvflags": "no_duration_filesize"}),
 }
+_TS: Final = {"flush_packets": "1", "muxdelay": "0"}
 _HLS: Final = {
     "hls_segment_type": "fmp4",
     "hls_time": "0.1",  # so that each key frame begins a segment
@@ -93,7 +91,7 @@ def outgoing_to(
     if address.kind == "srt":
         return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata, codec, has_sound)
     if address.kind == "file" and address.path.endswith(".m3u8"):
-        return _Segmented(Path(address.path), metadata, codec, has_sound)
+        return _segmented(Path(address.path), metadata, codec, has_sound)
     raise AddressRefused(f"cannot publish to {address}; use rtsp, rtmp, srt or a name in .m3u8")
 
 
@@ -163,21 +161,15 @@ class _Published:
             raise
 
 
-class _Bridged:
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        metadata: Mapping[str, str],
-        codec: SinkCodec,
-        has_sound: bool,
-    ) -> None:
-        self._process = process
-        self._metadata = metadata
-        self._muxer = PacketMuxer(self._opened, codec, has_sound=has_sound)
+class _Muxed:
+    """Writes a container in this process; a subclass says which, and how to cut it."""
+
+    def __init__(self, muxer: PacketMuxer) -> None:
+        self._muxer = muxer
 
     @property
     def failure(self) -> str:
-        return srt_failure(self._process)
+        return ""
 
     def write(self, picture: EncodedPicture) -> None:
         self._muxer.write(picture.data, picture.pts, picture.is_key)
@@ -187,6 +179,31 @@ class _Bridged:
 
     def finish(self) -> None:
         self._muxer.close()
+
+    def cut(self) -> None:
+        """Files need no cutting: a new connection writes them anew."""
+
+
+class _Bridged(_Muxed):
+    """MPEG-TS into the bridge's process."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        metadata: Mapping[str, str],
+        codec: SinkCodec,
+        has_sound: bool,
+    ) -> None:
+        kind = (_Unseekable(process), "mpegts", _TS, codec, metadata)
+        super().__init__(PacketMuxer(*kind, has_sound=has_sound))
+        self._process = process
+
+    @property
+    def failure(self) -> str:
+        return srt_failure(self._process)
+
+    def finish(self) -> None:
+        super().finish()
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
@@ -198,14 +215,15 @@ class _Bridged:
     def cut(self) -> None:
         end_process(self._process)
 
-    def _opened(self) -> OutputContainer:
-        assert self._process.stdin is not None
-        options = {"flush_packets": "1", "muxdelay": "0"}
-        container = av.open(
-            _Unseekable(self._process), "w", format="mpegts", container_options=options
-        )
-        container.metadata.update(self._metadata)
-        return container
+
+def _segmented(
+    playlist: Path, metadata: Mapping[str, str], codec: SinkCodec, has_sound: bool
+) -> _Muxed:
+    """HLS beside a playlist, whose folder is made."""
+    playlist.parent.mkdir(parents=True, exist_ok=True)
+    names = {"hls_segment_filename": str(playlist.with_suffix("")) + "-%05d.m4s"}
+    kind = (str(playlist), "hls", _HLS | names, codec, metadata)
+    return _Muxed(PacketMuxer(*kind, has_sound=has_sound))
 
 
 def _wait_for_success(process: subprocess.Popen[bytes]) -> None:
@@ -231,32 +249,3 @@ class _Unseekable:
         written = self._pipe.write(data)
         self._pipe.flush()
         return written
-
-
-class _Segmented:
-    def __init__(
-        self, playlist: Path, metadata: Mapping[str, str], codec: SinkCodec, has_sound: bool
-    ) -> None:
-        self._playlist = playlist
-        self._metadata = metadata
-        self._muxer = PacketMuxer(self._opened, codec, has_sound=has_sound)
-        self.failure = ""
-
-    def write(self, picture: EncodedPicture) -> None:
-        self._muxer.write(picture.data, picture.pts, picture.is_key)
-
-    def write_sound(self, pcm: bytes, place: int) -> None:
-        self._muxer.write_sound(pcm, place)
-
-    def finish(self) -> None:
-        self._muxer.close()
-
-    def cut(self) -> None:
-        """Files need no cutting: a new connection writes them anew."""
-
-    def _opened(self) -> OutputContainer:
-        self._playlist.parent.mkdir(parents=True, exist_ok=True)
-        names = {"hls_segment_filename": str(self._playlist.with_suffix("")) + "-%05d.m4s"}
-        container = av.open(str(self._playlist), "w", format="hls", container_options=_HLS | names)
-        container.metadata.update(self._metadata)
-        return container

@@ -9,9 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import av
-from av.container import OutputContainer
-
 from config.service import Recording
 from engines.errors import KveilError
 from stream.live.errors import AddressRefused, SinkLost
@@ -25,6 +22,7 @@ __all__ = ["RecordingSink", "recording_folder"]
 
 _SAFE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 _PARTIAL: Final = ".partial"
+_OPTIONS: Final = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
 
 
 def recording_folder(root: Path, stream: str) -> Path:
@@ -146,15 +144,9 @@ class RecordingSink:
         self.delete_old()
         stamp = self._wall().strftime("%Y%m%dT%H%M%S%fZ")
         self._path = self._folder / f"{stamp}.mp4{_PARTIAL}"
-        self._muxer = PacketMuxer(self._opened, self._codec, has_sound=self._has_sound)
+        kind = (str(self._path), "mp4", _OPTIONS, self._codec, self._metadata)
+        self._muxer = PacketMuxer(*kind, has_sound=self._has_sound)
         self._began = pts
-
-    def _opened(self) -> OutputContainer:
-        assert self._path is not None
-        options = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
-        container = av.open(str(self._path), "w", format="mp4", container_options=options)
-        container.metadata.update(self._metadata)
-        return container
 
     def _name_complete(self) -> None:
         if self._path is not None and self._path.exists():
