@@ -27,7 +27,6 @@ import av
 from av.packet import Packet
 from av.video.stream import VideoStream
 
-from engines.blending.compositor import Composite
 from stream.digests import file_digest
 from stream.errors import OutputNotWritable, UsageRefused, writing
 from stream.file_names import name_beside
@@ -35,10 +34,10 @@ from stream.media.containers import Container, container_of
 from stream.media.reading.probe import MediaProbe
 from stream.media.writing.coded_track import SEGMENT_FRAMES, CodedTrack, CodingPlace
 from stream.media.writing.encoder_options import EncodeSettings
-from stream.media.writing.encoders import EncoderChoice, choose_encoder
+from stream.media.writing.encoders import choose_encoder
 from stream.media.writing.output_file import OutputFile, PictureTrack, shaped_for
 from stream.media.writing.partial_file import checked_output, lock, made_folder
-from stream.media.writing.segment_files import LOCK_NAME, JsonValue
+from stream.media.writing.segment_files import LOCK_NAME
 
 __all__ = ["SEGMENT_FRAMES", "SegmentSink", "SegmentedOutput", "resume_folder"]
 
@@ -87,8 +86,7 @@ class SegmentedOutput:
         self._settings = _settled(settings)
         self._is_kept = identity is not None
         self._is_over = False
-        self.notes: tuple[str, ...] = ()
-        self.losses: tuple[str, ...] = ()
+        self._output: OutputFile | None = None
         shaped = [shaped_for(self._container, probe) for probe in probes]
         tracks = [
             PictureTrack(probe, choose_encoder(probe, self._container, self._settings))
@@ -107,6 +105,16 @@ class SegmentedOutput:
         except BaseException:
             self.abort()
             raise
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What became of the tracks, one line each; empty before `finish`."""
+        return self._output.notes if self._output is not None else ()
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Of the notes those that tell what is not as it was."""
+        return self._output.losses if self._output is not None else ()
 
     def finish(self) -> None:
         """Joins the segments and the sound under the final name and removes the folder.
@@ -156,7 +164,7 @@ class SegmentedOutput:
             output.abort()
             raise
         output.finish()
-        self.notes, self.losses = output.notes, output.losses
+        self._output = output
 
     def _joined(
         self, streams: Sequence[VideoStream], shift_s: Fraction
@@ -186,8 +194,8 @@ class SegmentedOutput:
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
 
-class SegmentSink:
-    """Encodes composites in segments that the next run can build on.
+class SegmentSink(SegmentedOutput):
+    """An output of one picture track, in segments that the next run can build on.
 
     Args:
         path: final name; its ending chooses the container.
@@ -195,6 +203,12 @@ class SegmentSink:
         settings: as of `SegmentedOutput`.
         identity: likewise.
         segment_frames: composites per segment.
+
+    Attributes:
+        choice: the encoder and why it was chosen.
+        write: encodes a composite; see `CodedTrack`, as of the others.
+        record: keeps a finding about a frame.
+        recalled: what was recorded of a frame.
 
     Raises:
         UsageRefused: unknown ending, or the output is the input.
@@ -210,63 +224,35 @@ class SegmentSink:
         *,
         segment_frames: int = SEGMENT_FRAMES,
     ) -> None:
-        self._output = SegmentedOutput(
-            path, [probe], settings, identity, segment_frames=segment_frames
-        )
-        (self._track,) = self._output.tracks
-
-    @property
-    def choice(self) -> EncoderChoice:
-        """The encoder and why it was chosen."""
-        return self._track.track.choice
+        super().__init__(path, [probe], settings, identity, segment_frames=segment_frames)
+        (self._track,) = self.tracks
+        self.choice = self._track.track.choice
+        self.write, self.record = self._track.write, self._track.record
+        self.recalled = self._track.recalled
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What became of sound and clock, one line each; complete after `finish`."""
-        return self._output.notes + self._track.notes
+        return super().notes + self._track.notes
 
     @property
     def losses(self) -> tuple[str, ...]:
         """Of the notes those that tell what is not as it was; complete after `finish`."""
-        return self._output.losses + self._track.notes
+        return super().losses + self._track.notes
 
     @property
     def frames_done(self) -> int:
         """Composites that earlier runs left safe on the disk; `write` ignores these."""
         return self._track.frames_done
 
-    def record(self, index: int, value: JsonValue) -> None:
-        """Keeps a finding about frame `index`; see `CodedTrack.record`."""
-        self._track.record(index, value)
-
-    def recalled(self, index: int) -> JsonValue:
-        """What was recorded of a frame in a finished segment, None where nothing was."""
-        return self._track.recalled(index)
-
-    def write(self, composite: Composite) -> None:
-        """Encodes one composite, or passes over it where an earlier run has.
-
-        Raises:
-            OutputNotWritable: disk full, or the encoder refused.
-        """
-        self._track.write(composite)
-
     def finish(self) -> None:
-        """Joins the segments and the sound under the final name and removes the folder.
-
-        Raises:
-            OutputNotWritable: disk full; the segments stay, so that `--resume` can go on.
-        """
+        """Completes the track, and then the output; see `SegmentedOutput.finish`."""
         try:
             self._track.finish()
         except BaseException:
             self.abort()
             raise
-        self._output.finish()
-
-    def abort(self) -> None:
-        """Ends at once; finished segments stay for the next run. Idempotent."""
-        self._output.abort()
+        super().finish()
 
 
 def _refuse_too_many(path: Path, container: Container, tracks: int) -> None:
