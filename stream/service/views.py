@@ -17,7 +17,12 @@ __all__ = ["Health", "LatencyView", "ReportView", "StreamView", "report_of", "vi
 class View(BaseModel):
     """An answer."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 class Health(View):
@@ -30,9 +35,9 @@ class Health(View):
 class LatencyView(View):
     """Recent time from decoded to handed to the encoders, ms."""
 
-    p50_ms: float
-    p95_ms: float
-    largest_ms: float
+    p50_ms: float = 0
+    p95_ms: float = 0
+    largest_ms: float = 0
 
 
 class StreamView(View):
@@ -41,19 +46,21 @@ class StreamView(View):
     name: str
     source: str
     """Where it comes from, without secrets; `whip` for browsers."""
-    state: Literal["stopped", "connecting", "waiting_for_video", "live", "lost", "ended"]
-    output: Literal["off", "live", "slate"]
-    trouble: str
-    fps_in: float
-    fps_out: float
-    latency: LatencyView
+    state: Literal["stopped", "connecting", "waiting_for_video", "live", "lost", "ended"] = (
+        "stopped"
+    )
+    output: Literal["off", "live", "slate"] = "off"
+    trouble: str = ""
+    fps_in: float = 0
+    fps_out: float = 0
+    latency: LatencyView = LatencyView()
     audio: Literal["pass", "drop"]
     """Whether sound leaves with the pictures."""
-    effort: str
+    effort: str = "full"
     """`full`, `coarse`, `sparse` or `cover`: what an overload makes of the stream."""
-    viewers: int
-    sinks: dict[str, str]
-    counts: dict[str, int]
+    viewers: int = 0
+    sinks: dict[str, str] = {}
+    counts: dict[str, int] = {}
 
 
 class ReportView(View):
@@ -61,40 +68,24 @@ class ReportView(View):
 
     name: str
     method: str
-    frames: FrameCounts
-    faces: FaceCounts
-    clusters: ClusterCounts
-    stages: dict[str, StageTimes]
-    counts: dict[str, int]
+    frames: FrameCounts = FrameCounts()
+    faces: FaceCounts = FaceCounts()
+    clusters: ClusterCounts = ClusterCounts()
+    stages: dict[str, StageTimes] = {}
+    counts: dict[str, int] = {}
     engines: list[EngineChoice]
 
 
 def view_of(member: Member) -> StreamView:
     """A stream as the REST interface shows it."""
-    running = member.running
-    source = _label(member.spec.source)
+    running, spec = member.running, member.spec
     if running is None:
-        nothing = LatencyView(p50_ms=0, p95_ms=0, largest_ms=0)
-        return StreamView(
-            name=member.spec.name,
-            source=source,
-            state="stopped",
-            output="off",
-            trouble="",
-            fps_in=0,
-            fps_out=0,
-            latency=nothing,
-            audio=member.spec.audio,
-            effort="full",
-            viewers=0,
-            sinks={},
-            counts={},
-        )
+        return StreamView(name=spec.name, source=_label(spec.source), audio=spec.audio)
     status = running.live.status()
     latency = status.latency
     return StreamView(
-        name=member.spec.name,
-        source=source,
+        name=spec.name,
+        source=_label(spec.source),
         state=status.source,
         output=status.output,
         trouble=status.trouble,
@@ -105,7 +96,7 @@ def view_of(member: Member) -> StreamView:
             p95_ms=round(latency.p95_s * 1e3, 1),
             largest_ms=round(latency.largest_s * 1e3, 1),
         ),
-        audio=member.spec.audio,
+        audio=spec.audio,
         effort=running.anonymizers.overload.effort.name.lower(),
         viewers=running.viewers,
         sinks=status.sinks,
@@ -117,16 +108,7 @@ def report_of(member: Member, method: str, engines: list[EngineChoice]) -> Repor
     """The report of a stream; empty counts while it is stopped."""
     running = member.running
     if running is None:
-        return ReportView(
-            name=member.spec.name,
-            method=method,
-            frames=FrameCounts(),
-            faces=FaceCounts(),
-            clusters=ClusterCounts(),
-            stages={},
-            counts={},
-            engines=engines,
-        )
+        return ReportView(name=member.spec.name, method=method, engines=engines)
     counts = {str(name): number for name, number in running.live.counters.counts().items()}
     made = running.anonymizers
     return ReportView(
