@@ -9,6 +9,7 @@ from aiortc import RTCIceCandidate
 from aiortc.sdp import candidate_from_sdp
 
 from stream.live.errors import OfferRefused
+from stream.live.ip_addresses import is_metadata, unwrapped
 
 __all__ = ["candidates_of_fragment", "restarts_ice", "with_peers_alone"]
 
@@ -17,10 +18,6 @@ _MOST_CANDIDATES: Final = 64
 _CANDIDATE: Final = "a=candidate:"
 _LAST: Final = "a=end-of-candidates"
 _PLACE_OF_ADDRESS: Final = 4
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-_METADATA: Final = ("100.100.100.200", "fd00:ec2::254")
-"""Of clouds, outside of the link-local range."""
-_NO_PEER: Final = ("is_loopback", "is_link_local", "is_multicast", "is_unspecified")
 
 
 def candidates_of_fragment(fragment: str) -> list[RTCIceCandidate]:
@@ -73,16 +70,10 @@ def _leads_to_a_peer(line: str) -> bool:
 def _is_peer(text: str) -> bool:
     """Whether this is an address, and one that a peer on a network can have."""
     try:
-        ip = ipaddress.ip_address(text)
+        ip = unwrapped(ipaddress.ip_address(text))
     except ValueError:
         return False
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour
-        if ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        ip = inner or ip
-    is_metadata = str(ip) in _METADATA
-    return not is_metadata and not any(getattr(ip, name) for name in _NO_PEER)
+    return not (is_metadata(ip) or ip.is_loopback or ip.is_multicast or ip.is_unspecified)
 
 
 def restarts_ice(fragment: str, offer: str) -> bool:

@@ -17,16 +17,11 @@ from config.service import Sources
 from stream.file_names import real_place
 from stream.live.address import Address
 from stream.live.errors import AddressRefused, SourceLost
+from stream.live.ip_addresses import Ip, is_metadata, unwrapped
 
 __all__ = ["OpenGate", "Resolve", "UrlGuard", "resolve"]
 
-Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
-_METADATA = tuple(
-    ipaddress.ip_network(text)
-    for text in ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32")
-)
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class UrlGuard:
@@ -77,8 +72,8 @@ class UrlGuard:
         return found
 
     def _admit_ip(self, address: Address, ip: Ip, is_named: bool) -> None:
-        inner = _unwrapped(ip)
-        if any(inner in network for network in _METADATA) or inner.is_multicast:
+        inner = unwrapped(ip)
+        if is_metadata(inner) or inner.is_multicast:
             raise AddressRefused(f"{address} leads to a link-local or metadata address")
         # The library calls IPv6's loopback reserved, too.
         if inner.is_unspecified or (inner.is_reserved and not inner.is_loopback):
@@ -136,16 +131,3 @@ def resolve(host: str, port: int) -> Sequence[str]:
 def _is_public(ip: Ip) -> bool:
     is_site_local = isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local
     return ip.is_global and not is_site_local
-
-
-def _unwrapped(ip: Ip) -> Ip:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
-    if isinstance(ip, ipaddress.IPv4Address):
-        return ip
-    if ip.ipv4_mapped is not None:
-        return ip.ipv4_mapped
-    if ip.sixtofour is not None:
-        return ip.sixtofour
-    if ip in _NAT64:
-        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-    return ip
