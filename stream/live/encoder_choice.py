@@ -14,7 +14,7 @@ from stream.media.writing.encoders import (
     is_hardware,
 )
 
-__all__ = ["EncoderOptions", "LiveCodec", "choose_live_encoder"]
+__all__ = ["THREADS", "EncoderOptions", "LiveCodec", "choose_live_encoder"]
 
 LiveCodec = Literal["h264", "hevc", "vp8"]
 _SOFTWARE: Final[dict[LiveCodec, str]] = {
@@ -22,6 +22,8 @@ _SOFTWARE: Final[dict[LiveCodec, str]] = {
     "hevc": "libx265",
     "vp8": "libvpx",
 }
+THREADS: Final = 1
+"""Of software encoders; more shorten the time of one frame and cost the others theirs."""
 _NEVER: Final = "65535"
 """Spacing of key frames, in frames, that no encoder reaches: they are asked for one by one."""
 
@@ -34,9 +36,6 @@ class EncoderOptions:
         fps: nominal rate, for rate control and key frame spacing.
         bitrate_kbps: ceiling; larger keeps more detail and needs a wider line.
         keyframe_s: seconds between key frames; smaller lets viewers in sooner and costs bits.
-        speed: preset of software encoders; slower ones keep more detail at the same rate.
-        threads: of software encoders; more shorten the time of one frame and cost the others
-            theirs.
         encoder: `auto` (hardware where it passes its test, else software), `software`, or the
             name of an encoder such as `h264_nvenc`.
     """
@@ -44,8 +43,6 @@ class EncoderOptions:
     fps: int = 25
     bitrate_kbps: int = 4000
     keyframe_s: float = 1.0
-    speed: Literal["ultrafast", "superfast", "veryfast", "faster", "fast"] = "superfast"
-    threads: int = 1
     encoder: str = "auto"
 
 
@@ -89,11 +86,11 @@ def _options_of(name: str, options: EncoderOptions) -> tuple[tuple[str, str], ..
         chosen |= {"b": f"{options.bitrate_kbps}k", "deadline": "realtime", "cpu-used": "8"}
         chosen |= {"lag-in-frames": "0", "error-resilient": "default", "static-thresh": "100"}
     elif name == "libx264":
-        chosen |= bits | {"preset": options.speed, "tune": "zerolatency", "crf": "23"}
+        chosen |= bits | {"preset": "superfast", "tune": "zerolatency", "crf": "23"}
         chosen |= {"profile": "baseline", "forced-idr": "1"}
     elif name == "libx265":
         rate = str(options.bitrate_kbps)
-        inner = {"vbv-maxrate": rate, "vbv-bufsize": rate, "pools": str(options.threads)}
+        inner = {"vbv-maxrate": rate, "vbv-bufsize": rate, "pools": str(THREADS)}
         inner |= {"log-level": "none", "repeat-headers": "1"}
         chosen |= {"preset": "ultrafast", "tune": "zerolatency", "crf": "26", "forced-idr": "1"}
         chosen["x265-params"] = ":".join(f"{key}={value}" for key, value in inner.items())

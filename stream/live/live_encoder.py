@@ -10,7 +10,7 @@ import av
 from av.video.codeccontext import VideoCodecContext
 
 from engines.blending.compositor import Composite
-from stream.live.encoder_choice import EncoderOptions, LiveCodec, choose_live_encoder
+from stream.live.encoder_choice import THREADS, EncoderOptions, LiveCodec, choose_live_encoder
 from stream.media.marking import sei_nal
 from stream.media.planes import fitted, frame_from_picture
 from stream.media.writing.encoders import EncoderChoice
@@ -47,7 +47,7 @@ class LiveEncoder:
     centred on black, so that a camera which changes its resolution does not break the output.
 
     Args:
-        options: rate, spacing of key frames, effort, and which encoder.
+        options: rate, spacing of key frames, and which encoder.
         codec: `h264` (baseline, Annex B), `hevc` (Annex B) or `vp8`.
         is_marked: puts `marking.sei_nal` before every key frame; VP8 has no place for it.
         size: even height and width, px, where they are set already; else zeros.
@@ -132,7 +132,7 @@ class LiveEncoder:
         context.pix_fmt = choice.pixel_format
         context.time_base = TICKS
         context.framerate = Fraction(self._options.fps)
-        context.thread_count = self._options.threads
+        context.thread_count = THREADS
         context.options = dict(choice.options)
         return choice, context
 
