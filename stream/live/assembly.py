@@ -27,12 +27,12 @@ from stream.live.live_stream import LiveStream
 from stream.live.network_sink import NetworkSink
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.output import NO_SIGNAL
+from stream.live.packet_muxer import TICKS
 from stream.live.publishing import SinkCodec, codec_for
 from stream.live.recording import RecordingSink, recording_folder
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import PictureSink, SinkLane
 from stream.live.sound import Hear
-from stream.live.timeline import Timeline
 from stream.live.whip import WhipEntrance
 from stream.media.ends import Source
 from stream.media.reading.inputs import is_pipe_or_device
@@ -236,7 +236,7 @@ def _slate(stream: str, height: int, width: int, ticks: int) -> Composite:
         height,
         width,
         pts=ticks,
-        time_base=Timeline.TIME_BASE,
+        time_base=TICKS,
         index=0,
         cause=NO_SIGNAL,
         stream=stream,

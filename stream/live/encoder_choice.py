@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from stream.media.writing.encoder_proof import Coding, passes_live_test
 from stream.media.writing.encoders import (
+    SOFTWARE,
     EncoderChoice,
     encoder_names,
     encoder_spelling,
@@ -17,11 +18,6 @@ from stream.media.writing.encoders import (
 __all__ = ["THREADS", "EncoderOptions", "LiveCodec", "choose_live_encoder"]
 
 LiveCodec = Literal["h264", "hevc", "vp8"]
-_SOFTWARE: Final[dict[LiveCodec, str]] = {
-    "h264": "libx264",
-    "hevc": "libx265",
-    "vp8": "libvpx",
-}
 THREADS: Final = 1
 """Of software encoders; more shorten the time of one frame and cost the others theirs."""
 _NEVER: Final = "65535"
@@ -63,14 +59,14 @@ def choose_live_encoder(
         if passes_live_test(Coding(name, spelling, width, height, told, rate)):
             reason = f"{name} (hardware, passed a test encode)"
             return EncoderChoice(name, codec, spelling, told, None, True, reason)
-    name = _SOFTWARE[codec]
+    name = SOFTWARE[codec]
     reason = f"{name} (software{_excuse(codec, options.encoder)})"
     return EncoderChoice(name, codec, "yuv420p", _options_of(name, options), None, False, reason)
 
 
 def _excuse(codec: LiveCodec, wanted: str) -> str:
     """Why it is no hardware encoder; empty where software was asked for."""
-    if wanted in ("software", _SOFTWARE[codec]):
+    if wanted in ("software", SOFTWARE[codec]):
         return ""
     if wanted == "auto":
         has_others = any(is_hardware(name) for name in encoder_names(codec, wanted))

@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Protocol
 
 from engines.blending.compositor import Composite, compose_unknown
@@ -15,6 +14,7 @@ from engines.types import Frame
 from stream.errors import MailboxClosed
 from stream.live.clock import Clock
 from stream.live.counters import Counters
+from stream.live.packet_muxer import TICKS
 from stream.pipeline.mailbox import Receiver
 
 __all__ = ["AnonymizerFactory", "Arrival", "FrameAnonymizer", "FrameCover", "FrameWorker"]
@@ -195,7 +195,7 @@ class FrameWorker:
     def _emit(self, composite: Composite) -> None:
         if self._abandoned.is_set():
             return
-        assert composite.time_base == Fraction(1, 90_000), "composites keep the stream's timeline"
+        assert composite.time_base == TICKS, "composites keep the stream's timeline"
         decoded_s = self._decoded_s.pop(composite.pts, None)
         now_s = self._clock.now()
         self._put(composite, 0.0 if decoded_s is None else now_s - decoded_s)

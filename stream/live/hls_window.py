@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from stream.live.packet_muxer import TICKS
 from stream.live.part_cutter import Fragment
 
 __all__ = ["HlsWindow"]
 
-_TICKS_PER_S: Final = 90_000
 _COMPLETE_SEGMENTS: Final = 8
 _SEGMENTS_WITH_PARTS: Final = 4
 _EPSILON_S: Final = 1e-3
@@ -66,7 +66,7 @@ class HlsWindow:
 
     def add(self, fragment: Fragment) -> bool:
         """Takes the next fragment; whether a part or a segment became complete."""
-        duration_s = fragment.duration / _TICKS_PER_S
+        duration_s = float(fragment.duration * TICKS)
         with self._lock:
             is_fresh = self._begin_segment() if self._is_cut(fragment) else False
             if not self._segments:

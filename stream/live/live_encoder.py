@@ -11,13 +11,13 @@ from av.video.codeccontext import VideoCodecContext
 
 from engines.blending.compositor import Composite
 from stream.live.encoder_choice import THREADS, EncoderOptions, LiveCodec, choose_live_encoder
+from stream.live.packet_muxer import TICKS
 from stream.media.marking import sei_nal
 from stream.media.planes import fitted, frame_from_picture
 from stream.media.writing.encoders import EncoderChoice
 
 __all__ = ["TICKS", "EncodedPicture", "LiveEncoder", "even_size"]
 
-TICKS: Final = Fraction(1, 90_000)
 _LEAST_STEP: Final = 90  # 1 ms, the coarsest clock of any container used here
 _INTRA: Final = 1
 _DELTA: Final = 0

@@ -19,6 +19,7 @@ from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.engine_trouble import EngineTrouble
 from stream.live.frame_worker import AnonymizerFactory, Arrival, FrameCover, FrameWorker
 from stream.live.output import Outlet, Output, SlateMaker
+from stream.live.packet_muxer import TICKS
 from stream.live.sink_lane import SinkLane
 from stream.live.sound import Hear, Sound, SoundShelf
 from stream.live.source_keeper import SourceKeeper, SourceState
@@ -251,7 +252,7 @@ class LiveStream:
         if frame.is_damaged:
             self.counters.add("frames_damaged")
         ticks = self._timeline.place(frame.time_s, now_s)
-        placed = replace(frame, pts=ticks, time_base=Timeline.TIME_BASE, stream=self.name)
+        placed = replace(frame, pts=ticks, time_base=TICKS, stream=self.name)
         self._inbox.send(Arrival(placed, now_s))
 
     def _new_worker(self) -> FrameWorker:

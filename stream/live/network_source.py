@@ -23,6 +23,7 @@ from stream.live.address import Address, Gate
 from stream.live.clock import Clock
 from stream.live.errors import SourceLost
 from stream.live.library_errors import reason_of
+from stream.live.packet_muxer import TICKS
 from stream.live.sound import Hear, SoundDecoder
 from stream.live.transports import RtspTransport, Transport, transport_for
 from stream.media.ends import StreamShape
@@ -107,7 +108,7 @@ class NetworkSource:
         stream = self._stream
         context = stream.codec_context
         rate = stream.average_rate or stream.guessed_rate or Fraction(25)
-        base = stream.time_base or Fraction(1, 90_000)
+        base = stream.time_base or TICKS
         return StreamShape(context.height, context.width, Fraction(rate), base, None)
 
     def frames(self) -> Iterator[Frame]:
@@ -205,7 +206,7 @@ class NetworkSource:
     def _frame(self, decoded: VideoFrame, index: int) -> Frame:
         self._check_size(decoded.width, decoded.height)
         picture = picture_from_frame(decoded, *upright_format(decoded, self._options.rotation))
-        base = decoded.time_base or self._stream.time_base or Fraction(1, 90_000)
+        base = decoded.time_base or self._stream.time_base or TICKS
         pts = decoded.pts if decoded.pts is not None else int(self._clock.now() / base)
         return Frame(picture, pts, base, index, is_damaged=decoded.is_corrupt)
 

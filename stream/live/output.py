@@ -19,7 +19,7 @@ _LEAST_STEP = 90
 NO_SIGNAL = "no signal"
 """Cause of a slate, by which it is told from pictures."""
 SlateMaker = Callable[[int, int, int], Composite]
-"""Makes a slate of height × width pixels at a number of ticks of `Timeline.TIME_BASE`."""
+"""Makes a slate of height × width pixels at a number of ticks of `TICKS`."""
 
 
 class Outlet(Protocol):

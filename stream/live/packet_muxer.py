@@ -19,9 +19,10 @@ from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Stream
 
-__all__ = ["PacketMuxer", "Writable"]
+__all__ = ["SOUND_RATE", "TICKS", "PacketMuxer", "Writable"]
 
 TICKS = Fraction(1, 90_000)
+"""Seconds per unit of a live stream's times."""
 SOUND_RATE = 48_000
 _SOUND_BITS = 128_000
 _SAMPLE_BYTES = 4

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import ClassVar
+from stream.live.packet_muxer import TICKS
 
 __all__ = ["Timeline"]
 
@@ -23,8 +22,6 @@ class Timeline:
     >>> [line.place(seconds, now) for seconds, now in [(50.0, 0.0), (50.1, 0.12), (9.0, 0.2)]]
     [0, 9000, 18000]
     """
-
-    TIME_BASE: ClassVar[Fraction] = Fraction(1, 90_000)
 
     def __init__(self, tolerance_s: float = 1.0) -> None:
         self._tolerance_s = tolerance_s
@@ -59,7 +56,7 @@ class Timeline:
 
     def peek(self, now_s: float) -> int:
         """Ticks of a moment, for a picture that has no source; takes nothing from `place`."""
-        return max(0, round(self._elapsed(now_s) / self.TIME_BASE))
+        return max(0, round(self._elapsed(now_s) / TICKS))
 
     def _elapsed(self, now_s: float) -> float:
         if self._start_s is None:
@@ -67,5 +64,5 @@ class Timeline:
         return now_s - self._start_s
 
     def _advance(self, seconds: float) -> int:
-        self._last = max(self._last + 1, round(seconds / self.TIME_BASE))
+        self._last = max(self._last + 1, round(seconds / TICKS))
         return self._last

@@ -20,6 +20,7 @@ from stream.live.encoder_stage import EncoderStage
 from stream.live.errors import OfferRefused
 from stream.live.h264_offers import SENT_MODES, offer_in_baseline
 from stream.live.output import Output
+from stream.live.packet_muxer import TICKS
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import FRAME_BYTES, RATE, Sound, SoundLine
@@ -31,7 +32,6 @@ _VP8: Final = re.compile(r"(a=rtpmap:\d+ )VP8(/90000)", re.IGNORECASE)
 _H264: Final = re.compile(r"(a=rtpmap:\d+ )H264(/90000)", re.IGNORECASE)
 _HIDDEN: Final = r"\1none\2"
 _ASKED_FOR_KEY: Final = "_send_keyframe"
-_TICKS: Final = Fraction(1, 90_000)
 _SAMPLES: Final = RATE // 50
 
 
@@ -59,7 +59,7 @@ class EncodedTrack(MediaStreamTrack):
             raise MediaStreamError
         packet = cast("Packet[VideoStream]", Packet(picture.data))
         packet.pts = packet.dts = picture.pts
-        packet.time_base = _TICKS
+        packet.time_base = TICKS
         packet.is_keyframe = picture.is_key
         return packet
 

@@ -22,6 +22,7 @@ from stream.live.counters import Counters
 from stream.live.errors import OfferRefused, ViewerRefused
 from stream.live.network_source import LIVE_MAX_PIXELS
 from stream.live.offer_sections import sends_video
+from stream.live.packet_muxer import TICKS
 from stream.live.rtc_queues import bound_queues
 from stream.live.rtc_sessions import RtcSession
 from stream.live.sound import Hear, SoundDecoder
@@ -32,7 +33,6 @@ from stream.pipeline.mailbox import Mailbox
 
 __all__ = ["PublishedSource", "WhipEntrance"]
 
-_TICKS = Fraction(1, 90_000)
 _IDLE_S = 1.0
 
 
@@ -46,7 +46,7 @@ class PublishedSource:
     @property
     def shape(self) -> StreamShape:
         """Unknown before the first frame; the nominal clock of WebRTC."""
-        return StreamShape(0, 0, Fraction(30), _TICKS, None)
+        return StreamShape(0, 0, Fraction(30), TICKS, None)
 
     def frames(self) -> Iterator[Frame]:
         """Frames until closed."""
@@ -179,7 +179,7 @@ class WhipEntrance:
             self._counters.add("dropped_input")
             return
         picture = picture_from_frame(decoded, *upright_format(decoded, self._rotation))
-        base = decoded.time_base or _TICKS
+        base = decoded.time_base or TICKS
         is_damaged = decoded.is_corrupt
         self._seen = (float(decoded.pts * base), self._clock.now())
         self._mailbox.send(Frame(picture, decoded.pts, base, self._index, is_damaged=is_damaged))

@@ -19,6 +19,7 @@ from stream.media.writing.encoder_options import EncodeSettings, encoder_options
 from stream.media.writing.encoder_proof import Coding, encodes, known_formats, passes_test_encode
 
 __all__ = [
+    "SOFTWARE",
     "EncoderChoice",
     "choose_encoder",
     "encoder_names",
@@ -51,7 +52,7 @@ class EncoderChoice:
     reason: str
 
 
-_SOFTWARE: Final[dict[Codec, str]] = {
+SOFTWARE: Final[dict[Codec, str]] = {
     "h264": "libx264",
     "hevc": "libx265",
     "av1": "libsvtav1",
@@ -60,6 +61,7 @@ _SOFTWARE: Final[dict[Codec, str]] = {
     "mjpeg": "mjpeg",
     "gif": "gif",
 }
+"""The encoder of each coding that needs no hardware."""
 _HARDWARE: Final[dict[Codec, tuple[str, ...]]] = {
     "h264": ("h264_nvenc", "h264_qsv", "h264_videotoolbox"),
     "hevc": ("hevc_nvenc", "hevc_qsv", "hevc_videotoolbox"),
@@ -139,18 +141,18 @@ def encoder_names(codec: Codec, wanted: str) -> tuple[str, ...]:
     >>> encoder_names("h264", "software"), encoder_names("vp8", "h264_nvenc")
     (('libx264',), ())
     """
-    software, hardware = (_SOFTWARE[codec],), _HARDWARE.get(codec, ())
+    software, hardware = (SOFTWARE[codec],), _HARDWARE.get(codec, ())
     if wanted == "auto":
         return hardware + software
     if wanted == "software":
         return software
-    is_own = wanted == _SOFTWARE[codec] or wanted.startswith(f"{codec}_")
+    is_own = wanted == SOFTWARE[codec] or wanted.startswith(f"{codec}_")
     return (wanted,) if is_own else ()
 
 
 def is_hardware(name: str) -> bool:
     """Whether an encoder of these names runs on a GPU or a media engine."""
-    return name not in _SOFTWARE.values()
+    return name not in SOFTWARE.values()
 
 
 def _formats(probe: MediaProbe) -> Iterator[str]:

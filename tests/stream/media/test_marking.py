@@ -13,7 +13,7 @@ from engines.blending.marking import MarkStyle, mark
 from engines.pictures import Picture
 from stream.live.encoder_choice import EncoderOptions
 from stream.live.live_encoder import LiveEncoder
-from stream.live.timeline import Timeline
+from stream.live.packet_muxer import TICKS
 from stream.media.containers import container_of, video_endings
 from stream.media.marking import CONTAINER_MARK, XMP_MARK, mark_in_bitstream
 from stream.media.reading.file_source import FileSource
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize("size", [(720, 1280), (90, 160), (33, 41), (8, 8)])
 def test_badge_is_opaque_and_stays_in_its_corner(size: tuple[int, int]) -> None:
     height, width = size
-    slate = compose_slate(height, width, pts=0, time_base=Timeline.TIME_BASE, index=0, cause="test")
+    slate = compose_slate(height, width, pts=0, time_base=TICKS, index=0, cause="test")
     before = slate.picture.planes[0].copy()
     mark(slate, MarkStyle(corner="bottom-left"))
     changed = np.argwhere(slate.picture.planes[0] != before)
@@ -42,7 +42,7 @@ def test_key_frames_carry_the_machine_readable_mark_and_still_decode() -> None:
     data = b""
     for number in range(20):
         slate = compose_slate(
-            90, 160, pts=number * 6000, time_base=Timeline.TIME_BASE, index=number, cause="test"
+            90, 160, pts=number * 6000, time_base=TICKS, index=number, cause="test"
         )
         for picture in encoder.encode(slate):
             assert mark_in_bitstream(picture.data) is picture.is_key
