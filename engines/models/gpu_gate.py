@@ -13,8 +13,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from engines.backends.networks import model_bytes, model_sha256
 from engines.detectors.gate import (
     HardwareBackend,
@@ -25,14 +23,12 @@ from engines.detectors.gate import (
 )
 from engines.detectors.loading import detector_from_model
 from engines.errors import EngineError, ModelMissing
-from engines.models.probes import probes_for
+from engines.models.probes import PARITY_CEILING, probes_for, relative_error
 from engines.stylegan.pack import Pack
 
 __all__ = ["gpu_fault"]
 
 _PASSED: Final = "passed"
-_LARGEST_ERROR: Final = 5e-3
-"""Largest difference of a value, as a share of the network's largest value."""
 _LEAST_SPEEDUP: Final = 1.05
 _UNUSED: Final = frozenset({"encoder.onnx"})
 """Networks of a pack that no run loads."""
@@ -83,7 +79,7 @@ def _faults(
         for name in sorted(pack.sha256):
             if name.endswith(".onnx") and name not in _UNUSED:
                 error = _error_of(gpu, processor, pack, name)
-                if not error <= _LARGEST_ERROR:
+                if not error <= PARITY_CEILING:
                     yield f"its {name} is off by {error:.3f} of the largest value"
 
 
@@ -93,10 +89,7 @@ def _error_of(gpu: HardwareBackend, processor: HardwareBackend, pack: Pack, name
     with closing(processor.load(path)) as exact, closing(gpu.load(path)) as quick:
         probe = probes_for(exact.inputs, pack)
         wanted, given = exact.run(probe), quick.run(probe)
-    return max(
-        float(np.abs(given[port] - values).max() / max(float(np.abs(values).max()), 1e-9))
-        for port, values in wanted.items()
-    )
+    return max(relative_error(given[port], values) for port, values in wanted.items())
 
 
 def _key(

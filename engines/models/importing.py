@@ -210,17 +210,14 @@ def _ports(content: bytes) -> Manifest:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     if path.exists() and not path.is_file():  # a pipe would be waited for, perhaps for ever
         raise ModelMissing(f"{path.name} is no regular file; save the model to one first")
     try:
         with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as fault:
         message = f"{path.name} cannot be read ({fault.strerror}); check its path"
         raise ModelMissing(message) from fault
-    return digest.hexdigest()
 
 
 def _source(folder: Path) -> tuple[str, str, str] | None:

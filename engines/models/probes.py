@@ -14,8 +14,11 @@ from engines.detectors.drawn_faces import drawn_scene
 from engines.errors import ModelRejected
 from engines.stylegan.pack import Pack, donor_latents
 
-__all__ = ["PROBES", "probes_for"]
+__all__ = ["PARITY_CEILING", "PROBES", "probes_for", "relative_error"]
 
+PARITY_CEILING: Final = 5e-3
+"""Largest difference between two runtimes' answers in fp32, see `relative_error`; larger accepts a
+runtime that computes something else."""
 PROBES: Final = 4
 """Different people in a probe."""
 _SIZE: Final = 128
@@ -36,6 +39,15 @@ def probes_for(inputs: Sequence[TensorSpec], pack: Pack) -> dict[str, Float32]:
         ModelRejected: a port has a shape that no probe can have.
     """
     return {spec.name: _probe(spec, pack) for spec in inputs}
+
+
+def relative_error(made: Float32, wanted: Float32) -> float:
+    """Largest difference of two answers of one shape, as a share of the largest value wanted.
+
+    >>> round(relative_error(np.float32([1, 2.1]), np.float32([1, 2])), 3)
+    0.05
+    """
+    return float(np.abs(made - wanted).max() / max(float(np.abs(wanted).max()), 1e-12))
 
 
 def _probe(spec: TensorSpec, pack: Pack) -> Float32:

@@ -23,13 +23,10 @@ from engines.detectors.gate import gate_precision, parity_defect
 from engines.detectors.loading import detector_from_model
 from engines.errors import EngineError, ModelRejected
 from engines.models.catalogue import Listed, networks_of
-from engines.models.probes import probes_for
+from engines.models.probes import PARITY_CEILING, probes_for, relative_error
 
-__all__ = ["COSINE_FLOOR", "PARITY_CEILING", "Verdict", "verified"]
+__all__ = ["COSINE_FLOOR", "Verdict", "verified"]
 
-PARITY_CEILING: Final = 5e-3
-"""Largest difference between the runtimes in fp32, as a share of the largest value; larger
-accepts a runtime that computes something else."""
 COSINE_FLOOR: Final = 0.99
 """Least cosine to fp32 at which a precision may be used; smaller lets identities drift."""
 _LEAST_SCORE: Final = 0.3
@@ -149,7 +146,7 @@ def _judged_network(listed: Listed, name: str, content: bytes) -> Verdict:
     exact = _answers(openvino, content, listed, "fp32")
     _refuse_blank(exact)
     second = _answers(OnnxRuntime(), content, listed, "fp32")
-    runtimes = max(_error(second[port], exact[port]) for port in exact)
+    runtimes = max(relative_error(second[port], exact[port]) for port in exact)
     verdict = Verdict(listed.name, name, runtimes=runtimes)
     if runtimes > PARITY_CEILING:
         return replace(verdict, fault=f"OpenVINO and ONNX Runtime differ by {runtimes:.2g}")
@@ -159,7 +156,7 @@ def _judged_network(listed: Listed, name: str, content: bytes) -> Verdict:
         quick = _answers(openvino, content, listed, "bf16")
     except EngineError as fault:
         return replace(verdict, bf16=f"refused: {fault}")
-    error = max(_error(quick[port], exact[port]) for port in exact)
+    error = max(relative_error(quick[port], exact[port]) for port in exact)
     cosine = min(_least_cosine(quick[port], exact[port]) for port in exact)
     told = "passes" if cosine >= COSINE_FLOOR else "refused, fp32 is used"
     return replace(verdict, error=error, cosine=cosine, bf16=told)
@@ -186,11 +183,6 @@ def _refuse_blank(answers: Mapping[str, Float32]) -> None:
             raise ModelRejected(f"the output {port} is the same for everybody; it is not used")
         if port == "image" and values.std(axis=(1, 2, 3)).min() < 1 / 127.5:
             raise ModelRejected("the generator paints a blank; it is not used")
-
-
-def _error(made: Float32, wanted: Float32) -> float:
-    """Largest difference as a share of the largest value."""
-    return float(np.abs(made - wanted).max() / max(float(np.abs(wanted).max()), 1e-12))
 
 
 def _least_cosine(made: Float32, wanted: Float32) -> float:
