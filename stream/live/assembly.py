@@ -24,11 +24,10 @@ from stream.live.encoder_choice import EncoderOptions
 from stream.live.encoder_stage import EncoderStage, EncoderStages
 from stream.live.live_anonymizer import LiveAnonymizers
 from stream.live.live_stream import LiveStream
-from stream.live.network_sink import NetworkSink
 from stream.live.network_source import LIVE_MAX_PIXELS, NetworkSource, SourceOptions
 from stream.live.output import NO_SIGNAL
 from stream.live.packet_muxer import TICKS
-from stream.live.publishing import SinkCodec, codec_for
+from stream.live.publishing import SinkCodec, codec_for, network_sink
 from stream.live.recording import RecordingSink, recording_folder
 from stream.live.running_stream import RunningStream
 from stream.live.sink_lane import PictureSink, SinkLane
@@ -159,7 +158,7 @@ class Assembly:
             self.gate.admit(address)
             codec = codec_for(address, self.settings.live.codec)
             make = partial(
-                NetworkSink, address, self.gate, codec, is_marked=is_marked, has_sound=has_sound
+                network_sink, address, self.gate, codec, is_marked=is_marked, has_sound=has_sound
             )
             ways.append((str(address), codec, make))
         if spec.record:

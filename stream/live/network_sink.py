@@ -1,73 +1,48 @@
-"""Publishes encoded pictures by RTSP, RTMP, SRT or HLS, one connection each."""
+"""What every connection that takes encoded pictures has in common; `publishing` has the kinds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from engines.errors import KveilError
-from stream.live.address import Address, Gate
+from stream.live.address import Address
 from stream.live.errors import SinkLost
 from stream.live.library_errors import reason_of
 from stream.live.live_encoder import EncodedPicture
-from stream.live.publishing import Outgoing, SinkCodec, outgoing_to
 from stream.live.sound import Sound, SoundLine
-from stream.media.marking import CONTAINER_MARK
 
-__all__ = ["NetworkSink"]
+__all__ = ["NetworkSink", "publishing_errors"]
 
 
-class NetworkSink:
-    """One connection to a server, or one HLS folder; connects at the first picture.
+class NetworkSink(ABC):
+    """One connection to a server, or one HLS folder.
 
     Args:
-        address: where to publish; a file ending in `.m3u8` makes HLS with fMP4 segments.
-        gate: decides whether it may be reached.
-        codec: of the pictures.
-        is_marked: adds the machine-readable mark to the metadata.
-        timeout_s: for connecting.
+        address: where to publish.
         has_sound: there is a track of sound, fed by `write_sound`.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        gate: Gate,
-        codec: SinkCodec = "h264",
-        *,
-        is_marked: bool = True,
-        timeout_s: float = 5.0,
-        has_sound: bool = False,
-    ) -> None:
+    def __init__(self, address: Address, *, has_sound: bool) -> None:
         self._address = address
-        self._gate, self._codec = gate, codec
-        self._metadata = CONTAINER_MARK if is_marked else {}
-        self._timeout_s = timeout_s
         self._has_sound = has_sound
         self._line = SoundLine()
-        self._outgoing: Outgoing | None = None
-        self._is_aborted = False
+        self._is_over = False
+
+    @property
+    def failure(self) -> str:
+        """What is known about why it failed; empty if nothing."""
+        return ""
 
     def write(self, picture: EncodedPicture) -> None:
-        """Sends one picture.
+        """Sends one picture; may block until `abort`.
 
         Raises:
-            AddressRefused: the gate does not let it through.
             SinkLost: the server is gone, refuses, or the folder cannot be written.
         """
         with self._telling():
-            if self._outgoing is None:
-                self._outgoing = outgoing_to(
-                    self._address,
-                    self._gate,
-                    self._metadata,
-                    self._timeout_s,
-                    self._codec,
-                    has_sound=self._has_sound,
-                )
-                if self._is_aborted:
-                    self._outgoing.cut()
-            self._outgoing.write(picture)
+            self._send(picture)
 
     def write_sound(self, sounds: Sequence[Sound], until_s: float) -> None:
         """Sends sound; see `PictureSink.write_sound`.
@@ -76,9 +51,8 @@ class NetworkSink:
             SinkLost: the server is gone.
         """
         with self._telling():
-            for pcm, place in self._line.laid(sounds, until_s):
-                if self._outgoing is not None and self._has_sound:
-                    self._outgoing.write_sound(pcm, place)
+            for pcm, place in self._line.laid(sounds, until_s) if self._has_sound else ():
+                self._send_sound(pcm, place)
 
     def finish(self) -> None:
         """Says goodbye to the server; idempotent.
@@ -86,37 +60,53 @@ class NetworkSink:
         Raises:
             SinkLost: the server did not answer, or had not taken what it was sent.
         """
-        outgoing, self._outgoing = self._outgoing, None
-        if outgoing is None:
+        if self._is_over:
             return
+        self._is_over = True
         try:
-            with self._telling(outgoing):
-                outgoing.finish()
+            with self._telling():
+                self._say_goodbye()
         finally:
-            outgoing.cut()
+            self.abort()
 
+    @abstractmethod
     def abort(self) -> None:
-        """Breaks the connection off, also under a stuck write; idempotent, from any thread."""
-        self._is_aborted = True
-        outgoing = self._outgoing
-        if outgoing is not None:
-            outgoing.cut()
+        """Breaks off at once, also under a stuck write; idempotent, from any thread."""
 
-    @contextmanager
-    def _telling(self, leaving: Outgoing | None = None) -> Iterator[None]:
-        """Turns whatever the media library raises into one line about the sink.
+    def _telling(self) -> AbstractContextManager[None]:
+        return publishing_errors(self._address, lambda: self.failure)
 
-        Args:
-            leaving: the connection that is said goodbye to; the present one if left out.
-        """
-        try:
-            yield
-        except KveilError:
-            raise
-        except Exception as error:
-            reason, outgoing = "", leaving or self._outgoing
-            if outgoing is not None:
-                with suppress(OSError, ValueError):
-                    reason = outgoing.failure
-            reason = reason or reason_of(error) or f"it broke off ({type(error).__name__})"
-            raise SinkLost(f"cannot publish to {self._address}: {reason}") from None
+    @abstractmethod
+    def _send(self, picture: EncodedPicture) -> None:
+        """Sends one picture; an OSError says that the other end is gone."""
+
+    @abstractmethod
+    def _send_sound(self, pcm: bytes, place: int) -> None:
+        """Sends sound; see `PacketMuxer.write_sound`."""
+
+    @abstractmethod
+    def _say_goodbye(self) -> None:
+        """Ends, and waits until that is done; an OSError says that not all has arrived."""
+
+
+@contextmanager
+def publishing_errors(address: Address, failure: Callable[[], str] = str) -> Iterator[None]:
+    """Turns whatever the media library or the system raises into one line about the sink.
+
+    Args:
+        address: of the sink.
+        failure: what is known about why it failed.
+
+    Raises:
+        SinkLost: in place of any foreign exception.
+    """
+    try:
+        yield
+    except KveilError:
+        raise
+    except Exception as error:
+        reason = ""
+        with suppress(OSError, ValueError):
+            reason = failure()
+        reason = reason or reason_of(error) or f"it broke off ({type(error).__name__})"
+        raise SinkLost(f"cannot publish to {address}: {reason}") from None

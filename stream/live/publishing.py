@@ -1,4 +1,4 @@
-"""The ends that a network sink writes encoded pictures to; each can be cut at any moment."""
+"""Connections that take encoded pictures: RTSP, RTMP, SRT, and folders of HLS."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from stream.live.address import Address, Gate
 from stream.live.errors import AddressRefused
 from stream.live.live_encoder import EncodedPicture
-from stream.live.packet_muxer import PacketMuxer
+from stream.live.network_sink import NetworkSink, publishing_errors
+from stream.live.packet_muxer import PacketMuxer, Writable
 from stream.live.publisher import HEADER, SOUND
 from stream.live.relay import Relay
 from stream.live.transports import ROOT, end_process, srt_bridge, srt_failure
+from stream.media.marking import CONTAINER_MARK
 
-__all__ = ["Outgoing", "SinkCodec", "codec_for", "outgoing_to"]
+__all__ = ["SinkCodec", "codec_for", "network_sink"]
 
 SinkCodec = Literal["h264", "hevc"]
 _GOODBYE_S: Final = 4.0
@@ -38,73 +41,68 @@ _HLS: Final = {
 }
 
 
-class Outgoing(Protocol):
-    """One connection that takes encoded pictures."""
-
-    def write(self, picture: EncodedPicture) -> None:
-        """Sends one picture; may block until `cut`.
-
-        Raises:
-            OSError: the other end is gone.
-        """
-
-    def write_sound(self, pcm: bytes, place: int) -> None:
-        """Sends sound, if the connection has any; see `PacketMuxer.write_sound`."""
-
-    def finish(self) -> None:
-        """Says goodbye and waits until that is done.
-
-        Raises:
-            OSError: the other end had not taken what it was sent.
-        """
-
-    def cut(self) -> None:
-        """Breaks off at once; idempotent, callable from any thread."""
-
-    @property
-    def failure(self) -> str:
-        """What is known about why it failed; empty if nothing."""
-
-
 def codec_for(address: Address, wanted: SinkCodec) -> SinkCodec:
     """The coding in which pictures go to an address: many RTMP servers take H.264 alone."""
     return "h264" if address.kind == "rtmp" else wanted
 
 
-def outgoing_to(
+def network_sink(
     address: Address,
     gate: Gate,
-    metadata: Mapping[str, str],
-    timeout_s: float,
     codec: SinkCodec = "h264",
     *,
+    is_marked: bool = True,
+    timeout_s: float = 5.0,
     has_sound: bool = False,
-) -> Outgoing:
-    """The way out to an address for pictures of a codec; the gate is asked here.
+) -> NetworkSink:
+    """A connection that takes pictures of a codec; the gate is asked here.
+
+    Args:
+        address: where to publish; a file ending in `.m3u8` makes HLS with fMP4 segments.
+        gate: decides whether it may be reached.
+        codec: of the pictures.
+        is_marked: adds the machine-readable mark to the metadata.
+        timeout_s: for connecting.
+        has_sound: there is a track of sound, fed by `write_sound`.
 
     Raises:
         AddressRefused: the gate does not let it through, or nothing can be published there.
+        SourceLost: the name does not resolve, or the SRT library is not installed.
+        SinkLost: it cannot be begun, or its folder not be made.
     """
-    ips = gate.admit(address)
-    if address.kind in ("rtsp", "rtmp"):
-        return _Published(address, Relay(address, ips, timeout_s), metadata, codec, has_sound)
-    if address.kind == "srt":
-        return _Bridged(srt_bridge(address, ips[0], goes_out=True), metadata, codec, has_sound)
-    if address.kind == "file" and address.path.endswith(".m3u8"):
-        return _segmented(Path(address.path), metadata, codec, has_sound)
+    what = _What(address, codec, CONTAINER_MARK if is_marked else {}, has_sound)
+    with publishing_errors(address):
+        ips = gate.admit(address)
+        if address.kind in ("rtsp", "rtmp"):
+            return _Published(what, Relay(address, ips, timeout_s))
+        if address.kind == "srt":
+            return _Bridged(what, srt_bridge(address, ips[0], goes_out=True))
+        if address.kind == "file" and address.path.endswith(".m3u8"):
+            return _segmented(what, Path(address.path))
     raise AddressRefused(f"cannot publish to {address}; use rtsp, rtmp, srt or a name in .m3u8")
 
 
-class _Published:
-    def __init__(
-        self,
-        address: Address,
-        relay: Relay,
-        metadata: Mapping[str, str],
-        codec: SinkCodec,
-        has_sound: bool,
-    ) -> None:
-        self._relay = relay
+@dataclass(frozen=True, slots=True)
+class _What:
+    """What is published, and where."""
+
+    address: Address
+    codec: SinkCodec
+    metadata: Mapping[str, str]
+    has_sound: bool
+
+    def muxer(self, place: str | Writable, form: str, options: Mapping[str, str]) -> PacketMuxer:
+        """Writes it into a container in this process."""
+        kind = (place, form, options, self.codec, self.metadata)
+        return PacketMuxer(*kind, has_sound=self.has_sound)
+
+
+class _Published(NetworkSink):
+    """A process of its own that speaks RTSP or RTMP, through a relay."""
+
+    def __init__(self, what: _What, relay: Relay) -> None:
+        super().__init__(what.address, has_sound=what.has_sound)
+        self._relay, address = relay, what.address
         form, options = _FORMATS[address.kind]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "stream.live.publisher"],
@@ -118,11 +116,11 @@ class _Published:
             "url": address.url("127.0.0.1", relay.port, address.kind),
             "format": form,
             "options": options,
-            "metadata": dict(metadata),
-            "codec": codec,
-            "has_sound": has_sound,
+            "metadata": dict(what.metadata),
+            "codec": what.codec,
+            "has_sound": what.has_sound,
         }
-        self._send(json.dumps(order).encode() + b"\n")
+        self._put(json.dumps(order).encode() + b"\n")
 
     @property
     def failure(self) -> str:
@@ -133,24 +131,24 @@ class _Published:
             return ""
         return stdout.readline(200).decode(errors="replace").strip()
 
-    def write(self, picture: EncodedPicture) -> None:
+    def abort(self) -> None:
+        end_process(self._process)
+        self._relay.close()
+
+    def _send(self, picture: EncodedPicture) -> None:
         header = HEADER.pack(picture.pts, picture.is_key, len(picture.data))
-        self._send(header + picture.data)
+        self._put(header + picture.data)
 
-    def write_sound(self, pcm: bytes, place: int) -> None:
-        self._send(HEADER.pack(place, SOUND, len(pcm)) + pcm)
+    def _send_sound(self, pcm: bytes, place: int) -> None:
+        self._put(HEADER.pack(place, SOUND, len(pcm)) + pcm)
 
-    def finish(self) -> None:
+    def _say_goodbye(self) -> None:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
         _wait_for_success(self._process)
 
-    def cut(self) -> None:
-        end_process(self._process)
-        self._relay.close()
-
-    def _send(self, data: bytes) -> None:
+    def _put(self, data: bytes) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(data)
@@ -161,69 +159,53 @@ class _Published:
             raise
 
 
-class _Muxed:
-    """Writes a container in this process; a subclass says which, and how to cut it."""
+class _Muxed(NetworkSink):
+    """Writes a container in this process."""
 
-    def __init__(self, muxer: PacketMuxer) -> None:
+    def __init__(self, what: _What, muxer: PacketMuxer) -> None:
+        super().__init__(what.address, has_sound=what.has_sound)
         self._muxer = muxer
 
-    @property
-    def failure(self) -> str:
-        return ""
-
-    def write(self, picture: EncodedPicture) -> None:
+    def _send(self, picture: EncodedPicture) -> None:
         self._muxer.write(picture.data, picture.pts, picture.is_key)
 
-    def write_sound(self, pcm: bytes, place: int) -> None:
+    def _send_sound(self, pcm: bytes, place: int) -> None:
         self._muxer.write_sound(pcm, place)
 
-    def finish(self) -> None:
+    def _say_goodbye(self) -> None:
         self._muxer.close()
 
-    def cut(self) -> None:
-        """Files need no cutting: a new connection writes them anew."""
+    def abort(self) -> None:
+        """Files need no breaking off: a new connection writes them anew."""
 
 
 class _Bridged(_Muxed):
-    """MPEG-TS into the bridge's process."""
+    """MPEG-TS into the process that speaks SRT."""
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        metadata: Mapping[str, str],
-        codec: SinkCodec,
-        has_sound: bool,
-    ) -> None:
-        kind = (_Unseekable(process), "mpegts", _TS, codec, metadata)
-        super().__init__(PacketMuxer(*kind, has_sound=has_sound))
+    def __init__(self, what: _What, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(what, what.muxer(_Unseekable(process), "mpegts", _TS))
         self._process = process
 
     @property
     def failure(self) -> str:
         return srt_failure(self._process)
 
-    def finish(self) -> None:
-        super().finish()
+    def abort(self) -> None:
+        end_process(self._process)
+
+    def _say_goodbye(self) -> None:
+        super()._say_goodbye()
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-        try:
-            _wait_for_success(self._process)
-        finally:
-            self.cut()
-
-    def cut(self) -> None:
-        end_process(self._process)
+        _wait_for_success(self._process)
 
 
-def _segmented(
-    playlist: Path, metadata: Mapping[str, str], codec: SinkCodec, has_sound: bool
-) -> _Muxed:
+def _segmented(what: _What, playlist: Path) -> NetworkSink:
     """HLS beside a playlist, whose folder is made."""
     playlist.parent.mkdir(parents=True, exist_ok=True)
     names = {"hls_segment_filename": str(playlist.with_suffix("")) + "-%05d.m4s"}
-    kind = (str(playlist), "hls", _HLS | names, codec, metadata)
-    return _Muxed(PacketMuxer(*kind, has_sound=has_sound))
+    return _Muxed(what, what.muxer(str(playlist), "hls", _HLS | names))
 
 
 def _wait_for_success(process: subprocess.Popen[bytes]) -> None:

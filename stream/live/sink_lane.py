@@ -77,7 +77,7 @@ class SinkLane:
 
     Args:
         name: shown in the status; carries no secret.
-        open_sink: makes a sink; it connects at its first picture.
+        open_sink: makes a sink, once there is a picture for it.
         capacity: most encoded pictures waiting; more rides out longer stalls, fewer holds less
             delay.
         backoff: pauses between attempts.
@@ -191,6 +191,8 @@ class SinkLane:
     def _write_one_connection(self, first: _Moment) -> _Moment:
         """Writes pictures of one size; gives the first of another, with which the next begins."""
         sink = self._sink = self._open()
+        if self._stopped.is_set():  # meanwhile
+            raise MailboxCancelled("the output was aborted while it connected")
         self._unproved, moment = 0, first
         while moment.picture.size == first.picture.size:
             _write(sink, moment)

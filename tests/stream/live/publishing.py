@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from stream.live.address import address_from_text
 from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import SinkLost
-from stream.live.network_sink import NetworkSink
-from stream.live.publishing import SinkCodec
+from stream.live.publishing import SinkCodec, network_sink
 from stream.service.url_guard import OpenGate
 from tests.stream.live.fakes import Encoding, slate
 
@@ -28,7 +27,7 @@ def publishing(address: str, codec: SinkCodec = "h264") -> Iterator[None]:
                 break
             try:
                 if sink is None or encoding is None:
-                    sink = NetworkSink(address_from_text(address), OpenGate(), codec)
+                    sink = network_sink(address_from_text(address), OpenGate(), codec)
                     encoding = Encoding(sink, EncoderOptions(keyframe_s=0.5), codec)
                 encoding.write(slate(90, 160, number * 3600))
             except SinkLost:

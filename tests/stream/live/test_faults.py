@@ -17,8 +17,8 @@ from stream.live.clock import SystemClock
 from stream.live.counters import Event
 from stream.live.frame_worker import FrameAnonymizer
 from stream.live.live_stream import LiveStream
-from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.publishing import network_sink
 from stream.live.sink_lane import SinkLane
 from stream.live.transports import RtspTransport
 from stream.service.url_guard import OpenGate
@@ -225,7 +225,7 @@ def test_server_that_takes_the_output_restarts(tmp_path: Path) -> None:
     with stage(tmp_path) as scene:
         lane = SinkLane(
             "out",
-            lambda: NetworkSink(server.address("out"), OpenGate(), timeout_s=2.0),
+            lambda: network_sink(server.address("out"), OpenGate(), timeout_s=2.0),
             8,
             Backoff(0.2, 0.5),
             clock,

@@ -19,9 +19,8 @@ from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SourceLost
 from stream.live.http_reader import HttpOpener
-from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
-from stream.live.publishing import SinkCodec
+from stream.live.publishing import SinkCodec, network_sink
 from stream.live.transports import RtspTransport
 from stream.media.reading.file_source import FileSource
 from stream.service.url_guard import OpenGate, UrlGuard
@@ -138,7 +137,7 @@ def test_camera_that_is_not_there_is_told_in_one_line() -> None:
 
 def test_credentials_of_a_publication_are_seen_in_no_process() -> None:
     with rtsp_peer("--size", "320x180") as peer:
-        sink = NetworkSink(peer.address("out", "me:s3cret"), OpenGate())
+        sink = network_sink(peer.address("out", "me:s3cret"), OpenGate())
         Encoding(sink).write(slate(180, 320, 0))
         seen = ""
         for child in psutil.Process().children():
@@ -152,7 +151,7 @@ def test_credentials_of_a_publication_are_seen_in_no_process() -> None:
 @pytest.mark.parametrize(("codec", "takes"), [("h264", "h264"), ("hevc", "h265")])
 def test_published_stream_can_be_watched_and_says_goodbye(codec: SinkCodec, takes: str) -> None:
     with rtsp_peer("--takes", takes) as peer:
-        sink = NetworkSink(peer.address("out"), OpenGate(), codec)
+        sink = network_sink(peer.address("out"), OpenGate(), codec)
         encoding = Encoding(sink, codec=codec)
         stop = threading.Event()
 

@@ -15,9 +15,8 @@ from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.encoder_choice import EncoderOptions
 from stream.live.errors import AddressRefused, SinkLost, SourceLost
-from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
-from stream.live.publishing import SinkCodec
+from stream.live.publishing import SinkCodec, network_sink
 from stream.live.srt_bridge import srt_library
 from stream.media.marking import mark_in_bitstream
 from stream.service.url_guard import OpenGate
@@ -58,7 +57,7 @@ def frames_of(address: str, number: int) -> int:
 
 @pytest.mark.parametrize("codec", ["h264", "hevc"])
 def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path, codec: SinkCodec) -> None:
-    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate(), codec)
+    sink = network_sink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate(), codec)
     encoding = Encoding(sink, codec=codec, is_marked=True)
     for number in range(120):
         encoding.write(slate(90, 160, number * 3600))
@@ -72,7 +71,7 @@ def test_hls_is_written_marked_and_read_again_over_http(tmp_path: Path, codec: S
 
 @pytest.mark.parametrize("keyframe_s", [0.5, 1.0])
 def test_hls_segments_are_as_short_as_the_key_frames_ask(tmp_path: Path, keyframe_s: float) -> None:
-    sink = NetworkSink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate())
+    sink = network_sink(address_from_text(str(tmp_path / "live.m3u8")), OpenGate())
     encoding = Encoding(sink, EncoderOptions(keyframe_s=keyframe_s))
     for number in range(150):
         encoding.write(slate(90, 160, number * 3600))
@@ -150,7 +149,7 @@ def test_srt_goes_out_and_comes_in(codec: SinkCodec) -> None:
     "target", ["rtmp://user:s3cret@127.0.0.1:9/app/key", "rtsp://user:s3cret@127.0.0.1:9/key"]
 )
 def test_server_that_is_not_there_is_told_without_secrets(target: str) -> None:
-    sink = NetworkSink(address_from_text(target), OpenGate(), timeout_s=2.0)
+    sink = network_sink(address_from_text(target), OpenGate(), timeout_s=2.0)
 
     def publish() -> None:
         encoding = Encoding(sink)
@@ -165,14 +164,13 @@ def test_server_that_is_not_there_is_told_without_secrets(target: str) -> None:
 
 
 def test_output_that_cannot_be_is_refused() -> None:
-    sink = NetworkSink(address_from_text("http://127.0.0.1/x"), OpenGate())
     with pytest.raises(AddressRefused):
-        Encoding(sink).write(slate(90, 160, 0))
+        network_sink(address_from_text("http://127.0.0.1/x"), OpenGate())
 
 
 def test_goodbye_to_a_server_that_never_took_anything_fails() -> None:
     address = address_from_text("rtmp://user:s3cret@127.0.0.1:9/app/key")
-    sink = NetworkSink(address, OpenGate(), timeout_s=2.0)
+    sink = network_sink(address, OpenGate(), timeout_s=2.0)
     Encoding(sink).write(slate(90, 160, 0))
     with pytest.raises(SinkLost, match="refused") as lost:
         sink.finish()
@@ -184,7 +182,7 @@ def test_goodbye_to_an_srt_peer_that_is_not_there_fails() -> None:
     if srt_library() is None:
         pytest.skip("needs SRT: apt-get install libsrt1.5-gnutls")
     address = address_from_text(f"srt://127.0.0.1:{free_port()}?conntimeo=300")
-    sink = NetworkSink(address, OpenGate())
+    sink = network_sink(address, OpenGate())
     Encoding(sink).write(slate(90, 160, 0))
     with pytest.raises(SinkLost, match="nobody answers"):
         sink.finish()
@@ -202,7 +200,7 @@ def test_path_that_a_camera_does_not_have_is_told_as_such() -> None:
 def test_path_that_a_server_does_not_take_is_told_as_such() -> None:
     with redirecting_server("RTSP/1.0 404 Not Found\r\nCSeq: {cseq}") as server:
         address = address_from_text(f"rtsp://127.0.0.1:{server.port}/none")
-        sink = NetworkSink(address, OpenGate(), timeout_s=2.0)
+        sink = network_sink(address, OpenGate(), timeout_s=2.0)
         Encoding(sink).write(slate(90, 160, 0))
         with pytest.raises(SinkLost, match="check the path"):
             sink.finish()

@@ -14,8 +14,8 @@ import pytest
 from stream.live.address import address_from_text
 from stream.live.clock import SystemClock
 from stream.live.errors import AddressRefused, SinkLost, SourceLost
-from stream.live.network_sink import NetworkSink
 from stream.live.network_source import NetworkSource, SourceOptions
+from stream.live.publishing import network_sink
 from stream.live.srt_bridge import options_of, srt_library
 from stream.live.transports import ROOT, end_process, srt_bridge
 from stream.service.url_guard import OpenGate
@@ -56,7 +56,7 @@ def test_encrypted_stream_goes_out_and_comes_in_without_showing_its_passphrase()
 def test_wrong_passphrase_is_refused_in_one_line_without_it() -> None:
     port = free_port()
     listener = f"srt://127.0.0.1:{port}?mode=listener&passphrase={SECRET}"
-    sink = NetworkSink(
+    sink = network_sink(
         address_from_text(f"srt://127.0.0.1:{port}?passphrase=something-else-entirely"), OpenGate()
     )
 
