@@ -12,6 +12,7 @@ import typer
 
 from engines.errors import BackendMissing, import_failure
 from stream.allocator import keep_memory_warm
+from stream.array_threads import keep_arrays_on_one_thread
 from stream.cli.exits import ending
 from stream.cli.terminal import prepare_standard_streams
 from stream.memory_dumps import forbid_memory_dumps
@@ -102,6 +103,7 @@ def main() -> None:
     forbid_memory_dumps()
     prepare_standard_streams()
     keep_memory_warm()
+    keep_arrays_on_one_thread()
     with ending():
         add_commands(sys.argv[1:])
         with _naming_what_is_absent(_asked(sys.argv[1:])):
