@@ -125,10 +125,11 @@ class TemporalConsistency:
         x, y = sampling_map(self._last.crop_from_frame, there, size)
         way = cv2.INTER_CUBIC  # a linear one, frame after frame, would blur
         pixels = cv2.remap(self._last.pixels, x, y, way, borderMode=cv2.BORDER_REPLICATE)
-        is_inside = (x >= 0) & (y >= 0) & (x <= old - 1) & (y <= old - 1)
         change = flow.changed(here, index, there, self._index).reshape(GRID, GRID)
         agreeing = _sized(_agreeing(change), _COARSE_SIDE)
-        trusted = _sized(trust.reshape(GRID, GRID), size) * is_inside
+        trusted = _sized(trust.reshape(GRID, GRID), size)
+        if not (min(x.min(), y.min()) >= 0 and max(x.max(), y.max()) <= old - 1):
+            trusted *= (x >= 0) & (y >= 0) & (x <= old - 1) & (y <= old - 1)
         return _Before(np.asarray(pixels, np.float32), trusted, agreeing)
 
 
@@ -153,8 +154,8 @@ def _distrust_eyes(trust: Float32, points: Float32, change: Float32) -> None:
         reach = _EYE_REACH * float(np.linalg.norm(corners[1] - corners[0]))
         middle = corners.mean(axis=0)
         left, top, right, bottom = box_around(middle[None], reach, size)
-        y, x = np.mgrid[top:bottom, left:right].astype(np.float32)
-        away = np.hypot(x - middle[0], y - middle[1]) / np.float32(max(reach, 1.0))
+        x, y = (np.arange(*ends, dtype=np.float32) for ends in ((left, right), (top, bottom)))
+        away = np.hypot(x - middle[0], (y - middle[1])[:, None]) / np.float32(max(reach, 1.0))
         trust[top:bottom, left:right] *= 1 - np.float32(lost) * rise(away, 1.0, 0.7)
 
 
@@ -171,7 +172,8 @@ def _mixed(now: Float32, before: _Before) -> Float32:
     size = now.shape[0]
     lines = before.pixels - now
     lines -= _sized(_blurred(_sized(lines, _COARSE_SIDE), _LIGHT), size)
-    lines -= np.float32(_FINE_NOW) * (lines - cv2.blur(lines, _FINE_PX))
+    coarse = cv2.blur(lines, _FINE_PX)
+    cv2.addWeighted(lines, 1 - _FINE_NOW, coarse, _FINE_NOW, 0, dst=lines)
     square = np.asarray(cv2.transform(cv2.multiply(lines, lines), _MEAN), np.float32)
     square = _sized(square, _COARSE_SIDE)
     differs = np.asarray(_blurred(square, _NEAR) / np.square(before.agreeing), np.float32)
