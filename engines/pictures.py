@@ -219,10 +219,11 @@ class Picture:
         """For each plane what is laid, and its weight; a chroma sample takes the largest."""
         first, *rest = self._planes_from_bgr(patch)
         yield first, alpha
-        is_whole = self.grid == (1, 1)
-        coarse = alpha if is_whole or not rest else _largest_per_cell(alpha, *self.grid)
-        for channel in rest:
-            yield (channel if is_whole else _mean_per_cell(channel, alpha, *self.grid)), coarse
+        if self.grid == (1, 1) or not rest:
+            yield from ((channel, alpha) for channel in rest)
+            return
+        coarse = _largest_per_cell(alpha, *self.grid)
+        yield from ((one, coarse) for one in _means_per_cell(rest, alpha, *self.grid))
 
     def overwrite(self, top: int, left: int, patch: BgrImage) -> None:
         """Writes an opaque h×w×3 uint8 BGR patch over a window, in place.
@@ -395,16 +396,17 @@ def _largest_per_cell(alpha: NDArray[np.float32], down: int, right: int) -> NDAr
     return np.ascontiguousarray(largest)
 
 
-def _mean_per_cell(
-    value: NDArray[np.float32], alpha: NDArray[np.float32], down: int, right: int
-) -> NDArray[np.float32]:
-    """Mean of the patch, weighted by alpha so that colour outside the patch does not bleed in."""
+def _means_per_cell(
+    values: Sequence[NDArray[np.float32]], alpha: NDArray[np.float32], down: int, right: int
+) -> Iterator[NDArray[np.float32]]:
+    """Means of a patch, weighted by alpha so that colour outside the patch does not bleed in."""
     weight = _even(alpha, down, right) + np.float32(1e-6)
-    total = cv2.multiply(_even(value, down, right), weight)
     size = (weight.shape[1] // right, weight.shape[0] // down)
-    total = cv2.resize(total, size, interpolation=cv2.INTER_AREA)
     share = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
-    return np.asarray(cv2.divide(total, share), np.float32)
+    for value in values:
+        total = cv2.multiply(_even(value, down, right), weight)
+        total = cv2.resize(total, size, interpolation=cv2.INTER_AREA)
+        yield np.asarray(cv2.divide(total, share, dst=total), np.float32)
 
 
 def _blend_into(
