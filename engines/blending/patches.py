@@ -35,6 +35,7 @@ __all__ = [
     "defect_of",
     "hides",
     "identity_mask_of",
+    "is_finite",
     "placed_patch",
     "reaching",
     "warped_patch",
@@ -152,20 +153,30 @@ def defect_of(patch: Patch) -> str:
         return "patch has the wrong shape"
     if crop_from_frame.shape != (2, 3):
         return "patch has the wrong shape"
-    # OpenCV says so in a third of the time.
-    if not (cv2.checkRange(pixels)[0] and cv2.checkRange(alpha)[0]):
+    if not (is_finite(pixels) and is_finite(alpha)):
         return "patch is not finite"
     if not np.isfinite(crop_from_frame).all() or _not_similar(crop_from_frame):
         return "patch is not placed by a similarity"
     if patch.identity is not None and not _is_outline(patch.identity):
         return "patch has no proper identity outline"
     inside = identity_mask_of(patch, size).view(np.uint8)
-    varies = cv2.meanStdDev(np.clip(pixels, 0, 255), mask=inside)[1]
+    left, top, width, height = cv2.boundingRect(inside)
+    part = np.s_[top : top + height, left : left + width]
+    varies = cv2.meanStdDev(np.clip(pixels[part], 0, 255), mask=inside[part])[1]
     if float(varies.max()) < _LEAST_VARIATION:
         return "patch is blank"
     if cv2.minMaxLoc(alpha, inside)[0] < _OPAQUE:
         return "patch is not opaque over the face"
     return ""
+
+
+def is_finite(values: NDArray[np.float32]) -> bool:
+    """Whether float32[S, S(, 3)] are all finite: what is not outlasts any sum, in doubles.
+
+    >>> [is_finite(np.float32([[3e38, one], [3e38, 3e38]])) for one in (3e38, np.nan, np.inf)]
+    [True, False, False]
+    """
+    return bool(np.isfinite(cv2.sumElems(values)).all())
 
 
 def placed_patch(picture: Picture, face: Face, patch: Patch) -> Placed | str:

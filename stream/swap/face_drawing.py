@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engines.blending.compositor import Patch
 from engines.blending.harmony import sized_patch
 from engines.blending.patch_matching import PatchMatching
-from engines.blending.patches import hides, reaching
+from engines.blending.patches import hides, is_finite, reaching
 from engines.face.alignment import crop_from_picture, scale_of
 from engines.face.control_reading import ControlReader, Painter
 from engines.face.face_look import stacked
@@ -208,7 +208,7 @@ class FaceDrawer:
                 memory.control.hide()
                 drawn.causes[one.track] = _REFUSED
                 continue
-            if np.isfinite(patch.pixels).all():  # others are for the compositor to refuse
+            if is_finite(patch.pixels):  # others are for the compositor to refuse
                 patch = _sized_and_steadied(patch, steady.points, frame.index, memory)
                 head = crop_from_picture(frame.picture, patch.crop_from_frame, len(patch.alpha))
                 at = (frame.index, one.track)
