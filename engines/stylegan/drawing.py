@@ -117,8 +117,10 @@ def laid_over(picture: Float32, colour: Float32, weight: Float32) -> Float32:
     array([[[2., 4., 3.]]], dtype=float32)
     """
     # Broadcasting along a last axis of three would take several times as long.
-    laid = cv2.merge([weight] * picture.shape[2])
-    return np.asarray(picture + laid * (colour - picture), np.float32)
+    laid = np.asarray(cv2.merge([weight] * picture.shape[2]), np.float32)
+    laid *= colour - picture
+    laid += picture
+    return laid
 
 
 def box_around(
@@ -149,9 +151,7 @@ def box_around(
 def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     """What an outline float32[M, 2], in pixels, encloses: uint8[H, W], 255 inside."""
     inside = np.zeros(shape, np.uint8)
-    near = np.clip(outline, -_FARTHEST_PX, _FARTHEST_PX)
-    fixed = np.round(near * (1 << _SHIFT)).astype(np.int32)
-    cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
+    cv2.fillPoly(inside, [_fixed(outline)], 255, cv2.LINE_AA, _SHIFT)
     return inside
 
 
@@ -164,10 +164,14 @@ def filled_around(points: Float32, shape: tuple[int, ...]) -> UInt8:
 def filled_line(places: Float32, thickness: int, shape: tuple[int, ...]) -> UInt8:
     """A line through places float32[M, 2], in pixels: uint8[H, W], 255 on it."""
     drawn = np.zeros(shape, np.uint8)
-    near = np.clip(places, -_FARTHEST_PX, _FARTHEST_PX)
-    fixed = np.round(near * (1 << _SHIFT)).astype(np.int32)
-    cv2.polylines(drawn, [fixed], False, 255, thickness, cv2.LINE_AA, _SHIFT)
+    cv2.polylines(drawn, [_fixed(places)], False, 255, thickness, cv2.LINE_AA, _SHIFT)
     return drawn
+
+
+def _fixed(places: Float32) -> npt.NDArray[np.int32]:
+    """Places float32[M, 2], in pixels, as OpenCV draws them: int32[M, 2], by `_SHIFT`."""
+    near = np.minimum(np.maximum(places, -_FARTHEST_PX), _FARTHEST_PX)
+    return np.asarray(np.rint(near * (1 << _SHIFT)), np.int32)
 
 
 def filled_hull(points: Float32, shape: tuple[int, int]) -> UInt8:
@@ -181,7 +185,8 @@ def filled_hull(points: Float32, shape: tuple[int, int]) -> UInt8:
     [[1, 1, 1], [1, 1, 0], [1, 0, 0]]
     """
     inside = np.zeros(shape, np.uint8)
-    places = np.round(np.clip(points, -_FARTHEST_HULL_PX, _FARTHEST_HULL_PX) - 0.5)
+    near = np.minimum(np.maximum(points, -_FARTHEST_HULL_PX), _FARTHEST_HULL_PX)
+    places = np.rint(near - 0.5)
     cv2.fillConvexPoly(inside, cv2.convexHull(places.astype(np.int32)), 1)
     return inside
 
