@@ -65,7 +65,7 @@ def has_evidence(trajectory: Trajectory) -> bool:
 
 
 def is_covered(
-    trajectory: Trajectory, frame_s: float, newest_s: float, settings: TrackerSettings
+    trajectory: Trajectory, newest_s: float, ahead_s: float, settings: TrackerSettings
 ) -> bool:
     """Whether a track is to be covered in a frame.
 
@@ -74,13 +74,13 @@ def is_covered(
 
     Args:
         trajectory: the track with all detections known so far.
-        frame_s: time of the frame.
         newest_s: time of the newest frame that was searched.
+        ahead_s: how far the look-ahead reaches beyond a frame, while the stream goes on.
         settings: how long evidence is waited for, and what is covered until then.
     """
     if has_evidence(trajectory):
         return True
-    is_shortsighted = newest_s - frame_s < settings.evidence_s
+    is_shortsighted = ahead_s < settings.evidence_s
     since_s = (trajectory.last if is_shortsighted else trajectory.first).time_s
     if newest_s - since_s >= settings.evidence_s:
         return False

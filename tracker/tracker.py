@@ -64,6 +64,7 @@ class Tracker:
         self._cuts = CutDetector(self.settings.cut_level)
         self._clock = StreamClock()
         self._held: deque[HeldFrame] = deque()
+        self._ahead_s = 0.0
         self._next_frame: int | None = None
         self._scene_before = 0
 
@@ -182,6 +183,9 @@ class Tracker:
     def _release(self, held_back: int) -> Iterator[FrameTracks]:
         while len(self._held) > held_back:
             held = self._held.popleft()
+            ahead_s = self._clock.now_s - held.time_s
+            # Near the end less is ahead, but of what is known no more is to come.
+            self._ahead_s = ahead_s if held_back else max(ahead_s, self._ahead_s)
             found = self._finish(held)
             self._scene_before = held.scene
             self._lifecycle.retire(held.frame, held.time_s)
@@ -200,7 +204,7 @@ class Tracker:
         Where pictures are blended at a cut, either frame beside it shows a ghost of the other
         scene's faces.
         """
-        if not is_covered(trajectory, held.time_s, self._clock.now_s, self.settings):
+        if not is_covered(trajectory, self._clock.now_s, self._ahead_s, self.settings):
             return None
         if trajectory.scene == held.scene:
             return track_at(trajectory, held.frame, held.time_s, self.settings, held.drift_px)

@@ -104,6 +104,23 @@ def test_a_find_that_turns_out_late_to_be_a_face_is_covered_back_to_it() -> None
     assert 20 in covered(found_at({20: 0.25, 25: 0.25, 30: 0.25, 35: 0.6}))
 
 
+def test_what_the_look_ahead_told_to_be_no_face_is_none_at_the_end_of_the_file_either() -> None:
+    """The planted fault: a plant beside a head was covered in the last second of a clip."""
+    plant = dict.fromkeys(range(20, 60, 4), 0.32)
+    assert not covered(found_at(plant, size=76))
+
+
+@pytest.mark.parametrize("first", [45, 50, 55])
+def test_what_may_be_a_face_and_comes_just_before_the_end_is_covered_to_it(first: int) -> None:
+    weak = dict.fromkeys(range(first, 60, 4), 0.3)
+    assert set(range(first, 60)) <= set(covered(found_at(weak, size=76)))
+
+
+def test_the_end_of_a_short_file_is_covered_as_what_is_seen_live() -> None:
+    weak = dict.fromkeys(range(0, 12, 4), 0.3)
+    assert covered(found_at(weak, size=76, frames=12)) == list(range(12))
+
+
 def test_a_weak_find_is_covered_live_before_its_evidence_is_judged_and_then_let_go() -> None:
     found: list[tuple[Face, ...]] = [()] * 60
     found[20] = (face_at(50, 50, 40, score=0.3),)
