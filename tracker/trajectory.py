@@ -20,6 +20,11 @@ _TURNED_EYES = 0.16
 """Distance of the eyes, over the height of the box, below which a face is seen from the side: half
 of what it is from the front. Larger: fewer false tracks on hair and in gaps between people; more
 faces that are turned away, and hardly found, are bare."""
+_OFTEN_FINDS = 8
+_RATHER = 0.8
+"""How often what may be a face must be found, and how well over a clear find, to be worth a
+surrogate though it was never clearly found. Less swaps more faces out of focus, and paints faces on
+what is none where the reader does not refuse it."""
 _LARGE_PX = 56.0
 """Size from which a face, unless it is quite out of focus, is found with a good score. Smaller:
 fewer false tracks on hair and hands; more large faces in the dark are bare."""
@@ -108,11 +113,16 @@ class Trajectory:
         return self.observations[-1]
 
     def is_confirmed(self, track_id: int, settings: TrackerSettings) -> bool:
-        """Seen often and clearly enough to be worth a surrogate, and not only under other ids.
+        """Seen often or clearly enough to be worth a surrogate, and not only under other ids.
 
         Where an id is given up again at once, nobody is to see a surrogate flash up.
         """
-        if self.hits < settings.confirm_hits or self.best_score < settings.high_score:
+        is_clear = self.best_score >= settings.high_score
+        is_clear |= (
+            self.believed_hits >= _OFTEN_FINDS
+            and self.believed_score >= _RATHER * settings.high_score
+        )
+        if self.hits < settings.confirm_hits or not is_clear:
             return False
         own = sum(seen.track_id == track_id for seen in self.observations)
         return own >= min(settings.confirm_hits, _KEPT_BEHIND)

@@ -32,6 +32,23 @@ def test_a_track_is_confirmed_by_enough_detections_one_of_them_clear() -> None:
     assert observed(weak, weak, clear).trajectories[0].is_confirmed(1, SETTINGS)
 
 
+@pytest.mark.parametrize(
+    ("score", "finds", "size", "is_confirmed"),
+    [
+        (0.45, 12, 40, True),
+        (0.45, 4, 40, False),
+        (0.35, 30, 40, False),
+        (0.45, 12, 70, False),
+    ],
+)
+def test_a_face_out_of_focus_that_is_found_again_and_again_is_confirmed(
+    score: float, finds: int, size: float, is_confirmed: bool
+) -> None:
+    """The planted faults: a blurred face was covered all the time; hair was painted on."""
+    (track,) = observed(*[(face_at(90, 90, size, score),)] * finds).trajectories
+    assert track.is_confirmed(1, SETTINGS) == is_confirmed
+
+
 def test_an_id_that_a_track_took_lately_is_confirmed_by_its_own_detections() -> None:
     """The planted fault: between two doubts a face wore a surrogate in one frame."""
     clear = (face_at(50, 50, score=0.8),)
