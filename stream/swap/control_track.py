@@ -54,6 +54,9 @@ _BESIDE: Final = 0.2
 carries more faces, and more that were taken for others."""
 _SAME: Final = 0.85
 """Likeness of a face's pixels from which nothing came before it. Larger carries fewer faces."""
+_LATELY_S: Final = 2 * FOLLOWING.hold_s
+"""Time after a surrogate was shown within which what keeps one also lifts a cover: somebody passed,
+or the head turned away. Longer covers fewer of those who are read half-surely then."""
 _SHORT_S: Final = 0.13
 """Time between the ends of a gap up to which it is bridged in any case."""
 
@@ -78,6 +81,7 @@ class ControlTrack:
     _lost_s: float = -math.inf
     _refused_s: float = -math.inf
     _held_s: float = -math.inf
+    _shown_s: float = -math.inf
     _usual_open: float = 1.0
     _open_frames: int = 0
     _smoother: ControlSmoother = field(init=False)
@@ -138,7 +142,7 @@ class ControlTrack:
             self._state = "hidden"
             self._smoother.forget()
             return None
-        self._state = "shown"
+        self._state, self._shown_s = "shown", time_s
         return self._smoothed(read, index, time_s)
 
     def _run(self, read: list[Look], index: int) -> Run | None:
@@ -166,7 +170,9 @@ class ControlTrack:
         """Whether a face that was covered, or was not there, is swapped from now on."""
         if self._now_s - self._held_s < FOLLOWING.hold_s - SLACK_S:
             return False
-        at = (self._now_s, self._lost_s, self.limit)
+        was_shown = self._now_s - self._shown_s <= _LATELY_S + SLACK_S
+        limit = self.limit * FOLLOWING.kept if was_shown else self.limit
+        at = (self._now_s, self._lost_s, limit)
         return is_lifted(run, self._looks, *at, is_new=self._state == "new")
 
     def _is_joined(self, before: Look, after: Look) -> bool:

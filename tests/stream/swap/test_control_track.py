@@ -306,6 +306,18 @@ def test_a_swapped_face_is_kept_at_a_doubt_that_lifts_no_cover() -> None:
     assert all(followed([drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)]))
 
 
+@pytest.mark.parametrize(("unread", "is_lifted"), [(10, True), (60, False)])
+def test_who_was_swapped_lately_is_so_again_at_a_doubt_that_lifts_no_other_cover(
+    unread: int, is_lifted: bool
+) -> None:
+    """The planted fault: somebody was in front for a moment, and the cover stayed for a second."""
+    doubts = [0.01] * 20 + [0.1] * unread + [1.1 * LIMIT] * 60
+    told = followed([drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)], 24)
+    shown = [one is not None for one in told]
+    assert shown[: 20 + unread] == [True] * 20 + [False] * unread
+    assert all(shown[20 + unread :]) == any(shown[20 + unread :]) == is_lifted
+
+
 def test_cover_ends_at_once_where_the_frames_ahead_are_followed() -> None:
     doubts = [0.1] * 10 + [0.01] * 30
     looks = [drawn_look(index, doubt=doubt) for index, doubt in enumerate(doubts)]
