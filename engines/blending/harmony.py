@@ -6,8 +6,8 @@ what is around a face may be out of focus where it is not, as in most portraits,
 is not. So the patch is made as soft as the strongest edges of the face that it hides, by one
 number, and as those around it only where the face has no edges. Where it is softer than what it
 hides, its own fine details are strengthened, by one number again, and less than twice; where that
-is smoother, as under make-up and filters of phones, those of the patch become fainter; lashes,
-brows and lips by as much as the head's own are fainter than painted ones.
+is smoother, as under make-up and filters of phones, those of the patch become fainter. Those
+of brows, eyes and lips become as strong as the head's own, both ways.
 A face without any edges or details is out of focus.
 """
 
@@ -66,8 +66,8 @@ _FEATURES: Final = (
     LIPS_OUTER_SLICE,
 )
 """Parts of a face whose fine details are hair and lines, and are compared by themselves."""
-_LEAST_FEATURES: Final = 0.5
-"""How much of their fine details is left at least."""
+_MOST_FEATURES: Final = (0.5, 1.3)
+"""How much fainter, and how much stronger, their fine details become at most."""
 _FEATURES_SIDE: Final = 96
 """Side at which these are told, px."""
 _SAME_CRISP: Final = 0.05
@@ -108,7 +108,8 @@ class Retouch:
         grain: standard deviation of the noise to add, grey levels.
         crispness: how much stronger its fine details are to become; below 1, how much fainter
             those that are as faint as pores.
-        features: how much of the fine details of brows, eyes and lips is to be left, up to 1.
+        features: how much stronger the fine details of brows, eyes and lips are to become; below
+            1, how much fainter.
         beard_blue: how much darker its jaw is to become for a beard below it, grey levels.
         beard_green: the same of green.
         beard_red: the same of red.
@@ -266,7 +267,7 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     if patch.points is not None and head.fine_features > 0:
         on_features = _on_features(patch.points[1], len(soft))
         drawn = _strength(soft, left, on_features) * max(crispness, 1.0)
-        features = float(np.clip(head.fine_features / max(drawn, _FLAT), _LEAST_FEATURES, 1.0))
+        features = float(np.clip(head.fine_features / max(drawn, _FLAT), *_MOST_FEATURES))
     return Retouch(blur, grain, crispness, features, *tones, *_feature_gains(head, patch, painted))
 
 
@@ -333,7 +334,7 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
         if changes_brows:
             with_brows(pixels, patch.points[1], retouch.brows, retouch.brow_warmth)
     pixels = _softened(pixels, retouch.blur)
-    if max(abs(retouch.crispness - 1), 1 - retouch.features) > _SAME_CRISP:
+    if max(abs(retouch.crispness - 1), abs(retouch.features - 1)) > _SAME_CRISP:
         pixels = _crisper(pixels, patch.points, retouch)
     if retouch.grain > _SAME_GRAIN:
         pixels = _with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
