@@ -215,15 +215,14 @@ class Picture:
 
     def _layer_planes(
         self, patch: NDArray[np.float32], alpha: NDArray[np.float32]
-    ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
         """For each plane what is laid, and its weight; a chroma sample takes the largest."""
         first, *rest = self._planes_from_bgr(patch)
-        yield first, alpha
-        if self.grid == (1, 1) or not rest:
-            yield from ((channel, alpha) for channel in rest)
-            return
-        coarse = _largest_per_cell(alpha, *self.grid)
-        yield from ((one, coarse) for one in _means_per_cell(rest, alpha, *self.grid))
+        coarse = alpha
+        if self.grid != (1, 1) and rest:
+            coarse = _largest_per_cell(alpha, *self.grid)
+            rest = _means_per_cell(rest, alpha, *self.grid)
+        return [(first, alpha), *[(one, coarse) for one in rest]]
 
     def overwrite(self, top: int, left: int, patch: BgrImage) -> None:
         """Writes an opaque h×w×3 uint8 BGR patch over a window, in place.
@@ -398,15 +397,17 @@ def _largest_per_cell(alpha: NDArray[np.float32], down: int, right: int) -> NDAr
 
 def _means_per_cell(
     values: Sequence[NDArray[np.float32]], alpha: NDArray[np.float32], down: int, right: int
-) -> Iterator[NDArray[np.float32]]:
+) -> list[NDArray[np.float32]]:
     """Means of a patch, weighted by alpha so that colour outside the patch does not bleed in."""
     weight = _even(alpha, down, right) + np.float32(1e-6)
     size = (weight.shape[1] // right, weight.shape[0] // down)
     share = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
+    found = []
     for value in values:
         total = cv2.multiply(_even(value, down, right), weight)
         total = cv2.resize(total, size, interpolation=cv2.INTER_AREA)
-        yield np.asarray(cv2.divide(total, share, dst=total), np.float32)
+        found.append(np.asarray(cv2.divide(total, share, dst=total), np.float32))
+    return found
 
 
 def _blend_into(

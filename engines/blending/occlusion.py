@@ -211,9 +211,9 @@ def along_edges(marks: Float32, guide: Float32, reach: float) -> Float32:
     spread = cv2.blur(small * small, (side, side)) - level * level
     along = cv2.blur(small * marks, (side, side)) - level * mean
     slope = along / (spread + np.float32(_EVEN**2))
-    steep, rest = (cv2.blur(one, (side, side)) for one in (slope, mean - slope * level))
+    steep, rest = [cv2.blur(one, (side, side)) for one in (slope, mean - slope * level)]
     if small is not guide:
-        steep, rest = (cv2.resize(one, guide.shape[::-1]) for one in (steep, rest))
+        steep, rest = [cv2.resize(one, guide.shape[::-1]) for one in (steep, rest)]
     return np.asarray(cv2.add(cv2.multiply(steep, guide, dst=steep), rest, dst=rest), np.float32)
 
 

@@ -32,7 +32,6 @@ _ENOUGH: Final = 0.12
 a forehead, which may be darker, is none."""
 _BESIDE: Final = 0.02
 """How far beyond a brow skin is looked for, crop units, and its thickness besides."""
-_ALONG: Final = np.linspace(0, 4, 9)
 _DOWN: Final = np.linspace(0, 1, 4, dtype=np.float32)[:, None]
 _SOFT: Final = 0.008
 """Deviation of the blur under which they are looked at, a share of the side."""
@@ -79,12 +78,12 @@ def _eyes_apart(points: Float32) -> Float32:
 def _lower_by(luma: Float32, brow: Float32) -> float:
     """How much lower than read a brow float32[10, 2] lies, crop units."""
     under, over = brow[:5], brow[:4:-1]
-    both = [
-        np.stack([np.interp(_ALONG, np.arange(5), edge[:, axis]) for axis in (0, 1)])
-        for edge in (under, over)
-    ]
-    x, y = (np.asarray(a + (b - a) * _DOWN, np.float32) for a, b in zip(*both, strict=True))
-    thick = float(np.abs(both[0][1] - both[1][1]).mean()) + _BESIDE
+    edges = np.zeros((2, 9, 2))
+    edges[:, ::2] = under, over
+    edges[:, 1::2] = (edges[:, 2::2] - edges[:, :-1:2]) / 2 + edges[:, :-1:2]
+    low, apart = edges[0].T[:, None], (edges[1] - edges[0]).T[:, None]
+    x, y = np.asarray(low + apart * _DOWN, np.float32)
+    thick = float(np.abs(apart[1]).mean()) + _BESIDE
     reach = round(thick / float(_STEPS[1] - _STEPS[0]))
     step = _STEPS[1] - _STEPS[0]
     places = np.arange(-reach, len(_STEPS) + reach, dtype=np.float32) * step + _STEPS[0]

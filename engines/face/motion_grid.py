@@ -52,5 +52,5 @@ def sampling_map(
     """
     place = moved(crop_from_frame, points).reshape(GRID, GRID, 2) - np.float32(0.5)
     # Parted while they are few: to part what is enlarged takes several times as long.
-    x, y = (cv2.resize(one, (size, size)) for one in cv2.split(place))
+    x, y = [cv2.resize(one, (size, size)) for one in cv2.split(place)]
     return np.asarray(x, np.float32), np.asarray(y, np.float32)

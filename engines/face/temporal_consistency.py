@@ -154,15 +154,16 @@ def _distrust_eyes(trust: Float32, points: Float32, change: Float32) -> None:
         reach = _EYE_REACH * float(np.linalg.norm(corners[1] - corners[0]))
         middle = corners.mean(axis=0)
         left, top, right, bottom = box_around(middle[None], reach, size)
-        x, y = (np.arange(*ends, dtype=np.float32) for ends in ((left, right), (top, bottom)))
-        away = np.hypot(x - middle[0], (y - middle[1])[:, None]) / np.float32(max(reach, 1.0))
+        x = np.arange(left, right, dtype=np.float32) - middle[0]
+        y = np.arange(top, bottom, dtype=np.float32)[:, None] - middle[1]
+        away = np.hypot(x, y) / np.float32(max(reach, 1.0))
         trust[top:bottom, left:right] *= 1 - np.float32(lost) * rise(away, 1.0, 0.7)
 
 
 def _agreeing(change: Float32) -> Float32:
     """Differences at which half is kept, float32[GRID, GRID], of changes of the original."""
     square = np.square(cv2.GaussianBlur(change, (0, 0), _CHANGE_SPREAD))
-    unchanged, quiet = (np.exp(-square / np.float32(one**2)) for one in (_CHANGE, _DONE))
+    unchanged, quiet = [np.exp(-square / np.float32(one**2)) for one in (_CHANGE, _DONE)]
     found = _CHANGED + (_AGREEING - _CHANGED) * quiet + (_UNCHANGED - _AGREEING) * unchanged
     return np.asarray(found, np.float32)
 

@@ -151,7 +151,9 @@ def box_around(
 def filled_outline(outline: Float32, shape: tuple[int, ...]) -> UInt8:
     """What an outline float32[M, 2], in pixels, encloses: uint8[H, W], 255 inside."""
     inside = np.zeros(shape, np.uint8)
-    cv2.fillPoly(inside, [_fixed(outline)], 255, cv2.LINE_AA, _SHIFT)
+    near = np.minimum(np.maximum(outline, -_FARTHEST_PX), _FARTHEST_PX)
+    fixed = np.rint(near * (1 << _SHIFT)).astype(np.int32)
+    cv2.fillPoly(inside, [fixed], 255, cv2.LINE_AA, _SHIFT)
     return inside
 
 
@@ -164,14 +166,10 @@ def filled_around(points: Float32, shape: tuple[int, ...]) -> UInt8:
 def filled_line(places: Float32, thickness: int, shape: tuple[int, ...]) -> UInt8:
     """A line through places float32[M, 2], in pixels: uint8[H, W], 255 on it."""
     drawn = np.zeros(shape, np.uint8)
-    cv2.polylines(drawn, [_fixed(places)], False, 255, thickness, cv2.LINE_AA, _SHIFT)
-    return drawn
-
-
-def _fixed(places: Float32) -> npt.NDArray[np.int32]:
-    """Places float32[M, 2], in pixels, as OpenCV draws them: int32[M, 2], by `_SHIFT`."""
     near = np.minimum(np.maximum(places, -_FARTHEST_PX), _FARTHEST_PX)
-    return np.asarray(np.rint(near * (1 << _SHIFT)), np.int32)
+    fixed = np.rint(near * (1 << _SHIFT)).astype(np.int32)
+    cv2.polylines(drawn, [fixed], False, 255, thickness, cv2.LINE_AA, _SHIFT)
+    return drawn
 
 
 def filled_hull(points: Float32, shape: tuple[int, int]) -> UInt8:
