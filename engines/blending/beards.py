@@ -67,8 +67,8 @@ _LEAST_GAIN: Final = 0.25
 _FAINT: Final = 1.0
 """Grey levels that are not drawn."""
 
-_LIP_DARK: Final = (0.48, 0.62)
-_CHIN_DARK: Final = (0.12, 0.35)
+_LIP_DARK: Final = (0.44, 0.56)
+_CHIN_DARK: Final = (0.06, 0.2)
 """How much darker than cheeks, as logarithms, upper lips and chins are of which none, and of which
 all of a beard counts. Shade of a jaw darkens no upper lip."""
 _TONE: Final = (8.0, 25.0)

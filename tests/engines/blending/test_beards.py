@@ -86,6 +86,12 @@ def test_beard_is_told_where_lip_and_chin_are_dark() -> None:
     assert told == pytest.approx([-0.45] * 3, abs=0.06)
 
 
+def test_short_beard_is_told_where_the_lip_is_dark_and_the_chin_somewhat() -> None:
+    """The planted fault: a smooth chin inside a rim of beard."""
+    told = beard_hair(hair_shown(head_with(lip=0.58, chin=0.85), POINTS), DARK)
+    assert told == pytest.approx([-0.36] * 3, abs=0.06)
+
+
 def test_shade_under_a_jaw_is_no_beard() -> None:
     """The planted faults: a lamp from above gave a woman a beard, one from aside a shaved man."""
     assert not beard_hair(hair_shown(head_with(lip=0.65, chin=0.6), POINTS), DARK).any()
