@@ -43,12 +43,18 @@ def diagnose() -> Iterator[Diagnosis]:
     """Looks at machine, runtimes, models and encoders, one after the other."""
     versions = ", ".join(f"{name} {version}" for name, version in installed_versions().items())
     yield Diagnosis("versions", "used", versions)
-    memory_gb = psutil.virtual_memory().total / 1e9
-    yield Diagnosis("machine", "used", f"{os.cpu_count()} cores, {memory_gb:.0f} GB, {_system()}")
+    yield Diagnosis("machine", "used", f"{os.cpu_count()} cores, {_memory()}, {_system()}")
     yield from _processor()
     yield _gpu()
     yield _detector()
     yield from _encoders()
+
+
+def _memory() -> str:
+    try:
+        return f"{psutil.virtual_memory().total / 1e9:.0f} GB"
+    except OSError:  # a sandbox without /proc
+        return "memory unknown"
 
 
 def _system() -> str:

@@ -56,8 +56,14 @@ def crew_size(wanted: int, cores: int, spare_bytes: int) -> int:
 
 
 def spare_memory() -> int:
-    """Bytes that the machine has to spare, and the control group that this process is in."""
-    spare = int(psutil.virtual_memory().available)
+    """Bytes that the machine has to spare, and the control group that this process is in.
+
+    0 where the system does not tell, as in a sandbox without `/proc`: then no process is added.
+    """
+    try:
+        spare = int(psutil.virtual_memory().available)
+    except OSError:
+        return 0
     try:
         group = _GROUPS / _OWN_GROUP.read_text().strip().rpartition("::")[2].lstrip("/")
         limit, used = ((group / name).read_text() for name in ("memory.max", "memory.current"))

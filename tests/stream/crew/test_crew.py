@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 import pytest
@@ -49,6 +50,16 @@ def test_memory_of_the_control_group_counts(
         assert known == pytest.approx(psutil.virtual_memory().available, rel=0.2)
     else:
         assert known == expected
+
+
+def test_system_that_does_not_tell_its_memory_spares_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: in a sandbox without `/proc` every run ended with an internal error."""
+
+    def untold() -> NoReturn:
+        raise FileNotFoundError("/proc/meminfo")
+
+    monkeypatch.setattr(psutil, "virtual_memory", untold)
+    assert spare_memory() == 0
 
 
 @pytest.mark.skipif(not can_share(), reason="needs memory without a name")
