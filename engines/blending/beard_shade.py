@@ -8,22 +8,22 @@ chin, and nothing of shapes. A surrogate only loses by it. A beard that a head d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.beards import beard_places, eyes_of
+from engines.blending.beards import beard_places, bearded_and_bare, eyes_of, square_around
+from engines.blending.makeup import gain_to
 from engines.stylegan.drawing import brightness, filled_around, spread_near
 from engines.stylegan.topology import LIPS_OUTER_SLICE, NOSE_BASE_SLICE, OVAL_SLICE
 
-__all__ = ["beard_shades", "shade_gains", "without_beard_shade"]
+__all__ = ["beard_shades", "is_shade_felt", "shade_gains", "without_beard_shade"]
 
-_CHEEKS_UP: Final = 0.2
 _ASIDE: Final = 0.22
-"""How far above the nose's base cheeks are looked at, and how far beside the middle lip and chin
-are, too, distances of the eyes."""
+"""How far beside their middle lip and chin are looked at, too, distances of the eyes."""
 _BOX: Final = 0.08
 """Half the side of what is looked at of each, distances of the eyes."""
 _LEAST_PX: Final = 20.0
@@ -61,18 +61,14 @@ def beard_shades(pixels: Float32 | NDArray[np.uint8], points: Float32) -> Float3
     Returns:
         NaN of a face that is too small.
     """
-    eyes, apart = eyes_of(points)
+    _, apart = eyes_of(points)
     if apart * len(pixels) < _LEAST_PX:
         return np.full(2, np.nan, np.float32)
-    lips, nose = points[LIPS_OUTER_SLICE], points[NOSE_BASE_SLICE]
-    middle, chin = lips[:, 0].mean(), points[OVAL_SLICE, 1].max()
-    cheek_y = nose[:, 1].mean() - _CHEEKS_UP * apart
-    lip_y, chin_y = (lips[:, 1].min() + nose[:, 1].max()) / 2, (lips[:, 1].max() + chin) / 2
-    columns = [middle + step * _ASIDE * apart for step in (-1, 0, 1)]
-    grey = brightness(pixels)
-    skin = _level(grey, [(x, cheek_y) for x in eyes[:, 0]], _BOX * apart)
-    levels = [_level(grey, [(x, y) for x in columns], _BOX * apart) for y in (lip_y, chin_y)]
-    return np.asarray([1 - one / skin for one in levels], np.float32)
+    lip, chin, *cheeks = bearded_and_bare(points)
+    grey, half = brightness(pixels), _BOX * apart
+    aside = np.array([[step * _ASIDE * apart, 0] for step in (-1, 0, 1)])
+    skin = _level(grey, cheeks, half)
+    return np.array([1 - _level(grey, one + aside, half) / skin for one in (lip, chin)], np.float32)
 
 
 def shade_gains(own: Float32, wanted: Float32) -> Float32:
@@ -81,9 +77,14 @@ def shade_gains(own: Float32, wanted: Float32) -> Float32:
     >>> shade_gains(np.float32([0.35, 0.1]), np.float32([0.07, 0.3])).round(2).tolist()
     [0.25999999046325684, 1.0]
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gains = (np.maximum(wanted, 0) + _FAINTLY) / (np.maximum(own, 0) + _FAINTLY)
-    return np.asarray(np.where(np.isnan(gains), 1, np.clip(gains, _LEAST, 1)), np.float32)
+    pairs = zip(own.tolist(), wanted.tolist(), strict=True)
+    gains = np.array([gain_to(*pair, _LEAST, _FAINTLY) for pair in pairs], np.float32)
+    return np.nan_to_num(gains, nan=1.0)
+
+
+def is_shade_felt(gains: Float32) -> bool:
+    """Whether gains float32[2] of `shade_gains` weaken anything."""
+    return float(gains.min()) < _SAME
 
 
 def without_beard_shade(pixels: Float32, points: Float32, gains: Float32) -> None:
@@ -94,7 +95,7 @@ def without_beard_shade(pixels: Float32, points: Float32, gains: Float32) -> Non
         points: float32[POINTS, 2] of it, shares of the side.
         gains: float32[2] of `shade_gains`.
     """
-    if float(gains.min()) >= _SAME:
+    if not is_shade_felt(gains):
         return
     place = beard_places(points, _SIDE)
     small = np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.float32)
@@ -127,14 +128,8 @@ def _cheeks(points: Float32, place: Float32) -> Float32:
     return np.asarray(bare * between[:, None] * beside + np.float32(1e-4), np.float32)
 
 
-def _level(grey: Float32, places: list[tuple[float, float]], half: float) -> float:
+def _level(grey: Float32, places: Iterable[NDArray[np.float64]], half: float) -> float:
     """The mean over squares around places of how dark each is, grey levels."""
-    size = len(grey)
-    found = []
-    for x, y in places:
-        left, right = (int(np.clip(round((x + step) * size), 0, size)) for step in (-half, half))
-        top, bottom = (int(np.clip(round((y + step) * size), 0, size)) for step in (-half, half))
-        part = grey[top:bottom, left:right]
-        if part.size:
-            found.append(float(np.quantile(part, _DARK)))
+    parts = (grey[square_around(place, half, len(grey))] for place in places)
+    found = [float(np.quantile(part, _DARK)) for part in parts if part.size]
     return float(np.mean(found)) + _FAINT if found else _FAINT

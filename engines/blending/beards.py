@@ -36,9 +36,11 @@ __all__ = [
     "BelowJaw",
     "beard_hair",
     "beard_places",
+    "bearded_and_bare",
     "below_jaw",
     "eyes_of",
     "hair_shown",
+    "square_around",
     "with_beard",
 ]
 
@@ -162,15 +164,8 @@ def hair_shown(head: BgrImage, points: Float32) -> Float32:
         head: uint8[S, S, 3] what the crop shows.
         points: float32[POINTS, 2] of its face, shares of the side.
     """
-    eyes, apart = eyes_of(points)
-    lips, nose = points[LIPS_OUTER_SLICE], points[NOSE_BASE_SLICE]
-    middle, chin = lips[:, 0].mean(), points[OVAL_SLICE, 1].max()
-    places = (
-        (middle, (lips[:, 1].min() + nose[:, 1].max()) / 2),
-        (middle, (lips[:, 1].max() + chin) / 2),
-        *((x, nose[:, 1].mean() - _CHEEKS_UP * apart) for x in eyes[:, 0]),
-    )
-    lip, low, *cheeks = (_colour(head, np.array(place), _BOX * apart) for place in places)
+    _, apart = eyes_of(points)
+    lip, low, *cheeks = (_colour(head, place, _BOX * apart) for place in bearded_and_bare(points))
     cheek = max(cheeks, key=lambda one: float(one @ LUMA))
     dark_lip, dark_low = (float(np.log((cheek @ LUMA) / (one @ LUMA))) for one in (lip, low))
     sure = ramp(dark_lip, *_LIP_DARK) * ramp(dark_low, *_CHIN_DARK)
@@ -284,13 +279,33 @@ def eyes_of(points: Float32) -> tuple[Float32, float]:
     return eyes, max(float(np.linalg.norm(eyes[1] - eyes[0])), 1e-3)
 
 
-def _colour(head: BgrImage, middle: NDArray[np.floating], half: float) -> Float32:
-    """The usual colour of a square, BGR float32[3] grey levels; dark where it lies outside."""
-    size = len(head)
+def bearded_and_bare(points: Float32) -> NDArray[np.float64]:
+    """The middles of upper lip, chin and both cheeks of a face: float64[4, 2]."""
+    eyes, apart = eyes_of(points)
+    lips, nose = points[LIPS_OUTER_SLICE], points[NOSE_BASE_SLICE]
+    middle, chin = lips[:, 0].mean(), points[OVAL_SLICE, 1].max()
+    above, below = (lips[:, 1].min() + nose[:, 1].max()) / 2, (lips[:, 1].max() + chin) / 2
+    high = nose[:, 1].mean() - _CHEEKS_UP * apart
+    return np.array([(middle, above), (middle, below), *((x, high) for x in eyes[:, 0])])
+
+
+def square_around(middle: NDArray[np.floating], half: float, size: int) -> tuple[slice, slice]:
+    """Rows and columns of a square about a place, as far as they lie in a picture.
+
+    Args:
+        middle: of the square, column and row, shares of the picture's side.
+        half: its side, likewise.
+        size: side of the picture, px.
+    """
     (left, top), (right, bottom) = (
         np.clip(np.rint((middle + step) * size), 0, size).astype(int) for step in (-half, half)
     )
-    part = head[top:bottom, left:right].reshape(-1, 3)
+    return slice(top, bottom), slice(left, right)
+
+
+def _colour(head: BgrImage, middle: NDArray[np.floating], half: float) -> Float32:
+    """The usual colour of a square, BGR float32[3] grey levels; dark where it lies outside."""
+    part = head[square_around(middle, half, len(head))].reshape(-1, 3)
     usual = np.median(part, axis=0) if len(part) else np.zeros(3)
     return np.asarray(usual + _LEAST_LEVEL / 4, np.float32)
 

@@ -105,8 +105,9 @@ def strands_beside(
         fringe: float32[s, s] of `fringe_over`.
     """
     no_skin = np.asarray(1 - bare, np.float32)
-    near = cv2.dilate(must.astype(np.uint8), disc(_AROUND * len(must)))
-    strip = np.maximum(_strip(must, no_skin), fringe * near)
+    inner = must.astype(np.uint8)
+    near = np.asarray(cv2.dilate(inner, disc(_AROUND * len(must))), np.uint8)
+    strip = np.maximum(_strip(inner, near, no_skin), fringe * near)
     if float(strip.max(initial=0)) < _SURELY[0]:
         return None
     return Strands(strip, spread_near(head, no_skin, _COLOUR * len(bare)))
@@ -128,19 +129,18 @@ def with_hair_over(pixels: Float32, head: BgrImage, strands: Strands) -> Float32
     return laid_over(pixels, np.asarray(wide, np.float32), rise(over, *_SHARPLY))
 
 
-def _strip(must: NDArray[np.bool_], no_skin: Float32) -> Float32:
+def _strip(inner: NDArray[np.uint8], near: NDArray[np.uint8], no_skin: Float32) -> Float32:
     """How surely something lies over the face's sides and right beside them, float32[s, s].
 
     Args:
-        must: bool[s, s], the identity outline.
+        inner: uint8[s, s], 1 within the identity outline.
+        near: the same, and right beside it.
         no_skin: float32[s, s], how surely the head is no skin.
     """
-    side, inner = len(must), must.astype(np.uint8)
-    rows = np.flatnonzero(must.any(axis=1))
+    side, rows = len(inner), np.flatnonzero(inner.any(axis=1))
     if not len(rows):
         return np.zeros_like(no_skin)
     deep = np.asarray(cv2.distanceTransform(inner, cv2.DIST_L2, 3) / side, np.float32)
-    near = cv2.dilate(inner, disc(_AROUND * side))
     ring = np.asarray(near - inner, np.float32)
     around = spread_near(no_skin, ring, _AROUND * side)
     steps = np.arange(side, dtype=np.float32)

@@ -20,7 +20,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.blending.beard_shade import beard_shades, shade_gains, without_beard_shade
+from engines.blending.beard_shade import (
+    beard_shades,
+    is_shade_felt,
+    shade_gains,
+    without_beard_shade,
+)
 from engines.blending.beards import BelowJaw, beard_hair, below_jaw, hair_shown, with_beard
 from engines.blending.brows import (
     BROW_GAINS,
@@ -222,15 +227,15 @@ def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
     inside = inside_of(picture, patch.crop_from_frame, len(head))
     hidden, ring = patch.alpha >= 1, _ring(patch, inside)
     seen, points = brightness(head), None if patch.points is None else patch.points[0]
-    slopes, noise = slopes_of(seen), _grain(seen, ring)
+    slopes, noise, fine = slopes_of(seen), _grain(seen, ring), _fine(seen)
     face = edge_width(slopes, hidden)
     return SeenHead(
         hidden,
         edge_width(slopes, ring) if np.isnan(face) else face,
         noise,
         _fine_share(seen, noise, hidden),
-        _fineness(seen, noise, hidden),
-        0.0 if points is None else _strength(seen, noise, _on_features(points, len(seen))),
+        _fineness(fine, noise, hidden),
+        0.0 if points is None else _strength(fine, noise, _on_features(points, len(seen))),
         0.0 if points is None else brow_darkness(seen, points),
         float("nan") if points is None else brow_warmth(head, points),
         NO_MAKEUP if points is None else makeup_of(head, points),
@@ -254,10 +259,10 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     grain = min(float(np.sqrt(max(head.noise**2 - noise**2, 0.0))), _MOST_GRAIN)
     most = MOST_BLUR if np.isnan(wider) else wider
     blur = _no_softer(painted, most, head.finest, head.hidden)
-    soft, left = _softened(painted, blur), 0.0 if blur else noise
-    fine = _fineness(soft, left, head.hidden)
+    fine, left = _fine(_softened(painted, blur)), 0.0 if blur else noise
+    own_fine = _fineness(fine, left, head.hidden)
     most = _MOST_CRISP if blur <= _SAME_FOCUS else 1.0
-    crispness = float(np.clip(head.fine / fine, _LEAST_CRISP, most)) if fine else 1.0
+    crispness = float(np.clip(head.fine / own_fine, _LEAST_CRISP, most)) if own_fine else 1.0
     none = np.zeros(3, np.float32)
     beard = none if head.beard is None else head.beard.darker_than(patch.pixels)
     blue, green, red = (float(one) for one in beard)
@@ -265,8 +270,8 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     tones = (blue, green, red, hair_blue, hair_green, hair_red, *_shades(head, patch))
     features = 1.0
     if patch.points is not None and head.fine_features > 0:
-        on_features = _on_features(patch.points[1], len(soft))
-        drawn = _strength(soft, left, on_features) * max(crispness, 1.0)
+        drawn = _strength(fine, left, _on_features(patch.points[1], len(fine)))
+        drawn *= max(crispness, 1.0)
         features = float(np.clip(head.fine_features / max(drawn, _FLAT), *_MOST_FEATURES))
     return Retouch(blur, grain, crispness, features, *tones, *_feature_gains(head, patch, painted))
 
@@ -323,13 +328,14 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
     tone = np.array([retouch.beard_blue, retouch.beard_green, retouch.beard_red], np.float32)
     hair = np.array([retouch.hair_blue, retouch.hair_green, retouch.hair_red], np.float32)
     changes_brows = max(abs(retouch.brows - 1), abs(retouch.brow_warmth)) > _SAME_BROWS
-    pixels = patch.pixels
-    if patch.points is not None:
-        pixels = pixels.copy()
-        shades = np.array([retouch.lip_shade, retouch.chin_shade], np.float32)
-        without_beard_shade(pixels, patch.points[1], shades)
-    pixels = with_beard(replace(patch, pixels=pixels), tone, hair).pixels
-    if patch.points is not None and (changes_brows or retouch.makeup.is_felt):
+    shades = np.array([retouch.lip_shade, retouch.chin_shade], np.float32)
+    changes_features = changes_brows or retouch.makeup.is_felt or is_shade_felt(shades)
+    if patch.points is not None and changes_features:
+        bare = patch.pixels.copy()
+        without_beard_shade(bare, patch.points[1], shades)
+        patch = replace(patch, pixels=bare)
+    pixels = with_beard(patch, tone, hair).pixels
+    if patch.points is not None and changes_features:
         without_makeup(pixels, patch.points[1], retouch.makeup)
         if changes_brows:
             with_brows(pixels, patch.points[1], retouch.brows, retouch.brow_warmth)
@@ -398,23 +404,23 @@ def _fine_share(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
     return float(np.sqrt(square / less)) if square > _UNSEEN**2 and less > 0 else 0.0
 
 
-def _fineness(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+def _fineness(fine: Float32, noise: float, where: NDArray[np.bool_]) -> float:
     """Deviation of the fine details but for noise, grey levels; 0 where there are none.
 
     It is told by their quantile: lines, glasses and lashes are few, skin is most.
     """
     if not where.any():
         return 0.0
-    typical = float(np.quantile(np.abs(_fine(luma)[where]), _TYPICAL)) / _DEVIATIONS
+    typical = float(np.quantile(np.abs(fine[where]), _TYPICAL)) / _DEVIATIONS
     square = typical**2 - noise**2
     return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
 
 
-def _strength(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
+def _strength(fine: Float32, noise: float, where: NDArray[np.bool_]) -> float:
     """Root mean square of the fine details but for noise, grey levels; 0 where there are none."""
     if not where.any():
         return 0.0
-    square = float(np.square(_fine(luma)[where]).mean()) - noise**2
+    square = float(np.square(fine[where]).mean()) - noise**2
     return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
 
 

@@ -32,7 +32,7 @@ from engines.stylegan.topology import (
     PUPIL_IMAGE_RIGHT,
 )
 
-__all__ = ["NO_MAKEUP", "Makeup", "makeup_of", "without_makeup"]
+__all__ = ["NO_MAKEUP", "Makeup", "gain_to", "makeup_of", "without_makeup"]
 
 _LEAST_PX: Final = 9.0
 """Width of an eye, and of lips, below which nothing is told of them."""
@@ -102,7 +102,7 @@ class Makeup:
         >>> Makeup(0.5, 0.4, 0.3, float("nan")).gains_to(Makeup(0.24, 0.6, 0.3, 0.1))
         Makeup(lids=0.5, irises=1.0, lip_red=1.0, lip_dark=nan)
         """
-        return Makeup(*map(_gain, astuple(self), astuple(wanted), _LEAST))
+        return Makeup(*map(gain_to, astuple(self), astuple(wanted), _LEAST))
 
     @property
     def is_felt(self) -> bool:
@@ -154,10 +154,18 @@ def without_makeup(pixels: Float32, points: Float32, gains: Makeup) -> None:
             _weaken_lips(pixels[lips.box], lips, gains)
 
 
-def _gain(own: float, wanted: float, least: float) -> float:
+def gain_to(own: float, wanted: float, least: float, faintly: float = _FAINTLY) -> float:
+    """How much of what stands out is to be left for it to be as weak as wanted, up to 1.
+
+    Args:
+        own: how much it does; NaN where that is not told, as the answer is then.
+        wanted: how much it is to.
+        least: that is left of it.
+        faintly: what is added to both, so that two faint ones are much alike.
+    """
     if np.isnan(own) or np.isnan(wanted) or own <= 0:
         return float("nan") if np.isnan(own + wanted) else 1.0
-    return float(np.clip((max(wanted, 0.0) + _FAINTLY) / (own + _FAINTLY), least, 1.0))
+    return float(np.clip((max(wanted, 0.0) + faintly) / (own + faintly), least, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
