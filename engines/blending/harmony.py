@@ -34,21 +34,24 @@ from engines.blending.brows import (
     brow_warmth,
     with_brows,
 )
+from engines.blending.fine_details import (
+    FLAT,
+    fine_of,
+    fine_share,
+    fineness,
+    on_features,
+    strength,
+    with_fine_details,
+    with_luma,
+)
 from engines.blending.focus import MOST_BLUR, edge_width, slopes_of
-from engines.blending.grain import grain
+from engines.blending.grain import grain, grain_of
 from engines.blending.makeup import NO_MAKEUP, Makeup, makeup_of, without_makeup
 from engines.blending.patches import Patch, identity_mask_of
 from engines.face.alignment import scale_of
 from engines.face.crop_regions import inside_of
 from engines.pictures import BgrImage, Picture
-from engines.stylegan.drawing import brightness, filled_around
-from engines.stylegan.topology import (
-    BROW_LEFT_SLICE,
-    BROW_RIGHT_SLICE,
-    EYE_LEFT_SLICE,
-    EYE_RIGHT_SLICE,
-    LIPS_OUTER_SLICE,
-)
+from engines.stylegan.drawing import brightness
 
 __all__ = ["Retouch", "SeenHead", "retouch_of", "retouched", "seen_head", "sized_patch"]
 
@@ -56,52 +59,25 @@ LEAST_SIDE: Final = 32
 MOST_SIDE: Final = 512
 """Sides between which a patch is brought to the frame's own scale, px; larger costs more."""
 _MOST_GRAIN: Final = 10.0
-_LEAST_PIXELS: Final = 64
 _MOST_CRISP: Final = 1.8
 """How much stronger fine details become at most; more shows noise of the texture."""
 _LEAST_CRISP: Final = 0.35
 """How much of fine details is left at least where skin is smoother than painted."""
-_PORES: Final = 12.0
-"""Grey levels from which fine details are lashes, lips and lines, and stay."""
-_FEATURES: Final = (
-    BROW_LEFT_SLICE,
-    BROW_RIGHT_SLICE,
-    EYE_LEFT_SLICE,
-    EYE_RIGHT_SLICE,
-    LIPS_OUTER_SLICE,
-)
-"""Parts of a face whose fine details are hair and lines, and are compared by themselves."""
 _MOST_FEATURES: Final = (0.5, 1.3)
-"""How much fainter, and how much stronger, their fine details become at most."""
-_FEATURES_SIDE: Final = 96
-"""Side at which these are told, px."""
+"""How much fainter, and how much stronger, fine details of brows, eyes and lips become at most."""
 _SAME_CRISP: Final = 0.05
 _SAME_BROWS: Final = 0.05
 """Gain, and warmth, of brows that are left as they are."""
-_FINE_PX: Final = 1.5
-"""Deviation of the blur that takes fine details away: periods up to 8 px."""
 _RIM_BLUR: Final = 1.5
 """Blur of a patch's rim over that of the picture; smaller shows an edge in blurred pictures."""
 _OUT_OF_FOCUS: Final = 0.7
 """Blur from which that is done, px; smaller paints over sharp hair beside a face."""
 _BLURS: Final = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of a blur that are tried, the most first."""
-_LESS_FINE_PX: Final = 4.0
-_UNSEEN: Final = 0.7
-"""Deviation of fine details, grey levels, below which they are rounding and blocks of a codec."""
-_FLAT: Final = 0.3
-"""Deviation of fine details, grey levels, below which there are none."""
-_TYPICAL: Final = 0.6
-_DEVIATIONS: Final = 0.8416
-"""Quantile of the magnitude of fine details, and a standard normal variable's."""
 _SAME_FOCUS: Final = 0.3
 _SAME_GRAIN: Final = 0.5
 
 Float32 = NDArray[np.float32]
-# Immerkær (1996): blind to anything linear in its place, with a gain of 6 on white noise.
-_NOISE_KERNEL: Final = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], np.float32)
-_QUARTILE: Final = 0.3186
-"""Lower quartile of the magnitude of a standard normal variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +203,15 @@ def seen_head(picture: Picture, patch: Patch, head: BgrImage) -> SeenHead:
     inside = inside_of(picture, patch.crop_from_frame, len(head))
     hidden, ring = patch.alpha >= 1, _ring(patch, inside)
     seen, points = brightness(head), None if patch.points is None else patch.points[0]
-    slopes, noise, fine = slopes_of(seen), _grain(seen, ring), _fine(seen)
+    slopes, noise, fine = slopes_of(seen), grain_of(seen, ring), fine_of(seen)
     face = edge_width(slopes, hidden)
     return SeenHead(
         hidden,
         edge_width(slopes, ring) if np.isnan(face) else face,
         noise,
-        _fine_share(seen, noise, hidden),
-        _fineness(fine, noise, hidden),
-        0.0 if points is None else _strength(fine, noise, _on_features(points, len(seen))),
+        fine_share(seen, noise, hidden),
+        fineness(fine, noise, hidden),
+        0.0 if points is None else strength(fine, noise, on_features(points, len(seen))),
         0.0 if points is None else brow_darkness(seen, points),
         float("nan") if points is None else brow_warmth(head, points),
         NO_MAKEUP if points is None else makeup_of(head, points),
@@ -255,12 +231,12 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     painted = brightness(np.clip(patch.pixels, 0, 255).astype(np.uint8))
     own = edge_width(slopes_of(painted), head.hidden)
     wider = float(np.sqrt(np.maximum(head.edge**2 - own**2, 0.0)))
-    noise = _grain(painted, head.hidden)
+    noise = grain_of(painted, head.hidden)
     grain = min(float(np.sqrt(max(head.noise**2 - noise**2, 0.0))), _MOST_GRAIN)
     most = MOST_BLUR if np.isnan(wider) else wider
     blur = _no_softer(painted, most, head.finest, head.hidden)
-    fine, left = _fine(_softened(painted, blur)), 0.0 if blur else noise
-    own_fine = _fineness(fine, left, head.hidden)
+    fine, left = fine_of(_softened(painted, blur)), 0.0 if blur else noise
+    own_fine = fineness(fine, left, head.hidden)
     most = _MOST_CRISP if blur <= _SAME_FOCUS else 1.0
     crispness = float(np.clip(head.fine / own_fine, _LEAST_CRISP, most)) if own_fine else 1.0
     none = np.zeros(3, np.float32)
@@ -270,9 +246,9 @@ def retouch_of(head: SeenHead, patch: Patch) -> Retouch:
     tones = (blue, green, red, hair_blue, hair_green, hair_red, *_shades(head, patch))
     features = 1.0
     if patch.points is not None and head.fine_features > 0:
-        drawn = _strength(fine, left, _on_features(patch.points[1], len(fine)))
+        drawn = strength(fine, left, on_features(patch.points[1], len(fine)))
         drawn *= max(crispness, 1.0)
-        features = float(np.clip(head.fine_features / max(drawn, _FLAT), *_MOST_FEATURES))
+        features = float(np.clip(head.fine_features / max(drawn, FLAT), *_MOST_FEATURES))
     return Retouch(blur, grain, crispness, features, *tones, *_feature_gains(head, patch, painted))
 
 
@@ -309,7 +285,7 @@ def _no_softer(painted: Float32, most: float, wanted: float, where: NDArray[np.b
     """
     if not most > _SAME_FOCUS:
         return most
-    shares = (_fine_share(_softened(painted, one * most), 0.0, where) for one in _BLURS)
+    shares = (fine_share(_softened(painted, one * most), 0.0, where) for one in _BLURS)
     kept = (one * most for one, left in zip(_BLURS, shares, strict=True) if left >= wanted)
     return next(kept, 0.0)
 
@@ -341,91 +317,15 @@ def retouched(patch: Patch, retouch: Retouch, seed: tuple[int, int]) -> Patch:
             with_brows(pixels, patch.points[1], retouch.brows, retouch.brow_warmth)
     pixels = _softened(pixels, retouch.blur)
     if max(abs(retouch.crispness - 1), abs(retouch.features - 1)) > _SAME_CRISP:
-        pixels = _crisper(pixels, patch.points, retouch)
+        own = None if patch.points is None else patch.points[1]
+        pixels = with_fine_details(pixels, own, retouch.crispness, retouch.features)
     if retouch.grain > _SAME_GRAIN:
-        pixels = _with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
+        pixels = with_luma(pixels, grain(patch.alpha.shape, seed) * np.float32(retouch.grain))
     if retouch.blur > _OUT_OF_FOCUS:
         soft = cv2.GaussianBlur(patch.alpha, (0, 0), retouch.blur * _RIM_BLUR)
         alpha = np.maximum(patch.alpha, np.minimum(2 * soft, 1))
         return replace(patch, pixels=pixels, alpha=np.asarray(alpha, np.float32))
     return replace(patch, pixels=pixels)
-
-
-def _crisper(pixels: Float32, points: NDArray[np.float32] | None, retouch: Retouch) -> Float32:
-    """Pixels float32[S, S, 3] whose fine details are stronger, or fainter."""
-    fine = _fine(brightness(pixels))
-    skin = np.full_like(fine, retouch.crispness - 1)
-    if retouch.crispness < 1:
-        skin *= cv2.exp(-np.square(fine / np.float32(_PORES)))
-    if points is not None:
-        off = _off_features(points[1], len(fine))
-        drawn = retouch.features * max(retouch.crispness, 1.0) - 1
-        skin = skin * off + np.float32(drawn) * (1 - off)
-    return _with_luma(pixels, skin * fine)
-
-
-def _on_features(points: Float32, size: int) -> NDArray[np.bool_]:
-    """Where brows, eyes and lips are: bool[S, S]."""
-    return np.asarray(_off_features(points, size) < 0.5, np.bool_)
-
-
-def _off_features(points: Float32, size: int) -> Float32:
-    """Where neither brows, eyes nor lips are: float32[S, S], 0 on them, 1 elsewhere.
-
-    Args:
-        points: float32[POINTS, 2] of the face, shares of the side.
-        size: S, px.
-    """
-    drawn = np.zeros((_FEATURES_SIDE, _FEATURES_SIDE), np.uint8)
-    for part in _FEATURES:
-        drawn = np.maximum(drawn, filled_around(points[part] * _FEATURES_SIDE, drawn.shape))
-    soft = cv2.GaussianBlur(cv2.dilate(drawn, np.ones((3, 3), np.uint8)), (0, 0), 1.0)
-    off = cv2.resize(soft, (size, size), interpolation=cv2.INTER_LINEAR)
-    return np.asarray(1 - off / np.float32(255), np.float32)
-
-
-def _with_luma(pixels: Float32, levels: Float32) -> Float32:
-    """Pixels float32[S, S, 3] lighter by float32[S, S] grey levels."""
-    # Broadcasting along a last axis of three would take several times as long.
-    lighter = np.asarray(cv2.add(pixels, cv2.merge([levels] * 3)), np.float32)
-    return np.clip(lighter, 0, 255, out=lighter)
-
-
-def _fine_share(luma: Float32, noise: float, where: NDArray[np.bool_]) -> float:
-    """How strong the finest details are beside less fine ones; 0 where there are none.
-
-    Whatever the contrast, it falls with every blur.
-    """
-    if not where.any():
-        return 0.0
-    small, large = (cv2.GaussianBlur(luma, (0, 0), one) for one in (_FINE_PX, _LESS_FINE_PX))
-    square = float((luma - small)[where].var()) - noise**2
-    less = float((small - large)[where].var())
-    return float(np.sqrt(square / less)) if square > _UNSEEN**2 and less > 0 else 0.0
-
-
-def _fineness(fine: Float32, noise: float, where: NDArray[np.bool_]) -> float:
-    """Deviation of the fine details but for noise, grey levels; 0 where there are none.
-
-    It is told by their quantile: lines, glasses and lashes are few, skin is most.
-    """
-    if not where.any():
-        return 0.0
-    typical = float(np.quantile(np.abs(fine[where]), _TYPICAL)) / _DEVIATIONS
-    square = typical**2 - noise**2
-    return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
-
-
-def _strength(fine: Float32, noise: float, where: NDArray[np.bool_]) -> float:
-    """Root mean square of the fine details but for noise, grey levels; 0 where there are none."""
-    if not where.any():
-        return 0.0
-    square = float(np.square(fine[where]).mean()) - noise**2
-    return float(np.sqrt(square)) if square > _FLAT**2 else 0.0
-
-
-def _fine(luma: Float32) -> Float32:
-    return np.asarray(luma - cv2.GaussianBlur(luma, (0, 0), _FINE_PX), np.float32)
 
 
 def _softened(pixels: Float32, blur: float) -> Float32:
@@ -440,11 +340,3 @@ def _ring(patch: Patch, inside: NDArray[np.uint8]) -> NDArray[np.bool_]:
     # Two pixels off the frame's edge, where the measures would see the black beyond it.
     inside = np.asarray(cv2.erode(inside, np.ones((5, 5), np.uint8)), np.uint8)
     return np.asarray((patch.alpha < 1) & (inside > 0), np.bool_)
-
-
-def _grain(grey: Float32, where: NDArray[np.bool_]) -> float:
-    """Deviation of the noise, grey levels."""
-    if where.sum() < _LEAST_PIXELS:
-        return 0.0
-    rough = np.abs(cv2.filter2D(grey, -1, _NOISE_KERNEL)[where])
-    return float(np.percentile(rough, 25)) / (6 * _QUARTILE)
